@@ -1,22 +1,31 @@
 /**
  * Writes the checkpoints of machines. Those that are asked for in one turn, or while an earlier call is under way, are one call:
- * machines that were claimed together share a commit, and go on and end together. A machine that is alone does not wait.
+ * machines that were claimed together share a commit, go on and end together. A store that answers at once is asked at once.
  */
+import type { Timer } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
+import { roughSize } from '../core/payload.ts'
 import { whenAnswered } from '../client/answer.ts'
 import type { Timers } from '../client/timers.ts'
-import type { Timer } from '../core/clock.ts'
 import type { CheckpointAnswer, CheckpointRequest, Store } from '../store.ts'
-
-/** Checkpoints of one call: a store may hold up everybody else for as long as it writes them. */
-const batchMax = 200
-/** A call that takes longer, ms, holds up no further ones: it may hang. */
-const slowMs = 100
 
 interface Waiting {
   readonly request: CheckpointRequest
   readonly resolve: (answer: CheckpointAnswer) => void
   readonly reject: (error: unknown) => void
+  /** Of its run; `hurry` listens to it as long as the checkpoint waits. */
+  readonly signal: AbortSignal
 }
+
+/** Calls that were made together. */
+interface Wave {
+  unanswered: number
+}
+
+/** What one call writes at most; a single checkpoint may have more bytes. */
+const callMax = { checkpoints: 200, bytes: 1_048_576 }
+/** So long checkpoints wait at most for the answers to earlier ones, ms: a call may hang. */
+const patienceMs = 1_000
 
 interface CheckpointsOptions {
   readonly store: Pick<Store, 'checkpoint'>
@@ -26,47 +35,106 @@ interface CheckpointsOptions {
 export class Checkpoints {
   /** One per run at most. */
   private waiting: Waiting[] = []
-  /** Does a call hold up the next one, or does one begin at the end of this turn? */
-  private isHeld = false
+  /** The last calls; null when they are answered. */
+  private underWay: Wave | null = null
+  /** Is a call made at the end of this turn? */
+  private gathering = false
+  /** Did the store take time for its last answer? Else there is nothing to gather for. */
+  private isSlow = false
+  private patience: Timer | null = null
   private readonly options: CheckpointsOptions
 
   constructor(options: CheckpointsOptions) {
     this.options = options
   }
 
-  /** Resolves when the checkpoint is stored or refused. Rejects if the call has failed: then it may be repeated. */
-  write(request: CheckpointRequest): Promise<CheckpointAnswer> {
+  /**
+   * Resolves when the checkpoint is stored or refused. Rejects if the call has failed: then it may be repeated.
+   * @param signal of the run: when it aborts, the checkpoint does not wait for other calls
+   */
+  write(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointAnswer> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ request, resolve, reject })
-      if (this.isHeld) return
-      this.isHeld = true
-      queueMicrotask(() => this.next())
+      this.waiting.push({ request, resolve, reject, signal })
+      if (signal.aborted || (this.underWay === null && !this.isSlow)) return this.send()
+      signal.addEventListener('abort', this.hurry)
+      if (this.underWay !== null) this.patience ??= this.options.timers.after(patienceMs, this.hurry)
+      else if (!this.gathering) {
+        this.gathering = true
+        queueMicrotask(() => {
+          this.gathering = false
+          if (this.underWay === null) this.send()
+        })
+      }
     })
   }
 
-  private next(): void {
-    const calls = this.waiting.splice(0, batchMax)
-    this.isHeld = calls.length > 0
-    if (!this.isHeld) return
-    const { store, timers } = this.options
-    let timer: Timer | null = null
-    const call = { isSlow: false, isAnswered: false }
-    const answered = (tell: (call: Waiting, i: number) => void): void => {
-      timer?.cancel()
-      calls.forEach(tell)
-      call.isAnswered = true
-      if (!call.isSlow) queueMicrotask(() => this.next())
-    }
+  private readonly hurry = (): void => this.send()
+
+  /** Writes all that wait, whether or not earlier calls are answered. */
+  private send(): void {
+    this.patience?.cancel()
+    this.patience = null
+    const { waiting } = this
+    this.waiting = []
+    if (waiting.length === 0) return
+    for (const { signal } of waiting) signal.removeEventListener('abort', this.hurry)
+    const calls = callsOf(waiting)
+    const wave: Wave = { unanswered: calls.length }
+    this.underWay = wave
+    for (const call of calls) this.ask(call, wave)
+    this.isSlow = wave.unanswered > 0
+  }
+
+  private ask(call: readonly Waiting[], wave: Wave): void {
     whenAnswered(
-      () => store.checkpoint(calls.map(({ request }) => request)),
-      (answers) => answered(({ resolve }, i) => resolve(answers[i] as CheckpointAnswer)),
-      (error) => answered(({ reject }) => reject(error)),
+      () => this.options.store.checkpoint(call.map(({ request }) => request)),
+      (answers) => {
+        call.forEach(({ resolve }, i) => resolve(answers[i] as CheckpointAnswer))
+        this.answered(wave)
+      },
+      (error) => {
+        // The store cannot carry out the call, and perhaps only because of one in it.
+        if (call.length > 1 && !isUnavailable(error)) {
+          wave.unanswered += call.length
+          for (const each of call) this.ask([each], wave)
+        } else for (const { reject } of call) reject(error)
+        this.answered(wave)
+      },
     )
-    if (call.isAnswered) return
-    const becomesSlow = (): void => {
-      call.isSlow = true
-      this.next()
-    }
-    timer = timers.after(slowMs, becomesSlow, false)
+  }
+
+  private answered(wave: Wave): void {
+    wave.unanswered--
+    // Calls that were made later hold what waits now.
+    if (wave.unanswered > 0 || this.underWay !== wave) return
+    this.underWay = null
+    this.send()
   }
 }
+
+function callsOf(waiting: readonly Waiting[]): Waiting[][] {
+  const calls: Waiting[][] = []
+  let bytes = 0
+  for (const each of waiting) {
+    const call = calls.at(-1)
+    const added = sizeOf(each.request)
+    bytes += added
+    if (call !== undefined && call.length < callMax.checkpoints && bytes <= callMax.bytes) call.push(each)
+    else {
+      calls.push([each])
+      bytes = added
+    }
+  }
+  return calls
+}
+
+/** Rough bytes. A state that cannot be read has none: its checkpoint is refused by the store. */
+function sizeOf({ checkpoint }: CheckpointRequest): number {
+  try {
+    return roughSize(checkpoint.state)
+  } catch {
+    return 0
+  }
+}
+
+const isUnavailable = (error: unknown): boolean => error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'

@@ -83,7 +83,8 @@ async function commit(
 ): Promise<readonly InboxEntry[]> {
   const { store, heartbeat, checkpoints, hub, worker } = options
   const { id, type, attempt, token } = run.claimed
-  const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write({ id, attempt, token, checkpoint }))
+  const request = { id, attempt, token, checkpoint }
+  const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write(request, run.signal))
   if (answer.outcome === 'lost') throw heartbeat.leaseRefused(run)
   if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
   run.maxAttempts = answer.maxAttempts

@@ -1,24 +1,27 @@
-/** Checkpoints of machines that go on together are one call of the store. */
+/** Checkpoints of machines that go on together are one call of the store, in which none holds up or harms another. */
 import { defineJob, JobchartError, memoryStore, type Store } from 'jobchart'
-import { VirtualClock } from 'jobchart/testing'
+import { faultyStore, VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { setup } from 'xstate'
 import { Timers } from '../../src/client/timers.ts'
+import type { Json } from '../../src/core/payload.ts'
 import type { CheckpointAnswer, CheckpointRequest } from '../../src/store.ts'
 import { Checkpoints } from '../../src/worker/checkpoints.ts'
 import { world } from '../support/leaks.ts'
 
-const request = (id: string): CheckpointRequest => ({
+const request = (id: string, state: Json = null): CheckpointRequest => ({
   id,
   attempt: 1,
   token: 'token',
-  checkpoint: { number: 1, state: null, read: 0, note: '', takesCancel: false },
+  checkpoint: { number: 1, state, read: 0, note: '', takesCancel: false },
 })
 
 const kept = (seq: number): CheckpointAnswer => ({ outcome: 'kept', seq, at: 0, maxAttempts: 1, inbox: [] })
+const running = new AbortController().signal
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A store that answers when it is told to. */
-function slowStore() {
+/** A store that answers when it is told to, and has answered once: it is known to take time. */
+async function slowStore() {
   const calls: (PromiseWithResolvers<CheckpointAnswer[]> & { readonly ids: string[] })[] = []
   const checkpoint = (requests: readonly CheckpointRequest[]): Promise<CheckpointAnswer[]> => {
     const call = { ...Promise.withResolvers<CheckpointAnswer[]>(), ids: requests.map(({ id }) => id) }
@@ -26,93 +29,212 @@ function slowStore() {
     return call.promise
   }
   const clock = new VirtualClock()
-  return { calls, clock, checkpoints: new Checkpoints({ store: { checkpoint }, timers: new Timers(clock) }) }
+  const timers = new Timers(clock)
+  const checkpoints = new Checkpoints({ store: { checkpoint }, timers })
+  const write = (id: string, { state, signal = running }: { state?: Json; signal?: AbortSignal } = {}) =>
+    checkpoints.write(request(id, state), signal)
+  const first = write('first')
+  // A single one is asked for at once.
+  expect(calls.map(({ ids }) => ids)).toEqual([['first']])
+  calls.shift()?.resolve([kept(0)])
+  expect(await first).toEqual(kept(0))
+  await turn()
+  return { calls, clock, timers, write, asked: () => calls.map(({ ids }) => ids) }
 }
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
 test('those of one turn are one call, and those asked for meanwhile the next; each gets its own answer', async () => {
-  const { calls, checkpoints } = slowStore()
-  const first = [checkpoints.write(request('a')), checkpoints.write(request('b'))]
+  const { calls, asked, write, timers } = await slowStore()
+  const first = [write('a'), write('b')]
   await turn()
-  const later = [checkpoints.write(request('c')), checkpoints.write(request('d'))]
+  const later = [write('c'), write('d')]
   await turn()
-  expect(calls.map(({ ids }) => ids)).toEqual([['a', 'b']])
+  expect(asked()).toEqual([['a', 'b']])
   calls[0]?.resolve([kept(1), kept(2)])
   expect(await Promise.all(first)).toEqual([kept(1), kept(2)])
-  await turn()
-  expect(calls.map(({ ids }) => ids)).toEqual([
-    ['a', 'b'],
-    ['c', 'd'],
-  ])
-  calls[1]?.resolve([kept(3), { ...kept(0), outcome: 'lost' }])
-  expect(await Promise.all(later)).toEqual([kept(3), { ...kept(0), outcome: 'lost' }])
+  expect(asked().slice(1)).toEqual([['c', 'd']])
+  const lost: CheckpointAnswer = { ...kept(0), outcome: 'lost' }
+  calls[1]?.resolve([kept(3), lost])
+  expect(await Promise.all(later)).toEqual([kept(3), lost])
+  expect(timers.size).toBe(0)
 })
 
-test('a call that fails rejects those in it, and the next is made', async () => {
-  const { calls, checkpoints } = slowStore()
+test('a store that answers at once is asked at once, for each alone', async () => {
+  const asked: string[][] = []
+  const checkpoint = (requests: readonly CheckpointRequest[]): CheckpointAnswer[] => {
+    asked.push(requests.map(({ id }) => id))
+    return requests.map(() => kept(1))
+  }
+  const checkpoints = new Checkpoints({ store: { checkpoint }, timers: new Timers(new VirtualClock()) })
+  const writes = ['a', 'b', 'c'].map((id) => checkpoints.write(request(id), running))
+  expect(asked).toEqual([['a'], ['b'], ['c']])
+  await Promise.all(writes)
+})
+
+test('a call that the store could not answer rejects those in it, and the next is made', async () => {
+  const { calls, write } = await slowStore()
   const error = new JobchartError('STORE_UNAVAILABLE', 'away')
-  const first = Promise.allSettled([checkpoints.write(request('a')), checkpoints.write(request('b'))])
+  const first = Promise.allSettled([write('a'), write('b')])
   await turn()
-  const later = checkpoints.write(request('c'))
+  const later = write('c')
   calls[0]?.reject(error)
-  expect(await first).toEqual([
-    { status: 'rejected', reason: error },
-    { status: 'rejected', reason: error },
-  ])
-  await turn()
+  const rejected = { status: 'rejected', reason: error }
+  expect(await first).toEqual([rejected, rejected])
   calls[1]?.resolve([kept(1)])
   expect(await later).toEqual(kept(1))
-  const again = checkpoints.write(request('d'))
-  await turn()
-  calls[2]?.resolve([kept(2)])
-  expect(await again).toEqual(kept(2))
 })
 
-test('a call that hangs holds up nothing but what is in it', async () => {
-  const { calls, clock, checkpoints } = slowStore()
-  const hanging = checkpoints.write(request('a'))
+test('of a call that is refused, each is asked for alone: only the one at fault fails', async () => {
+  const { calls, asked, write } = await slowStore()
+  const writes = Promise.allSettled([write('a'), write('b'), write('c')])
   await turn()
-  const other = checkpoints.write(request('b'))
+  const error = new JobchartError('STORE_REFUSED', 'b is not right')
+  calls[0]?.reject(new JobchartError('STORE_REFUSED', 'something is not right'))
   await turn()
-  expect(calls).toHaveLength(1)
-  await clock.advance(100)
-  expect(calls.map(({ ids }) => ids)).toEqual([['a'], ['b']])
-  const next = checkpoints.write(request('c'))
-  // It answers after all: then the call after it goes on holding up the next one.
-  calls[0]?.resolve([kept(2)])
-  expect(await hanging).toEqual(kept(2))
-  const last = checkpoints.write(request('d'))
-  await turn()
-  expect(calls).toHaveLength(2)
+  expect(asked().slice(1)).toEqual([['a'], ['b'], ['c']])
   calls[1]?.resolve([kept(1)])
-  expect(await other).toEqual(kept(1))
-  await turn()
-  expect(calls.map(({ ids }) => ids)).toEqual([['a'], ['b'], ['c', 'd']])
-  calls[2]?.resolve([kept(3), kept(4)])
-  expect(await Promise.all([next, last])).toEqual([kept(3), kept(4)])
+  calls[2]?.reject(error)
+  calls[3]?.resolve([kept(2)])
+  expect(await writes).toEqual([
+    { status: 'fulfilled', value: kept(1) },
+    { status: 'rejected', reason: error },
+    { status: 'fulfilled', value: kept(2) },
+  ])
 })
 
-test('a call has no more than 200', async () => {
-  const { calls, checkpoints } = slowStore()
-  const all = Array.from({ length: 450 }, (_, i) => checkpoints.write(request(`job ${i}`)))
-  for (let call = 0; call < 3; call++) {
-    await turn()
-    calls[call]?.resolve(calls[call]?.ids.map((_, i) => kept(i)) ?? [])
+test('a call has 200 checkpoints and about 1 MB at most; a larger one is alone', async () => {
+  const { asked, write } = await slowStore()
+  for (let i = 0; i < 450; i++) void write(String(i))
+  await turn()
+  expect(asked().map(({ length }) => length)).toEqual([200, 200, 50])
+  expect(asked().flat()).toEqual(Array.from({ length: 450 }, (_, i) => String(i)))
+  const large = await slowStore()
+  for (const [id, mb] of Object.entries({ a: 0.4, b: 0.4, c: 0.4, d: 5, e: 0.4 })) {
+    void large.write(id, { state: 'x'.repeat(mb * 1_000_000) })
   }
-  await Promise.all(all)
-  expect(calls.map(({ ids }) => ids.length)).toEqual([200, 200, 50])
+  await turn()
+  expect(large.asked()).toEqual([['a', 'b'], ['c'], ['d'], ['e']])
+})
+
+test('a call that hangs holds those that come after it for a second, once', async () => {
+  const { calls, asked, write, clock, timers } = await slowStore()
+  void write('hangs')
+  await turn()
+  const later = [write('b'), write('c')]
+  await clock.advance(999)
+  expect(asked()).toEqual([['hangs']])
+  await clock.advance(1)
+  expect(asked().slice(1)).toEqual([['b', 'c']])
+  const last = write('d')
+  calls[1]?.resolve([kept(1), kept(2)])
+  await Promise.all(later)
+  expect(asked().slice(2)).toEqual([['d']])
+  calls[2]?.resolve([kept(3)])
+  await last
+  // The answer of the first does not matter any more to others.
+  void write('e')
+  await turn()
+  expect(asked().slice(3)).toEqual([['e']])
+  calls[0]?.resolve([kept(4)])
+  void write('f')
+  await turn()
+  expect(asked()).toHaveLength(4)
+  calls[3]?.resolve([kept(5)])
+  await turn()
+  expect(asked().slice(4)).toEqual([['f']])
+  expect(timers.size).toBe(0)
+})
+
+test('a run that is aborted does not wait for calls of others', async () => {
+  const { asked, write, timers } = await slowStore()
+  void write('hangs')
+  await turn()
+  const controller = new AbortController()
+  void write('b')
+  void write('c', { signal: controller.signal })
+  expect(asked()).toEqual([['hangs']])
+  controller.abort()
+  expect(asked().slice(1)).toEqual([['b', 'c']])
+  void write('d', { signal: controller.signal })
+  expect(asked().slice(2)).toEqual([['d']])
+  expect(timers.size).toBe(0)
+})
+
+const sleeper = (woken: () => void) =>
+  setup({ actions: { woken } }).createMachine({
+    initial: 'asleep',
+    states: { asleep: { after: { 1_000: 'awake' } }, awake: { entry: 'woken', type: 'final' } },
+  })
+
+const nothing = (count: number): undefined[] => Array.from({ length: count }, () => undefined)
+
+test('machines that wake together write their checkpoints in one call of a store that takes time', async () => {
+  const memory = memoryStore()
+  const sizes: number[] = []
+  const store: Store = {
+    ...memory,
+    async checkpoint(requests) {
+      sizes.push(requests.length)
+      return memory.checkpoint(requests)
+    },
+  }
+  const at = world({ store })
+  const job = defineJob({ type: 'sleeper', machine: sleeper(() => {}) })
+  const runtime = await at.runtime({ jobs: [job], concurrency: 10 })
+  await runtime.enqueueMany(job, nothing(10))
+  await at.clock.advance(2_000)
+  await runtime.enqueueMany(job, nothing(10))
+  await at.clock.advance(2_000)
+  expect((await runtime.counts()).done).toBe(20)
+  // That the store takes time is learnt from its first answer.
+  expect(sizes).toEqual([1, 9, 10])
+})
+
+test('a call that hangs holds no machine but its own, and a stop ends', async () => {
+  const store = faultyStore(memoryStore(), { faults: {}, random: () => 0.9 })
+  const at = world({ store })
+  let acted = 0
+  const machine = setup({ actions: { act: () => void acted++ } }).createMachine({
+    initial: 'begun',
+    states: { begun: { entry: 'act', type: 'final' } },
+  })
+  const job = defineJob({ type: 'acting', machine })
+  const runtime = await at.runtime({ jobs: [job], concurrency: 20 })
+  // The answer is late; the calls after it are not.
+  store.disturb({ checkpoint: { late: 1, lateBy: '1h' } })
+  await runtime.enqueue(job)
+  await at.clock.advance(100)
+  store.calm()
+  await runtime.enqueueMany(job, nothing(10))
+  await at.clock.advance(500)
+  expect(acted).toBe(0)
+  await at.clock.advance(600)
+  expect(acted).toBe(10)
+  await runtime.enqueue(job)
+  await at.clock.advance(1)
+  expect(acted).toBe(11)
+  store.disturb({ checkpoint: { late: 1, lateBy: '1h' } })
+  await runtime.enqueueMany(job, nothing(5))
+  await at.clock.advance(100)
+  const stopping = runtime.stop({ mode: 'abort', grace: '1s', timeout: '10s' })
+  await at.clock.advance('2s')
+  await stopping
+  expect(acted).toBe(11)
+  expect((await store.counts()).queued).toBe(6)
+  // What was late arrives, and is refused or changes nothing.
+  await at.clock.advance('2h')
 })
 
 test.each(['lost', 'failed'] as const)(
   'a machine whose checkpoint is %s stops none that went on with it',
   async (outcome) => {
     const memory = memoryStore()
+    const together: string[][] = []
     let refused = 0
     const store: Store = {
       ...memory,
-      checkpoint(requests) {
-        const answers = memory.checkpoint(requests) as CheckpointAnswer[]
+      async checkpoint(requests) {
+        together.push(requests.map(({ id }) => id))
+        const answers = await memory.checkpoint(requests)
         return answers.map((answer, i) => {
           if (requests[i]?.id !== 'unlucky' || refused++ > 0) return answer
           return { ...answer, outcome, ...(outcome === 'failed' && { error: { name: 'Error', message: 'no' } }) }
@@ -120,14 +242,11 @@ test.each(['lost', 'failed'] as const)(
       },
     }
     const at = world({ store })
-    const machine = setup({ actions: { act: () => {} } }).createMachine({
-      initial: 'asleep',
-      states: { asleep: { after: { 1_000: 'awake' } }, awake: { entry: 'act', type: 'final' } },
-    })
-    const job = defineJob({ type: 'sleeper', machine, retry: { maxAttempts: 1 } })
+    const job = defineJob({ type: 'sleeper', machine: sleeper(() => {}), retry: { maxAttempts: 1 } })
     const runtime = await at.runtime({ jobs: [job], concurrency: 10 })
-    for (const id of ['a', 'unlucky', 'b']) await runtime.enqueue(job, undefined, { id })
+    for (const id of ['first', 'a', 'unlucky', 'b']) await runtime.enqueue(job, undefined, { id })
     await at.clock.advance(2_000)
+    expect(together).toContainEqual(['a', 'unlucky', 'b'])
     expect(refused).toBeGreaterThan(0)
     const states = await Promise.all(['a', 'b'].map(async (id) => (await (await runtime.job(id))?.record())?.state))
     expect(states).toEqual(['done', 'done'])
@@ -135,29 +254,3 @@ test.each(['lost', 'failed'] as const)(
     await at.clock.advance('1m')
   },
 )
-
-test('machines that wake together write their checkpoints in one call', async () => {
-  const memory = memoryStore()
-  const sizes: number[] = []
-  const store: Store = {
-    ...memory,
-    checkpoint(requests) {
-      sizes.push(requests.length)
-      return memory.checkpoint(requests)
-    },
-  }
-  const at = world({ store })
-  const machine = setup({ actions: { act: () => {} } }).createMachine({
-    initial: 'asleep',
-    states: { asleep: { after: { 1_000: 'awake' } }, awake: { entry: 'act', type: 'final' } },
-  })
-  const job = defineJob({ type: 'sleeper', machine })
-  const runtime = await at.runtime({ jobs: [job], concurrency: 10 })
-  await runtime.enqueueMany(
-    job,
-    Array.from({ length: 10 }, () => undefined),
-  )
-  await at.clock.advance(2_000)
-  expect((await runtime.counts()).done).toBe(10)
-  expect(sizes).toEqual([10])
-})
