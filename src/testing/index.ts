@@ -1,8 +1,6 @@
 /** The exports of `jobchart/testing`: virtual time, and a fault-injecting store. */
 import '../core/node-version.ts'
 export { seededRandom } from '../core/clock.ts'
-/** For authors of stores; also exported by `jobchart/store-testing`. */
-export { storeConformance, type ConformanceOptions, type Subject } from '../store-testing/conformance/index.ts'
 export {
   faultyStore,
   type FaultCounts,
