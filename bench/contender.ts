@@ -16,7 +16,9 @@ export interface Work {
 
 /** A contender that is ready to run; the preparation is not measured. */
 export interface Prepared {
-  /** Enqueues every job and resolves when every job has ended. Where an enqueue gives a promise, it is kept and awaited. */
+  /**
+   * Enqueues every job and resolves when every job has ended. Where an enqueue gives a promise, it is kept and awaited.
+   */
   run(): Promise<void>
   /** Verifies the work by its own figures, and frees what it holds. */
   end?(): Promise<void>

@@ -1,4 +1,7 @@
-/** A queue on a file or a server: jobchart, one of its peers, or a floor. All are given the same work, and none sees how it is counted. */
+/**
+ * A queue on a file or a server: jobchart, one of its peers, or a floor. All are given the same work, and none sees how
+ * it is counted.
+ */
 
 /** How jobs are handed over: one awaited after the other, `size` in one call, or `size` calls at once. */
 export interface EnqueueMode {

@@ -1,4 +1,7 @@
-/** Writes docs/lifecycle.md, docs/command-line.md, llms.txt and the pictures in docs/charts/: `npm run docs`. A test compares them with the files. */
+/**
+ * Writes docs/lifecycle.md, docs/command-line.md, llms.txt and the pictures in docs/charts/: `npm run docs`. A test
+ * compares them with the files.
+ */
 import { writeFileSync } from 'node:fs'
 import { machines } from '../machines/index.ts'
 import { toSvg, type ChartSource, type SvgOptions } from 'jobchart/chart'
@@ -40,7 +43,9 @@ function condition(arrow: Arrow): string {
 const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`
 const table = (head: string[], rows: string[][]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
-/** A picture in the reader's theme, as GitHub and npm show it. @param folder path of docs/charts/ relative to the page */
+/**
+ * A picture in the reader's theme, as GitHub and npm show it. @param folder path of docs/charts/ relative to the page
+ */
 export const picture = (name: string, alt: string, folder: string): string =>
   [
     '<picture>',

@@ -1,4 +1,7 @@
-/** The text of llms.txt (https://llmstxt.org): what this package is, and where each thing is described, for programs that read. */
+/**
+ * The text of llms.txt (https://llmstxt.org): what this package is, and where each thing is described, for programs
+ * that read.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

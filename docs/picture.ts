@@ -1,6 +1,7 @@
 /**
- * Takes the pictures of the README and of docs/dashboard.md: runs the main job, opens its dashboard in Chromium, and saves what it
- * shows while the jobs run; then the other screens, of a small shop. `npm run picture`; it needs Chromium, at /usr/bin/chromium or where CHROMIUM says.
+ * Takes the pictures of the README and of docs/dashboard.md: runs the main job, opens its dashboard in Chromium, and
+ * saves what it shows while the jobs run; then the other screens, of a small shop. `npm run picture`; it needs
+ * Chromium, at /usr/bin/chromium or where CHROMIUM says.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -52,7 +53,10 @@ async function waitingReview(url: string): Promise<string> {
   }
 }
 
-/** Screens that are complete when their table or list is there; of the others the picture of a chart is complete when it has a state. */
+/**
+ * Screens that are complete when their table or list is there; of the others the picture of a chart is complete when it
+ * has a state.
+ */
 const tables = new Set(['/', '/jobs'])
 const lists = new Set(['/dead', '/schedules', '/workers'])
 

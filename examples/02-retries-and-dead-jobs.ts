@@ -1,4 +1,5 @@
-// What fails is tried again. What fails for good is kept as a dead job: to be looked at, repaired and sent through again.
+// What fails is tried again. What fails for good is kept as a dead job: to be looked at, repaired and sent through
+// again.
 //
 // prints:
 //   invoice 1: paid at attempt 3

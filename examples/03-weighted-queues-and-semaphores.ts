@@ -1,4 +1,5 @@
-// Weights share the slots among the queues that have work; semaphores bound how much of a type, or of a key, runs at once.
+// Weights share the slots among the queues that have work; semaphores bound how much of a type, or of a key, runs at
+// once.
 //
 // prints:
 //   the first twelve: mail report import mail report mail mail report import mail report mail

@@ -1,4 +1,5 @@
-// Jobs in a SQLite file: one process enqueues and is killed, one is killed in the middle of a job, the last one goes on.
+// Jobs in a SQLite file: one process enqueues and is killed, one is killed in the middle of a job, the last one goes
+// on.
 //
 // prints:
 //   the shop took 3 orders

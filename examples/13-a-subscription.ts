@@ -1,5 +1,5 @@
-// A subscription is a job that lives as long as it is paid. Its timers are data with a deadline, so that it outlives every
-// process; in a test months take no time.
+// A subscription is a job that lives as long as it is paid. Its timers are data with a deadline, so that it outlives
+// every process; in a test months take no time.
 //
 // prints:
 //   2026-01-01 paid

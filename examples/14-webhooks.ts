@@ -1,5 +1,5 @@
-// Inside an event-driven app: a webhook becomes an event of the machine. It is kept before it is answered, read once and in
-// order, and a delivery that is repeated changes nothing: its key says which one it is.
+// Inside an event-driven app: a webhook becomes an event of the machine. It is kept before it is answered, read once
+// and in order, and a delivery that is repeated changes nothing: its key says which one it is.
 //
 // prints:
 //   order-7/paid e1 202

@@ -1,5 +1,5 @@
-// Model-based tests: every path through the chart that XState finds is walked by a job, in virtual time, and after each step
-// the job must stand where the model says.
+// Model-based tests: every path through the chart that XState finds is walked by a job, in virtual time, and after each
+// step the job must stand where the model says.
 //
 // prints:
 //   15 jobs went every way in 30 days, to draft, review, published, withdrawn

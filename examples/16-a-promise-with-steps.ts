@@ -1,5 +1,5 @@
-// A promise with attempts and steps of its own: the bank is away twice, the chart does not hear of it, and what is finished is not
-// done again. While it waits for its next attempt the job takes no slot.
+// A promise with attempts and steps of its own: the bank is away twice, the chart does not hear of it, and what is
+// finished is not done again. While it waits for its next attempt the job takes no slot.
 //
 // prints:
 //   attempt 1: hold 30 pounds

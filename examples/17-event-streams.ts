@@ -1,5 +1,5 @@
-// Between a broker and its workers: each message becomes a job, and is acknowledged once that job is stored. A source that
-// can be paused is paused while the runtime has no room; a message that is delivered twice is one job.
+// Between a broker and its workers: each message becomes a job, and is acknowledged once that job is stored. A source
+// that can be paused is paused while the runtime has no room; a message that is delivered twice is one job.
 //
 // prints:
 //   the broker is paused: true
@@ -21,7 +21,9 @@ const ship = defineJob<string, void>({ type: 'ship', run: async (fruit) => void 
 const label = defineJob<string, string>({ type: 'label', run: async (fruit) => fruit.toUpperCase() })
 const runtime = createRuntime({ jobs: [ship, label], capacity: 3 })
 
-/** A consumer as those of Kafka or AMQP are: it pushes messages until it is paused, and again those nobody acknowledged. */
+/**
+ * A consumer as those of Kafka or AMQP are: it pushes messages until it is paused, and again those nobody acknowledged.
+ */
 const broker = new EventEmitter()
 const acknowledged: string[] = []
 let wasPaused = false

@@ -1,5 +1,5 @@
-// Work that computes runs in a thread: a large file is hashed while the event loop goes on. A handler that does not listen to its
-// cancel is ended with its thread, and its slot is free for the next job.
+// Work that computes runs in a thread: a large file is hashed while the event loop goes on. A handler that does not
+// listen to its cancel is ended with its thread, and its slot is free for the next job.
 //
 // prints:
 //   the event loop went on: true

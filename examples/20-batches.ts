@@ -1,4 +1,5 @@
-// Rows are inserted in bulk, while each of them stays a job: with its own result, its own retries, and a cancel of its own.
+// Rows are inserted in bulk, while each of them stays a job: with its own result, its own retries, and a cancel of its
+// own.
 //
 // prints:
 //   a full batch at once: ada, bob, cyd

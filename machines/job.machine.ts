@@ -2,8 +2,8 @@
  * The lifecycle of a job. This chart is the only definition of its arrows: the runtime's table, the stores' statements,
  * the docs and the pictures are derived from it.
  *
- * The chart is flat and pure: no clock, no `after`, no invoke. Time is data (`dueAt` and the event DUE), because a job must
- * survive the end of its process, and a timer does not.
+ * The chart is flat and pure: no clock, no `after`, no invoke. Time is data (`dueAt` and the event DUE), because a job
+ * must survive the end of its process, and a timer does not.
  */
 import { assign, setup } from 'xstate'
 
@@ -56,8 +56,8 @@ export const jobMachine = setup({
     context: {} as JobCounters,
     events: {} as JobMachineEvent,
     input: {} as Partial<JobCounters> | undefined,
-    // birth: initial state of an enqueue · live: not ended · backlog: counts towards the capacity · timed: may have a due
-    // time · leased: a worker holds a lease · ended: removed by retention
+    // birth: initial state of an enqueue · live: not ended · backlog: counts towards the capacity · timed: may have a
+    // due time · leased: a worker holds a lease · ended: removed by retention
     tags: {} as 'birth' | 'live' | 'backlog' | 'timed' | 'leased' | 'ended',
   },
   guards: {

@@ -1,9 +1,10 @@
 /**
  * The lifecycle of a runtime. Its state alone decides whether the runtime accepts jobs and whether it picks jobs.
  *
- * Tags: `accepts` new jobs · `picks` jobs to run · `settles` running jobs (timers and heartbeats are active) · `pausable`: it may be
- * paused and resumed · `drainable`: its queued jobs can still be run before it stops.
- * A store that does not answer does not change the state: the runtime repeats its calls, and the context holds the error.
+ * Tags: `accepts` new jobs · `picks` jobs to run · `settles` running jobs (timers and heartbeats are active) ·
+ * `pausable`: it may be paused and resumed · `drainable`: its queued jobs can still be run before it stops.
+ * A store that does not answer does not change the state: the runtime repeats its calls, and the context holds the
+ * error.
  */
 import { assign, setup } from 'xstate'
 

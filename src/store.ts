@@ -5,14 +5,15 @@
  * - Calls of one process take effect in the order in which they are made.
  * - Leases and due times are compared with the store's own clock.
  * - Every write by a worker carries (id, attempt, token); it has no effect unless these are the current ones.
- * - A store owns the values passed to it; the caller owns the values it returns. Neither changes the other's afterwards.
- * - If one item of a call (a request, a settlement, a heartbeat) cannot be written, that item alone fails: its answer is
- *   `failed` with the error, nothing of it was written, and the other items are written and answered as usual.
+ * - A store owns the values passed to it; the caller owns the values it returns. Neither changes the other's
+ *   afterwards.
+ * - If one item of a call (a request, a settlement, a heartbeat) cannot be written, that item alone fails: its answer
+ *   is `failed` with the error, nothing of it was written, and the other items are written and answered as usual.
  * - A method rejects with JobchartError STORE_UNAVAILABLE if the store cannot be reached. The write may or may not have
  *   happened; the caller may repeat it, because inserts are idempotent by id and settlements by token.
  *
- * It is the entry `jobchart/store`, with the types of all requests and answers. `storeConformance` in `jobchart/store-testing` tests an
- * implementation against this contract.
+ * It is the entry `jobchart/store`, with the types of all requests and answers. `storeConformance` in
+ * `jobchart/store-testing` tests an implementation against this contract.
  */
 import './core/node-version.ts'
 import type { Clock } from './core/clock.ts'
@@ -92,8 +93,9 @@ export type * from './core/schedule-record.ts'
 export type * from './core/values.ts'
 
 /**
- * The answer of a method that writes transitions. A store in the process may return it synchronously: callers save a turn
- * of the event loop, and the events of the call precede all events that follow from it. Other stores return a promise.
+ * The answer of a method that writes transitions. A store in the process may return it synchronously: callers save a
+ * turn of the event loop, and the events of the call precede all events that follow from it. Other stores return a
+ * promise.
  */
 export type Answer<T> = T | Promise<T>
 
@@ -103,21 +105,25 @@ export interface StoreCapabilities {
   /** May several processes use it at once? */
   readonly shared: boolean
   /**
-   * Are calls carried out in their order, and those of one turn of the event loop together, as far as that does not take long? Then a
-   * claim that is sent right behind an insert finds its jobs, and a worker with free slots sends it. Default: no.
+   * Are calls carried out in their order, and those of one turn of the event loop together, as far as that does not
+   * take long? Then a claim that is sent right behind an insert finds its jobs, and a worker with free slots sends it.
+   * Default: no.
    */
   readonly groupsCalls?: boolean
 }
 
 /**
- * A reason to read the store again, not a fact: a store may send hints that are not needed and, across processes, omit some.
+ * A reason to read the store again, not a fact: a store may send hints that are not needed and, across processes, omit
+ * some.
  * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
- * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
- * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
- * resumed · `schedule`: a schedule has a tick at this time · `changed`: these jobs, which `announce` has named, were written · `bulk`: anyone may go on with this bulk operation · `missed`: hints of other
- * processes may have been lost until now · `rollback`: the store is as it was at an earlier time: the last transition
- * that was seen has the number `seen`, and those after `left` are gone · `restart`: the server of the store was started again or
- * emptied, and no transition that was seen is gone. After these two, records without a transition may be missing: workers, schedules.
+ * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`:
+ * an insert that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have
+ * ended, those of `ids` if known · `queue`: a queue was paused or resumed · `schedule`: a schedule has a tick at this
+ * time · `changed`: these jobs, which `announce` has named, were written · `bulk`: anyone may go on with this bulk
+ * operation · `missed`: hints of other processes may have been lost until now · `rollback`: the store is as it was at
+ * an earlier time: the last transition that was seen has the number `seen`, and those after `left` are gone ·
+ * `restart`: the server of the store was started again or emptied, and no transition that was seen is gone. After these
+ * two, records without a transition may be missing: workers, schedules.
  * `unsafe`: the store may lose jobs from now on, because of how it was set up meanwhile: that is logged
  */
 export type Hint =
@@ -137,14 +143,14 @@ export type Hint =
   | { readonly kind: 'unsafe'; readonly error: JobchartError }
 
 /**
- * Schedules. The runtime computes ticks; the store keeps the next one. A tick is fired by one conditional write, so that of
- * several processes exactly one creates its job.
+ * Schedules. The runtime computes ticks; the store keeps the next one. A tick is fired by one conditional write, so
+ * that of several processes exactly one creates its job.
  */
 export interface ScheduleStore {
   /**
-   * Declares schedules, request by request. A schedule that exists with the same terms is not changed. One with other terms gets
-   * the new terms; it gets the new next tick only if spec or time zone differ, or if its last tick lies more than an hour in the
-   * future, which means that it was fired while the clock was wrong.
+   * Declares schedules, request by request. A schedule that exists with the same terms is not changed. One with other
+   * terms gets the new terms; it gets the new next tick only if spec or time zone differ, or if its last tick lies more
+   * than an hour in the future, which means that it was fired while the clock was wrong.
    */
   put(requests: readonly PutSchedule[]): Promise<PutScheduleAnswer[]>
   /** The schedules of these names that exist; without names all, ordered by name. */
@@ -155,14 +161,17 @@ export interface ScheduleStore {
   remove(names: readonly string[]): Promise<string[]>
   /** Schedules whose tick is due, earliest first. */
   due(request: DueSchedulesRequest): Promise<DueSchedules>
-  /** Creates the jobs of ticks and sets the next tick, in one write, request by request. The capacity limit does not apply. */
+  /**
+   * Creates the jobs of ticks and sets the next tick, in one write, request by request. The capacity limit does not
+   * apply.
+   */
   fire(requests: readonly FireSchedule[]): Answer<FireScheduleAnswer[]>
 }
 
 /**
- * Bulk operations: changes of all jobs that match a filter, in batches. The store keeps the progress of each in the write of the
- * batch. It does nothing by itself: the client that has started an operation calls `advance` until it has ended, and a runtime takes over
- * an operation whose lease has expired. A start without a lease sends the hint `bulk`.
+ * Bulk operations: changes of all jobs that match a filter, in batches. The store keeps the progress of each in the
+ * write of the batch. It does nothing by itself: the client that has started an operation calls `advance` until it has
+ * ended, and a runtime takes over an operation whose lease has expired. A start without a lease sends the hint `bulk`.
  */
 export interface BulkStore {
   /** Keeps a new operation and does its first batch, in one write. */
@@ -184,50 +193,57 @@ export interface Store {
 
   /**
    * Opens the store. Calls are counted: the store closes with as many calls of `close`.
-   * @param options `clock` is used by a store without a clock of its own: that of the first call. When `signal` aborts, the caller
-   * does not need the store any more: opening it may be given up, and must be if it waits for a server.
+   * @param options `clock` is used by a store without a clock of its own: that of the first call. When `signal` aborts,
+   * the caller does not need the store any more: opening it may be given up, and must be if it waits for a server.
    */
   open(options: { readonly clock: Clock; readonly signal?: AbortSignal }): Promise<void>
   close(): Promise<void>
 
   /** Stores new jobs, request by request, in order. @returns for each request one answer per job */
   insert(requests: readonly InsertRequest[]): Answer<InsertAnswer[][]>
-  /** Claims queued jobs: CLAIM, attempt + 1, the token, a lease. Pause, concurrency and rate limits are checked in the same write. */
+  /**
+   * Claims queued jobs: CLAIM, attempt + 1, the token, a lease. Pause, concurrency and rate limits are checked in the
+   * same write.
+   */
   claim(request: ClaimRequest): Answer<ClaimAnswer>
   /**
-   * The state of claimed jobs that have not started. Called right before user code runs, so that a job that any process has
-   * cancelled, or whose queue was paused, since the claim does not start. Writes nothing, and answers synchronously. A store
-   * with a round trip omits the method: its answer would be no newer than that of the claim.
+   * The state of claimed jobs that have not started. Called right before user code runs, so that a job that any process
+   * has cancelled, or whose queue was paused, since the claim does not start. Writes nothing, and answers
+   * synchronously. A store with a round trip omits the method: its answer would be no newer than that of the claim.
    */
   confirm?(leases: readonly Lease[]): readonly Standing[]
   /** Ends attempts. The same token settled again gets the same answer. */
   settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
-  /** Extends the leases of all runs of a worker; writes their check-ins, logs and steps. Also counts as the worker's heartbeat. */
+  /**
+   * Extends the leases of all runs of a worker; writes their check-ins, logs and steps. Also counts as the worker's
+   * heartbeat.
+   */
   extend(request: ExtendRequest): Promise<HeartbeatAnswer[]>
   /**
-   * Writes checkpoints of machines, each conditionally on its lease, and removes the messages that the machine has read, except the
-   * events that it defers. An event that is dropped, by this or another write, is reported in the log of the job.
+   * Writes checkpoints of machines, each conditionally on its lease, and removes the messages that the machine has
+   * read, except the events that it defers. An event that is dropped, by this or another write, is reported in the log
+   * of the job.
    */
   checkpoint(requests: readonly CheckpointRequest[]): Answer<CheckpointAnswer[]>
   /** Puts messages into inboxes, in order. A waiting job is woken by the same write: WAKE. */
   send(requests: readonly SendRequest[]): Answer<SendAnswer[]>
   /**
-   * Changes by which states and tags parked jobs are found, and whether a process can run them, each conditionally on its checkpoint:
-   * after a deployment, without running them. Writes no transition.
+   * Changes by which states and tags parked jobs are found, and whether a process can run them, each conditionally on
+   * its checkpoint: after a deployment, without running them. Writes no transition.
    */
   reindex(requests: readonly ReindexRequest[]): Promise<ReindexAnswer[]>
   /** The checkpoints of a job that are still kept, oldest first; none for a job that does not exist. */
   checkpoints(id: string): Promise<readonly CheckpointEntry[]>
   /**
-   * Cancels, request by request, in order. A job whose machine handles a cancel, according to its last checkpoint, gets the
-   * first cancel as a message; if its machine then ends by it, the CANCEL precedes the COMPLETE. Every other cancel ends or marks
-   * the job, and cancels its child jobs and their descendants: these are reported in `transitions` only.
+   * Cancels, request by request, in order. A job whose machine handles a cancel, according to its last checkpoint, gets
+   * the first cancel as a message; if its machine then ends by it, the CANCEL precedes the COMPLETE. Every other cancel
+   * ends or marks the job, and cancels its child jobs and their descendants: these are reported in `transitions` only.
    */
   cancel(requests: readonly CancelRequest[]): Answer<CancelAnswer[]>
   /**
-   * Retries dead and cancelled jobs: RETRY, a new generation, at the end of the queue, in the order of the ids, or by filter
-   * oldest first. Kept: errors, logs and history. Removed: the last error, step results, and the reason of the cancel. A machine
-   * continues at its checkpoint and keeps its step results.
+   * Retries dead and cancelled jobs: RETRY, a new generation, at the end of the queue, in the order of the ids, or by
+   * filter oldest first. Kept: errors, logs and history. Removed: the last error, step results, and the reason of the
+   * cancel. A machine continues at its checkpoint and keeps its step results.
    * @param fromStart a machine starts at its initial state: checkpoints, step results and messages are removed
    * Events that it removes from an inbox are reported in the log of the job, and their keys are freed.
    * @param dropInbox which messages to remove; default none
@@ -236,21 +252,25 @@ export interface Store {
   retry(selection: Selection, fromStart?: boolean, dropInbox?: DropInbox, edit?: EditedInput): Answer<RetryAnswer>
   /** Removes jobs that have ended. */
   discard(selection: Selection): Promise<DiscardAnswer>
-  /** DUE of scheduled and retrying jobs, WAKE of waiting jobs whose time has come: earliest first, older first among equals. */
+  /**
+   * DUE of scheduled and retrying jobs, WAKE of waiting jobs whose time has come: earliest first, older first among
+   * equals.
+   */
   promote(limit: number): Answer<SweepAnswer>
   /**
-   * EXPIRE of jobs whose lease has run out, in the same order; token and expiry are compared in the same write. Also finds the
-   * bulk operations whose lease has run out.
+   * EXPIRE of jobs whose lease has run out, in the same order; token and expiry are compared in the same write. Also
+   * finds the bulk operations whose lease has run out.
    */
   rescue(limit: number): Answer<SweepAnswer>
   /**
-   * Sets how long ended jobs are kept: those of the named types, and those of all types that no call has named. The store keeps
-   * it, so that a worker that does not know a type prunes it by what a worker that runs it has set. The last call applies.
+   * Sets how long ended jobs are kept: those of the named types, and those of all types that no call has named. The
+   * store keeps it, so that a worker that does not know a type prunes it by what a worker that runs it has set. The
+   * last call applies.
    */
   retain(policies: RetentionPolicies): Promise<void>
   /**
-   * Removes ended jobs that are no longer kept, `limit` at most: of each type and state those that ended first. Which type comes
-   * first is left to the store. Before the first `retain` nothing is removed.
+   * Removes ended jobs that are no longer kept, `limit` at most: of each type and state those that ended first. Which
+   * type comes first is left to the store. Before the first `retain` nothing is removed.
    */
   prune(limit: number): Promise<PruneAnswer>
 
@@ -260,8 +280,8 @@ export interface Store {
   /** Records by id, in the order of the ids; null for a job that does not exist. */
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>
   /**
-   * A page of jobs, ordered by enqueue or by end, with the requested fields. Its `cursor` is one of the log that was the last when the
-   * store began to read, or before: what the page lacks is after it.
+   * A page of jobs, ordered by enqueue or by end, with the requested fields. Its `cursor` is one of the log that was
+   * the last when the store began to read, or before: what the page lacks is after it.
    */
   list<Field extends keyof JobRecord = keyof JobRecord>(
     query: ListQuery<Field>,
@@ -269,48 +289,60 @@ export interface Store {
   /** Jobs per state, and per type and state, with the cursor of the last transition that they have: read together. */
   counts(): Promise<Counts>
   /**
-   * Jobs of a type that have not ended, per state and per tag of their machines: those that `list` finds by `machineState` and by
-   * `machineTag`. States and tags without a job are left out. Every write that changes them counts them, so that nothing is scanned.
+   * Jobs of a type that have not ended, per state and per tag of their machines: those that `list` finds by
+   * `machineState` and by `machineTag`. States and tags without a job are left out. Every write that changes them
+   * counts them, so that nothing is scanned.
    */
   machineCounts(type: string): Promise<MachineCounts>
   /** Every queue that a job was enqueued to or that was paused, including those that are empty now. */
   queues(): Promise<QueueInfo[]>
-  /** Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after the answer */
+  /**
+   * Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after
+   * the answer
+   */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
   /**
-   * Since when the first queued job of each type is queued: the first by priority, then by place, whatever its concurrency key.
-   * @returns for each type the time of the transition that has queued the job, ms since the epoch; null if none is queued
+   * Since when the first queued job of each type is queued: the first by priority, then by place, whatever its
+   * concurrency key.
+   * @returns for each type the time of the transition that has queued the job, ms since the epoch; null if none is
+   * queued
    */
   queuedSince(types: readonly string[]): Promise<(number | null)[]>
   /**
-   * What happened in queues, per minute or hour of store time. Every write counts its own transitions, so that nothing is scanned.
-   * The answer has an entry for each type asked for, or for every queue, in no particular order; of the total, one.
+   * What happened in queues, per minute or hour of store time. Every write counts its own transitions, so that nothing
+   * is scanned. The answer has an entry for each type asked for, or for every queue, in no particular order; of the
+   * total, one.
    */
   activity(query: ActivityQuery): Promise<QueueActivity[]>
   /**
-   * Groups of failed attempts, the one that has occurred last first. Of each type the `caps.failureGroups` that have occurred
-   * last are kept. A FAIL without an error is in no group.
+   * Groups of failed attempts, the one that has occurred last first. Of each type the `caps.failureGroups` that have
+   * occurred last are kept. A FAIL without an error is in no group.
    */
   failures(query: FailureQuery): Promise<FailureGroup[]>
-  /** Registers a worker, which counts as a heartbeat, or removes it (null). Removes workers that were lost ten minutes ago. */
+  /**
+   * Registers a worker, which counts as a heartbeat, or removes it (null). Removes workers that were lost ten minutes
+   * ago.
+   */
   worker(id: string, info: WorkerInfo | null): Promise<void>
   /** All registered workers. */
   workers(): Promise<WorkerRecord[]>
   /** Entries of the transition log after the cursor `from` (null = from the oldest entry kept), `limit` at most. */
   transitions(from: string | null, limit: number): Promise<TransitionPage>
   /**
-   * The ids of jobs whose stored data cannot be read, because something else has changed it. Whoever meets one sets it aside: it is in no
-   * list and no count, and holds up no other job; `discard` by id removes it. A store in which that cannot happen omits the method.
+   * The ids of jobs whose stored data cannot be read, because something else has changed it. Whoever meets one sets it
+   * aside: it is in no list and no count, and holds up no other job; `discard` by id removes it. A store in which that
+   * cannot happen omits the method.
    */
   unreadable?(): Promise<readonly string[]>
   /**
-   * Rebuilds what follows from the stored jobs (counts, indexes, the number of the last transition), and brings jobs back that were set
-   * aside and can be read now. Other calls wait meanwhile.
+   * Rebuilds what follows from the stored jobs (counts, indexes, the number of the last transition), and brings jobs
+   * back that were set aside and can be read now. Other calls wait meanwhile.
    */
   repair?(): Promise<RepairAnswer>
   /**
-   * From now on, for `forMs`, each write of one of these jobs sends the hint `changed` to every process: check-ins and logs, too. A store
-   * that cannot tell other processes at once omits the method; who shows a job of it reads the job again and again.
+   * From now on, for `forMs`, each write of one of these jobs sends the hint `changed` to every process: check-ins and
+   * logs, too. A store that cannot tell other processes at once omits the method; who shows a job of it reads the job
+   * again and again.
    */
   announce?(ids: readonly string[], forMs: number): Promise<void>
   /** Calls `listener` with each hint until the returned function is called. A listener must not throw. */

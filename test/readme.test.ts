@@ -1,4 +1,7 @@
-/** Every block of TypeScript in the README runs, unless it is marked `ts no-run`. (`examples/docs-code.test.ts` checks its types.) */
+/**
+ * Every block of TypeScript in the README runs, unless it is marked `ts no-run`. (`examples/docs-code.test.ts` checks
+ * its types.)
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

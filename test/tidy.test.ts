@@ -1,4 +1,7 @@
-/** The house rules, held. Each test first shows that its rule can fail, so that a silent rule is not taken for a clean house. */
+/**
+ * The house rules, held. Each test first shows that its rule can fail, so that a silent rule is not taken for a clean
+ * house.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -32,6 +35,16 @@ test('no function in src/ or machines/ is longer than a screen', () => {
   ])
   expect(rules.longFunctions(sample('src/a.ts', 'const g = () => {', ...body.slice(1), '}'))).toEqual([])
   expect(rules.longFunctions(library)).toEqual([])
+})
+
+test('no comment is wider than a line, and no line of code is kept from the formatter', () => {
+  const wide = `  // ${'word '.repeat(30)}`
+  expect(rules.wideComments([{ path: 'src/a.ts', text: `f()\n${wide}\n// oxlint-disable-next-line ${wide}` }])).toEqual(
+    ['src/a.ts:2 is a comment of 155 characters, 120 at most'],
+  )
+  const sources = everything.filter(({ path }) => /\.tsx?$/.test(path) && !path.includes('generated'))
+  expect(rules.wideComments(sources)).toEqual([])
+  expect(sources.filter(({ text }) => / \/\/ prettier-ignore\n/.test(text)).map(({ path }) => path)).toEqual([])
 })
 
 test('every module imports only what the import table allows its room', () => {

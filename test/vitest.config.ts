@@ -5,7 +5,10 @@ import { defineConfig } from 'vitest/config'
 
 const built = 'test/built/**/*.test.ts'
 const helpers = ['**/node_modules/**', 'test/.readme/**']
-/** What measures the heap, counts timers, listens to the signals of its process, asks which modules are loaded or mocks one. */
+/**
+ * What measures the heap, counts timers, listens to the signals of its process, asks which modules are loaded or mocks
+ * one.
+ */
 export const isolated = [
   'test/api/memory.test.ts',
   'test/api/signals.test.ts',

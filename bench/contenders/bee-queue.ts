@@ -56,7 +56,9 @@ class BeeQueues implements OpenQueue {
     if (mode.by !== 'batch') return addEach(count, mode, add)
     for (const { type, first, end } of chunks(count, mode, queues.length)) {
       const queue = queues[type] as Queue
-      const errors = await queue.saveAll(Array.from({ length: end - first }, (_, i) => queue.createJob({ i: first + i }))) // prettier-ignore
+      const errors = await queue.saveAll(
+        Array.from({ length: end - first }, (_, i) => queue.createJob({ i: first + i })),
+      )
       if (errors.size > 0) throw new Error(`${errors.size} jobs were not saved`)
     }
   }

@@ -82,7 +82,10 @@ class BullmqQueue implements OpenQueue {
       if (--left === 0) ended.resolve()
     }
     const running = this.workers.map((worker) => worker.run())
-    await Promise.race([ended.promise, Promise.all(running).then(() => Promise.reject(new Error('the workers have ended')))]) // prettier-ignore
+    await Promise.race([
+      ended.promise,
+      Promise.all(running).then(() => Promise.reject(new Error('the workers have ended'))),
+    ])
   }
 
   async left(): Promise<number> {

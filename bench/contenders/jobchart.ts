@@ -39,8 +39,8 @@ export const contender: Contender<JobchartOptions> = {
         if (observed) verifyEqual('events', events, jobs * eventsPerJob)
         const { queued, running, done } = await runtime.counts()
         verifyEqual('jobs left', queued + running, 0)
-        // The rest was kept until retention had let it go: it looks after every 500 jobs that have ended. Of each type it keeps
-        // 10,000, and 5,000 more in their first minute.
+        // The rest was kept until retention had let it go: it looks after every 500 jobs that have ended. Of each type
+        // it keeps 10,000, and 5,000 more in their first minute.
         verifyAtMost('finished jobs kept', done, types.length * 15_500)
         verifyAtMost('finished jobs not kept', Math.min(jobs, 10_000) - done, 0)
         await runtime.stop()

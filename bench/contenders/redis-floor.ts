@@ -1,6 +1,7 @@
 /**
- * The floor: what one would write by hand and then make fast. A job is a member of a list and a value in a hash; one script stores a
- * batch, and one script ends a batch and hands out the next. No leases, history, retries, priorities or events.
+ * The floor: what one would write by hand and then make fast. A job is a member of a list and a value in a hash; one
+ * script stores a batch, and one script ends a batch and hands out the next. No leases, history, retries, priorities or
+ * events.
  */
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import type { RedisClient } from '../../src/stores/redis/connection.ts'

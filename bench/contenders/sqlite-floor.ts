@@ -1,8 +1,8 @@
 /**
- * The floor: what one would write by hand in plain SQL and then make fast, on the driver and with the durability that are
- * also ours (node:sqlite, WAL, synchronous=FULL). No leases, history, retries, priorities or events: a job is a row that
- * changes its state twice, and a crash leaves those that ran running. The ends of a batch and the claim of the next are
- * one transaction.
+ * The floor: what one would write by hand in plain SQL and then make fast, on the driver and with the durability that
+ * are also ours (node:sqlite, WAL, synchronous=FULL). No leases, history, retries, priorities or events: a job is a row
+ * that changes its state twice, and a crash leaves those that ran running. The ends of a batch and the claim of the
+ * next are one transaction.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Handler, Input } from '../contender.ts'

@@ -1,6 +1,6 @@
 /**
- * Plain SQL, as one would write it at first: the table and the statements of the floor, but a claim and the ends of its jobs
- * are a transaction each, and each end is a statement.
+ * Plain SQL, as one would write it at first: the table and the statements of the floor, but a claim and the ends of its
+ * jobs are a transaction each, and each end is a statement.
  */
 import type { FileQueue } from '../sqlite/file-queue.ts'
 import { Floor, type Claimed } from './sqlite-floor.ts'

@@ -1,4 +1,7 @@
-/** Open dashboards as a process of their own: `readers.ts <address of the stream> <how many>` reads so many live streams. */
+/**
+ * Open dashboards as a process of their own: `readers.ts <address of the stream> <how many>` reads so many live
+ * streams.
+ */
 import { get } from 'node:http'
 
 const [url, count] = process.argv.slice(2) as [string, string]

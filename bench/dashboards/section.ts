@@ -10,7 +10,10 @@ import type { DashboardsParams } from './work.probe.ts'
 
 const readers = 200
 
-/** @param inFile in a file, with the dashboard in another process; otherwise in memory, with the dashboard in the worker's process */
+/**
+ * @param inFile in a file, with the dashboard in another process; otherwise in memory, with the dashboard in the
+ * worker's process
+ */
 export const dashboards = (inFile: boolean): Section => ({
   name: 'dashboards',
   title: (bench) =>
@@ -26,7 +29,10 @@ export const dashboards = (inFile: boolean): Section => ({
         })
       const samples = await interleaved(bench, bench.rounds, { none: beside(0), open: beside(readers) })
       const of = (name: string, results: readonly Timed[], key: keyof Timed) =>
-        figure(name, results.map((result) => result[key])) // prettier-ignore
+        figure(
+          name,
+          results.map((result) => result[key]),
+        )
       const [none, open] = ['no dashboard', `${readers} dashboards`]
       return {
         rows: [

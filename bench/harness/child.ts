@@ -1,6 +1,6 @@
 /**
- * The fresh process of one measurement: `child.ts <module> <params as JSON>` calls the module's `measure`. It answers the
- * process that has forked it; run by hand, under a profiler say, it prints.
+ * The fresh process of one measurement: `child.ts <module> <params as JSON>` calls the module's `measure`. It answers
+ * the process that has forked it; run by hand, under a profiler say, it prints.
  */
 import { NotVerified } from './ledger.ts'
 import type { Answer, Measure } from './fresh.ts'

@@ -71,7 +71,8 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
 
 /**
  * How many transactions were committed to a database since its write-ahead log was opened, by any process: SQLite keeps
- * the count in the third word of the log's index. With synchronous=FULL each is an fsync. It counts while the file is open.
+ * the count in the third word of the log's index. With synchronous=FULL each is an fsync. It counts while the file is
+ * open.
  */
 export async function commitsOf(path: string): Promise<number> {
   const index = await readFile(`${path}-shm`)

@@ -16,7 +16,8 @@ export function installPeers(): void {
   console.error(
     `Installing what we compare with into bench/node_modules: ${missing.join(', ')} (--no-peers goes without)`,
   )
-  // Not `npm ci`, which refuses a lock file without the optional packages of other platforms. None of them needs its scripts.
+  // Not `npm ci`, which refuses a lock file without the optional packages of other platforms. None of them needs its
+  // scripts.
   const install = ['install', '--no-save', '--ignore-scripts', '--prefix', fileURLToPath(folder)]
   execFileSync('npm', install, { stdio: ['ignore', 2, 2] })
 }

@@ -1,4 +1,7 @@
-/** The work of a measurement of a queue: all jobs are enqueued, then processed. Both are done, so that all is verified; one is measured. */
+/**
+ * The work of a measurement of a queue: all jobs are enqueued, then processed. Both are done, so that all is verified;
+ * one is measured.
+ */
 import type { Handler } from '../contender.ts'
 import type { EnqueueMode, OpenQueue } from '../open-queue.ts'
 import { Ledger, verifyEqual } from './ledger.ts'

@@ -1,7 +1,7 @@
 /**
- * A process does the work repeatedly before it is measured, until it no longer gets faster, so that a figure is that of the work and not
- * of the compiler: code that is compiled, deoptimized and compiled again for a second queue of the same process would otherwise cost most
- * those contenders that have most code.
+ * A process does the work repeatedly before it is measured, until it no longer gets faster, so that a figure is that of
+ * the work and not of the compiler: code that is compiled, deoptimized and compiled again for a second queue of the
+ * same process would otherwise cost most those contenders that have most code.
  */
 
 export const passesMin = 3
@@ -10,9 +10,10 @@ export const passesMax = 6
 export const alike = 0.05
 
 /**
- * Calls `pass` until two passes that follow each other, neither of them the first, gave alike figures, or six times. The
- * second may be as slow as the first, because code that was compiled for the first is deoptimized.
- * @param pass gives the figure that is compared: the CPU time where it is known, which does not grow when others use the machine
+ * Calls `pass` until two passes that follow each other, neither of them the first, gave alike figures, or six times.
+ * The second may be as slow as the first, because code that was compiled for the first is deoptimized.
+ * @param pass gives the figure that is compared: the CPU time where it is known, which does not grow when others use
+ * the machine
  * @returns how often it was called
  */
 export async function warmUp(pass: () => Promise<number>): Promise<number> {

@@ -10,7 +10,9 @@ export interface FootprintParams {
   readonly jobs: number
 }
 
-/** Jobs that fill the transition log before the measurement: its memory does not grow with the jobs that are measured. */
+/**
+ * Jobs that fill the transition log before the measurement: its memory does not grow with the jobs that are measured.
+ */
 const jobsFirst = 5_000
 
 /** Bytes of the heap that each of `jobs` jobs keeps. @throws NotVerified if they are not all in the state */

@@ -1,4 +1,7 @@
-/** Whether work leaves anything behind: the heap and the process's size after more and more jobs, with default retention. */
+/**
+ * Whether work leaves anything behind: the heap and the process's size after more and more jobs, with default
+ * retention.
+ */
 import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { heapBytes } from '../harness/heap.ts'

@@ -8,7 +8,8 @@ type Probe = Measure<GarbageParams, GarbageSample[]>
 
 const looks = [100_000, 200_000, 1_000_000, 2_000_000] as const
 /**
- * The sample that the later ones are compared with. At the first one, the collector's young generation has not grown to its size yet.
+ * The sample that the later ones are compared with. At the first one, the collector's young generation has not grown to
+ * its size yet.
  */
 const settled = 1
 /** The garbage collector decides the rest. */

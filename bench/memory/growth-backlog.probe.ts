@@ -1,4 +1,6 @@
-/** Throughput with a backlog that stays as long as it is: each job that runs enqueues one more. Then how fast it drains. */
+/**
+ * Throughput with a backlog that stays as long as it is: each job that runs enqueues one more. Then how fast it drains.
+ */
 import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { collectGarbage } from '../harness/heap.ts'

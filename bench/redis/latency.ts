@@ -1,4 +1,6 @@
-/** How long a job waits for its handler, and a run for its abort, in another process when nothing else is to be done. */
+/**
+ * How long a job waits for its handler, and a run for its abort, in another process when nothing else is to be done.
+ */
 import type { AcrossParams } from '../across/latency.probe.ts'
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { withServer } from '../harness/redis.ts'
@@ -26,7 +28,10 @@ export const latency: Section = {
       })
       return {
         rows: [
-          ...spreadRows('enqueue to the start of the handler', samples.start, { p50: { atMost: 3 }, p99: { atMost: 15 } }), // prettier-ignore
+          ...spreadRows('enqueue to the start of the handler', samples.start, {
+            p50: { atMost: 3 },
+            p99: { atMost: 15 },
+          }),
           ...spreadRows('cancel to the abort of the signal', samples.cancel, { p50: { atMost: 10 } }),
         ],
       }

@@ -1,4 +1,7 @@
-/** How long the longest script holds up the server in each phase of many jobs: until it has ended, nobody else is answered. */
+/**
+ * How long the longest script holds up the server in each phase of many jobs: until it has ended, nobody else is
+ * answered.
+ */
 import { randomUUID } from 'node:crypto'
 import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
 import { systemClock } from '../../src/core/clock.ts'
@@ -131,7 +134,12 @@ const leases = (): readonly (readonly [name: string, phase: Phase, part?: number
 
 /** ms of the longest script since the last call. */
 async function longest(admin: Awaited<ReturnType<typeof nodeRedisAt>>): Promise<number> {
-  const entries = (await admin.send(['SLOWLOG', 'GET', '-1'])) as readonly (readonly [unknown, unknown, number, readonly string[]])[] // prettier-ignore
+  const entries = (await admin.send(['SLOWLOG', 'GET', '-1'])) as readonly (readonly [
+    unknown,
+    unknown,
+    number,
+    readonly string[],
+  ])[]
   await admin.send(['SLOWLOG', 'RESET'])
   const scripts = entries.filter(([, , , [command]]) => /^(?:fcall|evalsha|eval)$/i.test(String(command)))
   return scripts.reduce((most, [, , micros]) => Math.max(most, micros), 0) / 1_000

@@ -1,4 +1,6 @@
-/** How long a job waits for its handler when nothing else is to be done, in the process that enqueues and in another. */
+/**
+ * How long a job waits for its handler when nothing else is to be done, in the process that enqueues and in another.
+ */
 import { join } from 'node:path'
 import { withFolder } from '../harness/disk.ts'
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'

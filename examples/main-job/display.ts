@@ -179,7 +179,9 @@ export class Display {
     ]
   }
 
-  /** A queue without work gets no share, and gives its own to the others: shares are told among those that have work. */
+  /**
+   * A queue without work gets no share, and gives its own to the others: shares are told among those that have work.
+   */
   private rowsOf({ queues }: RuntimeStats, before: Sample): Row[] {
     const givenSince = ({ type, given }: QueueStats): number => given - (before.given.get(type) ?? 0)
     const withWork = queues.filter(({ counts }) => counts.queued > 0)

@@ -1,4 +1,7 @@
-/** What the jobs found out, gathered from their records as they end: the extremes, and one small entry per distinct content. */
+/**
+ * What the jobs found out, gathered from their records as they end: the extremes, and one small entry per distinct
+ * content.
+ */
 import type { JobDefinition, JobRecord } from 'jobchart'
 import { compress, hash, lines, type Compressed, type FileInput, type Hashed, type Lined } from './jobs.ts'
 

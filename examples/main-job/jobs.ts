@@ -1,4 +1,7 @@
-/** The three jobs every file gets, and the review that some get. Each of the three reads the file as a stream, ends when its signal aborts, and checks in on large files. */
+/**
+ * The three jobs every file gets, and the review that some get. Each of the three reads the file as a stream, ends when
+ * its signal aborts, and checks in on large files.
+ */
 import { createHash, hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'

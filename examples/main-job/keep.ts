@@ -15,8 +15,8 @@ export interface Kept {
   /** The file, as one would type it; null for memory. */
   readonly file: string | null
   /**
-   * What it writes: no part of any work. And more than that: a process that reads its own SQLite file past SQLite loses its
-   * locks on it when it closes it (https://www.sqlite.org/howtocorrupt.html, 2.2).
+   * What it writes: no part of any work. And more than that: a process that reads its own SQLite file past SQLite loses
+   * its locks on it when it closes it (https://www.sqlite.org/howtocorrupt.html, 2.2).
    */
   readonly except: ReadonlySet<string>
   readonly retention: NonNullable<RuntimeOptions['retention']>

@@ -3,8 +3,8 @@
  *
  *   walk ─▶ enqueue (waits for room) ─▶ hash · compress · lines ─▶ records ─▶ tallies, findings ─▶ display, summary
  *
- * The jobs rest in a SQLite file, and each has an id that says what is to be done. So a start goes on where the last one
- * was, however it ended, and several at once share the work.
+ * The jobs rest in a SQLite file, and each has an id that says what is to be done. So a start goes on where the last
+ * one was, however it ended, and several at once share the work.
  */
 import { inspect, styleText } from 'node:util'
 import { createClient, createRuntime, JobchartError, type Client, type Middleware, type Runtime } from 'jobchart'

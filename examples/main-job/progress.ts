@@ -1,7 +1,7 @@
 /**
- * How many jobs of each type have ended, whichever process has run them: those that had ended at the start, as the survey
- * has found them, and those that have ended since, as the store counts them. The tallies of this process lag behind where
- * others share the work, because they count a job when the walk has come to its file.
+ * How many jobs of each type have ended, whichever process has run them: those that had ended at the start, as the
+ * survey has found them, and those that have ended since, as the store counts them. The tallies of this process lag
+ * behind where others share the work, because they count a job when the walk has come to its file.
  */
 import type { Counts, StateCounts } from 'jobchart'
 import type { Ended, Survey } from './before.ts'

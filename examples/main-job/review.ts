@@ -1,4 +1,7 @@
-/** What becomes of a suspicious file: its job is a machine that asks a person, and goes on by itself if nobody answers in time. */
+/**
+ * What becomes of a suspicious file: its job is a machine that asks a person, and goes on by itself if nobody answers
+ * in time.
+ */
 import { open } from 'node:fs/promises'
 import { defineJob } from 'jobchart'
 import { assign, fromPromise, setup } from 'xstate'

@@ -1,6 +1,6 @@
 /**
- * The terminal: a block of lines that is redrawn in place, and lines above it that stay. The cursor stays visible: a process
- * that is killed could not bring it back.
+ * The terminal: a block of lines that is redrawn in place, and lines above it that stay. The cursor stays visible: a
+ * process that is killed could not bring it back.
  */
 import type { WriteStream } from 'node:tty'
 import { stripVTControlCharacters, styleText } from 'node:util'
@@ -34,7 +34,9 @@ export class Screen {
     return styleText(style, text, { stream: this.stream })
   }
 
-  /** Shows the block in the place of the one before. What does not fit is left out: a line that wraps is not redrawn. */
+  /**
+   * Shows the block in the place of the one before. What does not fit is left out: a line that wraps is not redrawn.
+   */
   draw(block: readonly string[]): void {
     const fitting = block.slice(0, Math.max(1, this.rows - 1)).map((line) => cut(line, this.columns - 1))
     this.stream.write(`${this.toTop()}${fitting.map((line) => `${line}${clearLine}\n`).join('')}${clearBelow}`)

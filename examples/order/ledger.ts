@@ -1,6 +1,6 @@
 /**
- * The ledger: what was done to the world outside, one line of JSON each, appended in one write by any number of processes.
- * It stands for a bank and a carrier that know idempotency keys.
+ * The ledger: what was done to the world outside, one line of JSON each, appended in one write by any number of
+ * processes. It stands for a bank and a carrier that know idempotency keys.
  */
 import { appendFileSync, closeSync, existsSync, openSync, readSync } from 'node:fs'
 

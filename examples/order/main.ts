@@ -1,17 +1,17 @@
 /**
- * Orders as machine jobs: any number of processes on one SQLite file, each of which may be killed at any instant and started
- * again. What they do to the world outside they write into a ledger.
+ * Orders as machine jobs: any number of processes on one SQLite file, each of which may be killed at any instant and
+ * started again. What they do to the world outside they write into a ledger.
  *
  *   node --conditions=@jobchart/source examples/order/main.ts --db path --ledger path --orders N [--work] [--lease ms]
  *
- * Every process enqueues the orders `order-1` … `order-N` (those that are there stay), approves those that are to be approved
- * by an event, waits until all have ended, prints one line and exits with 0:
+ * Every process enqueues the orders `order-1` … `order-N` (those that are there stay), approves those that are to be
+ * approved by an event, waits until all have ended, prints one line and exits with 0:
  *
  *   12 orders have ended: 12 done, 0 dead, 0 cancelled; 10 shipped, 2 refunded; 6 approved, 6 by their timer
  *
- * With `--work` it also does the work. Even orders are approved by an event, odd ones by a timer of 300 to 1,200 ms; every
- * fifth has no address, and is charged, and refunded. Each ledger line is JSON: { at, order, key, what, pid, … }, see ledger.ts.
- * The lease (default 2,000 ms) says how soon the work of a killed process is taken up.
+ * With `--work` it also does the work. Even orders are approved by an event, odd ones by a timer of 300 to 1,200 ms;
+ * every fifth has no address, and is charged, and refunded. Each ledger line is JSON: { at, order, key, what, pid, … },
+ * see ledger.ts. The lease (default 2,000 ms) says how soon the work of a killed process is taken up.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,5 @@
-// A producer and two workers, each a process, share one Redis server: `npm run example:redis`. They could be on several hosts.
+// A producer and two workers, each a process, share one Redis server: `npm run example:redis`. They could be on several
+// hosts.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { redisForExample } from './server.ts'

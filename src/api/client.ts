@@ -45,10 +45,12 @@ export interface Client {
   // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Stores a job; it is stored when this resolves. With a `capacity` the call waits for room, in the order of the calls.
+   * Stores a job; it is stored when this resolves. With a `capacity` the call waits for room, in the order of the
+   * calls.
    * @param job one of the client's `jobs`
    * @param args the input, and options
-   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STOPPED, STORE_UNAVAILABLE; TIMEOUT and
+   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STOPPED, STORE_UNAVAILABLE; TIMEOUT
+   * and
    *   ABORTED while it waits for room
    * @example const job = await runtime.enqueue(sendEmail, { to: 'ada@example.com' }, { delay: '5m' })
    */
@@ -79,15 +81,16 @@ export interface Client {
   ): Promise<JobHandle<Output, Machine>[]>
 
   /**
-   * Enqueues a job and waits for its result. `signal` and `timeout` limit each of the two waits; they do not cancel the job.
+   * Enqueues a job and waits for its result. `signal` and `timeout` limit each of the two waits; they do not cancel the
+   * job.
    * @throws as `enqueue`, and as `JobHandle.result`
    */
   run<Input, Output>(job: JobDefinition<Input, Output>, ...args: EnqueueArguments<NoInfer<Input>>): Promise<Output>
 
   /**
-   * Stores a job by the name of its type, whose definition this process need not know. The worker validates the input; invalid
-   * input ends the job as dead. Without the definition the job has 3 attempts and no concurrency key, and is unique only by
-   * the options. A type in the client's `jobs` is enqueued as by `enqueue`.
+   * Stores a job by the name of its type, whose definition this process need not know. The worker validates the input;
+   * invalid input ends the job as dead. Without the definition the job has 3 attempts and no concurrency key, and is
+   * unique only by the options. A type in the client's `jobs` is enqueued as by `enqueue`.
    * @param type the name of the job's type, and of its queue
    * @param input JSON
    * @param options as for `enqueue`
@@ -99,7 +102,8 @@ export interface Client {
   // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * A handle of a stored job, or null if it is not in the store. With its definition the handle is typed as that of its enqueue.
+   * A handle of a stored job, or null if it is not in the store. With its definition the handle is typed as that of its
+   * enqueue.
    * @throws JobchartError INVALID_OPTION if the job is of another type than the definition
    * @example const job = await runtime.job(order, id)
    */
@@ -110,15 +114,18 @@ export interface Client {
   job(id: string): Promise<JobHandle<unknown, JsonMachine> | null>
 
   /**
-   * A page of jobs. Pass its `next` as `after`, with the same filter and order, for the next page. A page is short only at the
-   * end of the list.
-   * @param options a filter (all of its fields must match; arrays mean any of), `order` (default `'oldest'` first), `orderBy`
-   *   (default `'enqueued'`; `'finished'` lists jobs that have ended), `limit` (1…1,000, default 100), `after`, and `fields`:
-   *   `'full'` (default), `'summary'` (no payloads, logs, errors, messages and history), or names of fields
-   * @returns the jobs, with `next`, and with `cursor`: `transitions$({ from: cursor })` of the first page goes on from there without a
+   * A page of jobs. Pass its `next` as `after`, with the same filter and order, for the next page. A page is short only
+   * at the end of the list.
+   * @param options a filter (all of its fields must match; arrays mean any of), `order` (default `'oldest'` first),
+   * `orderBy`
+   *   (default `'enqueued'`; `'finished'` lists jobs that have ended), `limit` (1…1,000, default 100), `after`, and
+   *   `fields`: `'full'` (default), `'summary'` (no payloads, logs, errors, messages and history), or names of fields
+   * @returns the jobs, with `next`, and with `cursor`: `transitions$({ from: cursor })` of the first page goes on from
+   * there without a
    *   gap. Its first entries may be in the page already.
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
-   * @example const dead = await runtime.list({ state: 'dead', orderBy: 'finished', order: 'newest', fields: 'summary' })
+   * @example const dead = await runtime.list({ state: 'dead', orderBy: 'finished', order: 'newest', fields: 'summary'
+   * })
    */
   list(options: ListOptions & { readonly fields: 'summary' }): Promise<JobPage<JobSummary>>
 
@@ -139,19 +146,21 @@ export interface Client {
    * The runtimes that run jobs of the store, with the jobs that each runs now and their inputs.
    * @param options `inputs`: default true; false leaves them out, and saves a read
    * @throws JobchartError STORE_UNAVAILABLE
-   * @example for (const { name, running } of await runtime.workers()) console.log(name, running.map(({ input }) => input))
+   * @example for (const { name, running } of await runtime.workers()) console.log(name, running.map(({ input }) =>
+   * input))
    */
   workers(options?: WorkersOptions): Promise<WorkerRecord[]>
 
   /**
-   * The figures of every queue that the store, this process or a running worker knows, also of those that are empty, by name.
+   * The figures of every queue that the store, this process or a running worker knows, also of those that are empty, by
+   * name.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   queues(): Promise<QueueStats[]>
 
   /**
-   * What happened in all queues together, in all processes, minute by minute or hour by hour: kept by the store, not scanned.
-   * `queue(type).activity()` is that of one queue.
+   * What happened in all queues together, in all processes, minute by minute or hour by hour: kept by the store, not
+   * scanned. `queue(type).activity()` is that of one queue.
    * @param options `period`: `'minute'` (default) or `'hour'`; `last`: how far back, default `'1h'` or `'1d'`
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example const { buckets } = await client.activity({ period: 'hour', last: '7d' })
@@ -159,9 +168,9 @@ export interface Client {
   activity(options?: ActivityOptions): Promise<Activity>
 
   /**
-   * Failed attempts, grouped by type and by name, code and message of the error: kept by the store, not scanned. The group that
-   * has occurred last is first; of each type a hundred are kept. `{ type, state: 'dead', failure: group.fingerprint }` is the
-   * filter of its dead jobs.
+   * Failed attempts, grouped by type and by name, code and message of the error: kept by the store, not scanned. The
+   * group that has occurred last is first; of each type a hundred are kept. `{ type, state: 'dead', failure:
+   * group.fingerprint }` is the filter of its dead jobs.
    * @param options `type`: only the groups of this type; `limit`: 1…1,000, default 100
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example const [latest] = await client.failures({ type: 'email.send' })
@@ -174,14 +183,16 @@ export interface Client {
   // ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Declares a schedule, or changes the one of this name. The same declaration again changes nothing; another spec or time zone
-   * moves its next tick. Runtimes that work on the store fire it: one job per tick, however many they are.
+   * Declares a schedule, or changes the one of this name. The same declaration again changes nothing; another spec or
+   * time zone moves its next tick. Runtimes that work on the store fire it: one job per tick, however many they are.
    * @param name 1…150 characters; the ids of its jobs begin with it
-   * @param spec five or six fields of cron (seconds first when six), `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
+   * @param spec five or six fields of cron (seconds first when six), `@hourly`, `@daily`, `@weekly`, `@monthly`,
+   * `@yearly`,
    *   `@every 90s`, or `{ every: '90s' }`
    * @param args the input of each job, or (of a runtime) a function that makes it of the tick; and options
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT, UNKNOWN_TYPE, STOPPED, STORE_UNAVAILABLE
-   * @example const nightly = await runtime.schedule('nightly', '0 0 3 * * *', sendEmail, { to }, { timezone: 'Europe/Zurich' })
+   * @example const nightly = await runtime.schedule('nightly', '0 0 3 * * *', sendEmail, { to }, { timezone:
+   * 'Europe/Zurich' })
    */
   schedule<Input, Output, Machine extends MachineTypes>(
     name: string,
@@ -203,8 +214,8 @@ export interface Client {
   // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Cancels jobs. Jobs that do not run end at once; the signals of running jobs are aborted, in whichever process they run.
-   * After this has resolved none of the jobs starts.
+   * Cancels jobs. Jobs that do not run end at once; the signals of running jobs are aborted, in whichever process they
+   * run. After this has resolved none of the jobs starts.
    * @param choice an id, ids, or a filter
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example await runtime.cancel({ tag: 'tenant-7' }, { reason: 'account closed', priority: 10 })
@@ -212,8 +223,8 @@ export interface Client {
   cancel(choice: JobSelector, options?: CancelOptions): Promise<CancelReport>
 
   /**
-   * Runs dead or cancelled jobs again: they are queued in a new generation, with attempts from 0. Machines resume from their
-   * last checkpoint, or from the start with `from: 'start'`.
+   * Runs dead or cancelled jobs again: they are queued in a new generation, with attempts from 0. Machines resume from
+   * their last checkpoint, or from the start with `from: 'start'`.
    * @param options `input` gives the job another input; then `choice` is its id
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT, STORE_UNAVAILABLE
    * @example await runtime.retry(id, { input: { to: 'ada@example.com' } })
@@ -244,7 +255,10 @@ export interface Client {
     options?: SendOptions,
   ): Promise<void>
 
-  /** Enqueues a job whose machine starts from the state of another job's machine after `seq`. @throws as `JobHandle.fork` */
+  /**
+   * Enqueues a job whose machine starts from the state of another job's machine after `seq`. @throws as
+   * `JobHandle.fork`
+   */
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
 
   // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -254,10 +268,11 @@ export interface Client {
 
   /**
    * The store's transition log: the transitions of all processes, in order.
-   * @param options `from`: the `cursor` of the entry to continue after, or that of an answer of `list` or `counts`; `'now'`: only what
-   *   comes after the subscription; default: from the oldest entry kept. The stream fails with SLOW_READER if entries after `from`
-   *   have been dropped. A number is a `seq`: only the memory and the SQLite store have a log that it names a place in; 0 is the
-   *   oldest entry kept.
+   * @param options `from`: the `cursor` of the entry to continue after, or that of an answer of `list` or `counts`;
+   * `'now'`: only what
+   *   comes after the subscription; default: from the oldest entry kept. The stream fails with SLOW_READER if entries
+   *   after `from` have been dropped. A number is a `seq`: only the memory and the SQLite store have a log that it
+   *   names a place in; 0 is the oldest entry kept.
    * @throws JobchartError INVALID_OPTION
    * @example runtime.transitions$({ from: saved }).subscribe(({ id, event, cursor }) => (saved = cursor))
    */

@@ -40,47 +40,51 @@ interface CommonOptions<Input> extends AttemptTimeoutOptions {
   /** Jobs with the same key share the limit `perKey`. */
   readonly concurrencyKey?: (input: Input) => string | null | undefined
   /**
-   * Share of a key in the starts of the type, relative to the weights of the other keys that have work, 1…100000. Asked for at
-   * each enqueue and kept with its job. Without it jobs start by priority, first in, first out, whatever their keys; with it
-   * that order holds within a key.
+   * Share of a key in the starts of the type, relative to the weights of the other keys that have work, 1…100000. Asked
+   * for at each enqueue and kept with its job. Without it jobs start by priority, first in, first out, whatever their
+   * keys; with it that order holds within a key.
    * @example keyWeight: (tenant) => (premium.has(tenant) ? 3 : 1)
    */
   readonly keyWeight?: (key: string) => number
   /**
-   * Limit of running jobs per key, all processes together. Default 1 if there is a `concurrencyKey`, and none if there is also
-   * a `keyWeight` or a `keyRateLimit`.
+   * Limit of running jobs per key, all processes together. Default 1 if there is a `concurrencyKey`, and none if there
+   * is also a `keyWeight` or a `keyRateLimit`.
    */
   readonly perKey?: number
   /** Limit of starts in any window of `per`, all processes together. */
   readonly rateLimit?: { readonly limit: number; readonly per: Duration }
-  /** Limit of starts per key in any window of `per`, all processes together. Jobs without a key are not limited by it. */
+  /**
+   * Limit of starts per key in any window of `per`, all processes together. Jobs without a key are not limited by it.
+   */
   readonly keyRateLimit?: { readonly limit: number; readonly per: Duration }
   /**
-   * The backlog of the type at most: its `scheduled`, `queued` and `retrying` jobs together. A full queue refuses or delays its own enqueues only, those of
-   * other types go on. 0 = hand-over: a job is stored only when a worker has a free slot for it, that is, a slot that no queued job will take; not
-   * together with `delay`, `runAt`, `perKey` or rate limits. Applies to enqueues in processes that list the definition. 0…1,000,000,000. Default: none
-   * but the `capacity` of the runtime.
+   * The backlog of the type at most: its `scheduled`, `queued` and `retrying` jobs together. A full queue refuses or
+   * delays its own enqueues only, those of other types go on. 0 = hand-over: a job is stored only when a worker has a
+   * free slot for it, that is, a slot that no queued job will take; not together with `delay`, `runAt`, `perKey` or
+   * rate limits. Applies to enqueues in processes that list the definition. 0…1,000,000,000. Default: none but the
+   * `capacity` of the runtime.
    */
   readonly capacity?: number
   readonly retry?: RetryOptions
   /** Default for its enqueues. */
   readonly unique?: UniqueOption
   /**
-   * How long ended jobs of the type are kept, by state: `{ done: { age, count }, dead: …, cancelled: … }`. What it leaves out is as the
-   * `retention` of the runtime says. Ids, and the keys of events, deduplicate as long as the job is kept. The jobs of one type never
-   * cause the removal of another's.
+   * How long ended jobs of the type are kept, by state: `{ done: { age, count }, dead: …, cancelled: … }`. What it
+   * leaves out is as the `retention` of the runtime says. Ids, and the keys of events, deduplicate as long as the job
+   * is kept. The jobs of one type never cause the removal of another's.
    * @example retention: { done: { age: '7d', count: 1_000_000 } }
    */
   readonly retention?: StatesRetention
   /**
-   * Dead jobs of the type that are kept, the newest; 0 = none. The same as `retention: { dead: { count } }`, but those beyond it go within
-   * seconds, not after a minute. Default: as `retention` says.
+   * Dead jobs of the type that are kept, the newest; 0 = none. The same as `retention: { dead: { count } }`, but those
+   * beyond it go within seconds, not after a minute. Default: as `retention` says.
    */
   readonly keepDead?: number
   /**
-   * Called once when a job of the type dies: no attempt is left, the error is fatal, or the last lease ran out, in whichever process. The
-   * write that makes the job dead inserts a job of the type `<type>:dead`, which runs the hook: at least once, by default with 10 attempts and the
-   * default backoff. What is called is the hook of the process that claimed the job last. A dead job that is retried and dies again calls it again.
+   * Called once when a job of the type dies: no attempt is left, the error is fatal, or the last lease ran out, in
+   * whichever process. The write that makes the job dead inserts a job of the type `<type>:dead`, which runs the hook:
+   * at least once, by default with 10 attempts and the default backoff. What is called is the hook of the process that
+   * claimed the job last. A dead job that is retried and dies again calls it again.
    * @example onDead: async ({ id, input, error }) => alert(`email ${id} to ${input.to}: ${error.message}`)
    */
   readonly onDead?: DeadHook<Input> | DeadHookOptions<Input>
@@ -103,8 +107,9 @@ export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> 
 
 export interface ThreadJobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
   /**
-   * The module whose default export, a `threadHandler`, does the work in a thread: for work that computes, and would block the
-   * event loop. A handler that does not end within its grace after a cancel or timeout is ended with its thread.
+   * The module whose default export, a `threadHandler`, does the work in a thread: for work that computes, and would
+   * block the event loop. A handler that does not end within its grace after a cancel or timeout is ended with its
+   * thread.
    */
   readonly thread: URL | ThreadModule<Parsed, Output>
   readonly run?: undefined
@@ -113,17 +118,18 @@ export interface ThreadJobOptions<Input, Parsed, Output> extends CommonOptions<I
 
 export interface BatchOptions<Parsed, Output> {
   /**
-   * Jobs of one call at most, 1…10,000. Each of them holds a slot, so a batch is never larger than the `concurrency` of the runtime,
-   * or that of the type.
+   * Jobs of one call at most, 1…10,000. Each of them holds a slot, so a batch is never larger than the `concurrency` of
+   * the runtime, or that of the type.
    */
   readonly size: number
   /**
-   * How long a batch that is not full waits for more jobs, counted from its first one. Default 0: it takes what has started in the
-   * same turn of the event loop. A pause, a drain or a stop ends the wait.
+   * How long a batch that is not full waits for more jobs, counted from its first one. Default 0: it takes what has
+   * started in the same turn of the event loop. A pause, a drain or a stop ends the wait.
    */
   readonly wait?: Duration
   /**
-   * Gives the results in the order of the items, or nothing if all are done and none has an output. What it throws fails every item.
+   * Gives the results in the order of the items, or nothing if all are done and none has an output. What it throws
+   * fails every item.
    * @example async (items) => (await insertAll(items.map(({ input }) => input))).map(({ id, error }) => error ?? id)
    */
   readonly run: (
@@ -150,16 +156,19 @@ export interface MachineJobOptions<
   /** The statechart that does the work. Its input and output are those of the job. */
   readonly machine: Machine
   /**
-   * Schemas of its events, by their type: each sees the event without `type`. `send` refuses with INVALID_INPUT what does not match;
-   * what the machine reads is the event as it was sent. A process that does not list the definition sends unchecked.
+   * Schemas of its events, by their type: each sees the event without `type`. `send` refuses with INVALID_INPUT what
+   * does not match; what the machine reads is the event as it was sent. A process that does not list the definition
+   * sends unchecked.
    */
   readonly events?: EventSchemas<EventFromLogic<Machine>>
   /** Name of this version of the machine. A job stays with the version it started with. Default '1'. */
   readonly version?: string
   /**
-   * Converts a persisted snapshot of another version, and its timers, to this version: `(snapshot, from, { timers }) => snapshot`
-   * or `{ snapshot, timers }`. Without it, a job of another version waits for a process that knows that version. `Migrate` types it by both versions.
-   * @example const migrate: Migrate<typeof orderV1, typeof orderV2> = (old) => ({ ...old, context: { lines: [old.context.line] } })
+   * Converts a persisted snapshot of another version, and its timers, to this version: `(snapshot, from, { timers }) =>
+   * snapshot` or `{ snapshot, timers }`. Without it, a job of another version waits for a process that knows that
+   * version. `Migrate` types it by both versions.
+   * @example const migrate: Migrate<typeof orderV1, typeof orderV2> = (old) => ({ ...old, context: { lines:
+   * [old.context.line] } })
    */
   readonly migrate?: MigrateSnapshot<From, unknown extends From ? unknown : PersistedSnapshotFrom<Machine>>
 }
@@ -172,8 +181,8 @@ type EventSchemas<Event extends { readonly type: string }> = {
 type DataOf<Event> = { [Name in keyof Event as Exclude<Name, 'type'>]: Event[Name] }
 
 /**
- * Refuses, by its type, a handler whose output is not JSON: a Date, a Map, a function, at whatever depth. The compiler then says that
- * this member is missing. Errors among the results of a batch are failures, not outputs.
+ * Refuses, by its type, a handler whose output is not JSON: a Date, a Map, a function, at whatever depth. The compiler
+ * then says that this member is missing. Errors among the results of a batch are failures, not outputs.
  */
 type JsonOutput<Output> = [Exclude<Output, Error>] extends [JsonOf<Exclude<Output, Error>>]
   ? unknown
@@ -190,14 +199,16 @@ interface TypesOf<Machine extends AnyStateMachine> {
 /**
  * Defines a type of job.
  *
- * The work is done by `run`; by `thread`, a handler in a module of its own that runs in a thread; by `batch`, a handler that takes several
- * jobs at once; or by `machine`: an XState machine that is checkpointed after each step, takes no slot while it waits, and resumes from its last checkpoint after a crash.
+ * The work is done by `run`; by `thread`, a handler in a module of its own that runs in a thread; by `batch`, a handler
+ * that takes several jobs at once; or by `machine`: an XState machine that is checkpointed after each step, takes no
+ * slot while it waits, and resumes from its last checkpoint after a crash.
  *
- * With `input`, any Standard Schema (zod, valibot, arktype, …), the types of the input are inferred from the schema, and every
- * input is validated at the enqueue and again before each run. `typed<Input>()` is a schema that only types; without a schema:
- * `defineJob<Input, Output>({ … })`.
+ * With `input`, any Standard Schema (zod, valibot, arktype, …), the types of the input are inferred from the schema,
+ * and every input is validated at the enqueue and again before each run. `typed<Input>()` is a schema that only types;
+ * without a schema: `defineJob<Input, Output>({ … })`.
  *
- * @throws JobchartError INVALID_OPTION for an invalid option, or a name in a machine that is not implemented; NOT_DURABLE if a
+ * @throws JobchartError INVALID_OPTION for an invalid option, or a name in a machine that is not implemented;
+ * NOT_DURABLE if a
  *   part of a machine would be lost in a crash. The message lists all problems of a machine, with their places
  * @example
  * const sendEmail = defineJob({
@@ -209,7 +220,8 @@ interface TypesOf<Machine extends AnyStateMachine> {
  * @example
  * const order = defineJob({ type: 'order', machine: orderMachine, version: '2' })
  * @example
- * const resize = defineJob<{ path: string }, number>({ type: 'resize', thread: new URL('./resize.ts', import.meta.url) })
+ * const resize = defineJob<{ path: string }, number>({ type: 'resize', thread: new URL('./resize.ts', import.meta.url)
+ * })
  */
 export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1, From = unknown>(
   options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>, From> & { readonly input: Schema },

@@ -1,4 +1,6 @@
-/** Jobs as a part of an event stream: RxJS operators that enqueue what a source emits, or run it and emit the outputs. */
+/**
+ * Jobs as a part of an event stream: RxJS operators that enqueue what a source emits, or run it and emit the outputs.
+ */
 import type { OperatorFunction } from 'rxjs'
 import { boundedMap, type BoundedMapOptions } from '../client/bounded-map.ts'
 import type { Connection } from '../client/connection.ts'
@@ -19,25 +21,34 @@ export interface StreamJob<Input> {
 
 /** What `enqueueTo` and `runJob` have in common. */
 export interface StreamOptions<Value> {
-  /** Values that wait until others have been worked on, at most; the stream ends with SLOW_READER when one more comes. 0…1,000,000, default 10,000. */
+  /**
+   * Values that wait until others have been worked on, at most; the stream ends with SLOW_READER when one more comes.
+   * 0…1,000,000, default 10,000.
+   */
   readonly buffer?: number
   /**
-   * What an error of one value does. `log` (default): it is logged as an error, and the stream goes on · `throw`: it ends the
-   * stream · a function: called with the error and the value, and the stream goes on unless it throws. A client that has
-   * stopped (STOPPED) always ends the stream, because no later value could be enqueued.
+   * What an error of one value does. `log` (default): it is logged as an error, and the stream goes on · `throw`: it
+   * ends the stream · a function: called with the error and the value, and the stream goes on unless it throws. A
+   * client that has stopped (STOPPED) always ends the stream, because no later value could be enqueued.
    */
   readonly onError?: 'log' | 'throw' | ((error: unknown, value: Value) => void)
-  /** Called with true when the next value would have to wait, and with false when it would no longer: to pause the source. */
+  /**
+   * Called with true when the next value would have to wait, and with false when it would no longer: to pause the
+   * source.
+   */
   readonly onPressure?: (isFull: boolean) => void
 }
 
 export interface EnqueueToOptions<Value, Output, Machine extends MachineTypes> extends StreamOptions<Value> {
-  /** Enqueues under way at once, those that wait for room included. 1…10,000, default 100; 1 = strictly one after the other. */
+  /**
+   * Enqueues under way at once, those that wait for room included. 1…10,000, default 100; 1 = strictly one after the
+   * other.
+   */
   readonly concurrency?: number
   /**
-   * Called with each value once its job is stored, before its handle is emitted: acknowledges a message to its broker. A
-   * promise is awaited; what it throws counts as an error of the value. It is not called after the stream was unsubscribed
-   * from: the broker delivers again, and an `id` of the message keeps that one job.
+   * Called with each value once its job is stored, before its handle is emitted: acknowledges a message to its broker.
+   * A promise is awaited; what it throws counts as an error of the value. It is not called after the stream was
+   * unsubscribed from: the broker delivers again, and an `id` of the message keeps that one job.
    */
   readonly acknowledge?: (value: Value, job: JobHandle<Output, Machine>) => unknown
 }
@@ -45,7 +56,10 @@ export interface EnqueueToOptions<Value, Output, Machine extends MachineTypes> e
 export interface RunJobOptions<Value> extends StreamOptions<Value> {
   /** Jobs under way at once. 1…10,000, default 10. */
   readonly concurrency?: number
-  /** Emits the outputs in the order of the inputs; one that has to wait for an earlier one counts as under way. Default: as they come. */
+  /**
+   * Emits the outputs in the order of the inputs; one that has to wait for an earlier one counts as under way. Default:
+   * as they come.
+   */
   readonly ordered?: boolean
 }
 
@@ -61,13 +75,14 @@ interface MayMap<Value> {
 
 /**
  * An RxJS operator that enqueues a job for each value and emits the handles, in the order of the values. No more than
- * `concurrency` enqueues are under way at once; further values wait in a buffer that has a bound. Unsubscribing gives up the
- * enqueues that wait for room; jobs that are stored stay.
+ * `concurrency` enqueues are under way at once; further values wait in a buffer that has a bound. Unsubscribing gives
+ * up the enqueues that wait for room; jobs that are stored stay.
  *
  * @param client a runtime or client
  * @param job one of its jobs
  * @param options see `EnqueueToOptions`, `StreamOptions`; with `map` the values may be of any type
- * @returns the operator; a subscription of it fails with the error of the source, SLOW_READER, STOPPED, or as `onError` says
+ * @returns the operator; a subscription of it fails with the error of the source, SLOW_READER, STOPPED, or as `onError`
+ * says
  * @throws JobchartError INVALID_OPTION
  * @example orders$.pipe(enqueueTo(runtime, ship)).subscribe((job) => console.log(job.id))
  * @example
@@ -111,14 +126,15 @@ export function enqueueTo<Output, Machine extends MachineTypes, Value>(
 }
 
 /**
- * An RxJS operator that runs a job for each value and emits the outputs. No more than `concurrency` jobs are under way at once;
- * further values wait in a buffer that has a bound. Unsubscribing cancels the jobs under way, except those that were there before
- * (same id, same unique key).
+ * An RxJS operator that runs a job for each value and emits the outputs. No more than `concurrency` jobs are under way
+ * at once; further values wait in a buffer that has a bound. Unsubscribing cancels the jobs under way, except those
+ * that were there before (same id, same unique key).
  *
  * @param client a runtime or client; the jobs run wherever their type is run
  * @param job one of its jobs
  * @param options see `RunJobOptions`, `StreamOptions`; with `map` the values may be of any type
- * @returns the operator; a subscription of it fails with the error of the source, SLOW_READER, STOPPED, or as `onError` says
+ * @returns the operator; a subscription of it fails with the error of the source, SLOW_READER, STOPPED, or as `onError`
+ * says
  * @throws JobchartError INVALID_OPTION
  * @example images$.pipe(runJob(runtime, thumbnail, { concurrency: 4, ordered: true })).subscribe(show)
  */

@@ -30,29 +30,32 @@ import { retentionPolicies, type StatesRetention } from './retention.ts'
 
 export interface ClientOptions {
   /**
-   * The known definitions. A machine job may be listed in several versions, the current one last. Default: none. Calls that name
-   * jobs by ids or types (`list`, `queue`, `cancel`, `retry`, `discard`, `enqueueByName`, `send` with `accept: 'always'`) need
-   * no definitions.
+   * The known definitions. A machine job may be listed in several versions, the current one last. Default: none. Calls
+   * that name jobs by ids or types (`list`, `queue`, `cancel`, `retry`, `discard`, `enqueueByName`, `send` with
+   * `accept: 'always'`) need no definitions.
    */
   readonly jobs?: readonly JobDefinition[]
   /**
-   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, the path of a SQLite file, or `memory:`. Default: `memoryStore()`.
+   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, the path of a SQLite file, or
+   * `memory:`. Default: `memoryStore()`.
    * @example createRuntime({ jobs, store: process.env.JOBS ?? 'jobs.db' })
    */
   readonly store?: Store | string
   /**
-   * Limit of the backlog: scheduled, queued and retrying jobs together; enqueue waits for room. 0 = hand-over of every type: see `capacity` of `defineJob`.
-   * Default: no limit.
+   * Limit of the backlog: scheduled, queued and retrying jobs together; enqueue waits for room. 0 = hand-over of every
+   * type: see `capacity` of `defineJob`. Default: no limit.
    */
   readonly capacity?: number
   /**
-   * Called for every job that this runtime or client enqueues, before it is checked and inserted, the first one outermost: also for
-   * children of machines, jobs of `ctx.enqueue` and ticks of schedules. It may change the options of the call. Synchronous. Default: none.
+   * Called for every job that this runtime or client enqueues, before it is checked and inserted, the first one
+   * outermost: also for children of machines, jobs of `ctx.enqueue` and ticks of schedules. It may change the options
+   * of the call. Synchronous. Default: none.
    * @example createClient({ jobs, enqueueMiddleware: [withTenant] })
    */
   readonly enqueueMiddleware?: readonly EnqueueMiddleware[]
   /**
-   * `console`, a logger of pino or winston as it is, or an object with any of the four methods `(message, fields)`. Default: warnings and errors to stderr.
+   * `console`, a logger of pino or winston as it is, or an object with any of the four methods `(message, fields)`.
+   * Default: warnings and errors to stderr.
    * @example createRuntime({ jobs, logger: pino() })
    */
   readonly logger?: Partial<Logger>
@@ -61,8 +64,9 @@ export interface ClientOptions {
   /** Replaces Math.random (jitter, random selection) in tests. */
   readonly random?: Random
   /**
-   * Generates the id of the runtime, and those of jobs that are enqueued without one, 1…200 characters each. No two calls in any process of the store may
-   * give the same: the second job would be taken for the first. Default: the time and 84 random bits, so that ids sort by time.
+   * Generates the id of the runtime, and those of jobs that are enqueued without one, 1…200 characters each. No two
+   * calls in any process of the store may give the same: the second job would be taken for the first. Default: the time
+   * and 84 random bits, so that ids sort by time.
    */
   readonly newId?: () => string
 }
@@ -71,8 +75,8 @@ export interface RuntimeOptions extends ClientOptions {
   /** The definitions to run. A machine job may be listed in several versions, the current one last. */
   readonly jobs: readonly JobDefinition[]
   /**
-   * Types of child jobs (`fromJob`) that other processes run. Default: none. All other child jobs of the machines in `jobs` must
-   * be listed in `jobs`: a machine would wait endlessly for a child job that no process runs.
+   * Types of child jobs (`fromJob`) that other processes run. Default: none. All other child jobs of the machines in
+   * `jobs` must be listed in `jobs`: a machine would wait endlessly for a child job that no process runs.
    */
   readonly jobsElsewhere?: readonly string[]
   /** Schedules, made by `schedule`, that the runtime declares when it starts. Their names must differ. */
@@ -80,8 +84,8 @@ export interface RuntimeOptions extends ClientOptions {
   /** Name of the application that declares the schedules, if several share a store. Default 'app'. */
   readonly scheduleOwner?: string
   /**
-   * Removes at the start the schedules of the same `scheduleOwner` that are not in `schedules`. Default false: a schedule that is
-   * no longer declared stays until it is removed.
+   * Removes at the start the schedules of the same `scheduleOwner` that are not in `schedules`. Default false: a
+   * schedule that is no longer declared stays until it is removed.
    */
   readonly retireSchedules?: boolean
   /** Slots: the number of jobs that may run at once in this process. Default 10. */
@@ -91,8 +95,8 @@ export interface RuntimeOptions extends ClientOptions {
   /** Wraps every run, the first outermost. */
   readonly middleware?: readonly Middleware[]
   /**
-   * Called with the inspection events of the machines that run in this process, in the format of Stately Inspector. What it throws
-   * is logged. Default: none.
+   * Called with the inspection events of the machines that run in this process, in the format of Stately Inspector.
+   * What it throws is logged. Default: none.
    * @example inspect: (event) => socket.send(JSON.stringify(event))
    */
   readonly inspect?: Inspect
@@ -103,10 +107,10 @@ export interface RuntimeOptions extends ClientOptions {
   /** Time for a cancelled or stopped handler to end. Default 5 s. */
   readonly grace?: Duration
   /**
-   * How long ended jobs are kept, each type for itself: the default for types whose definition does not say it. Default: done and
-   * cancelled jobs one day, dead jobs 30 days; at most 10,000 of each type and state. Every job is kept for at least a minute,
-   * unless more than `count` + 100,000 jobs of its type and state (memory store: `count` + 5,000) would be kept. Ids, and the keys of
-   * events, deduplicate as long as the job is kept.
+   * How long ended jobs are kept, each type for itself: the default for types whose definition does not say it.
+   * Default: done and cancelled jobs one day, dead jobs 30 days; at most 10,000 of each type and state. Every job is
+   * kept for at least a minute, unless more than `count` + 100,000 jobs of its type and state (memory store: `count` +
+   * 5,000) would be kept. Ids, and the keys of events, deduplicate as long as the job is kept.
    */
   readonly retention?: StatesRetention
 }

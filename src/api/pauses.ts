@@ -1,4 +1,7 @@
-/** The pauses of a runtime. A pause ends when its signal aborts; a resume ends all. The runtime is paused while one is active. */
+/**
+ * The pauses of a runtime. A pause ends when its signal aborts; a resume ends all. The runtime is paused while one is
+ * active.
+ */
 import { AbortError } from '../core/errors.ts'
 
 interface PauseScope {

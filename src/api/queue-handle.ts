@@ -34,8 +34,9 @@ export interface QueueStats {
 /** The figures of one queue, with those of its concurrency keys. */
 export interface KeyedQueueStats extends QueueStats {
   /**
-   * The 20 concurrency keys with the most picks by this runtime since its start, those first; none for a client. Jobs without a key are
-   * left out. Of a queue with more than 1,000 keys they are estimates: too high by a thousandth of `given` at most.
+   * The 20 concurrency keys with the most picks by this runtime since its start, those first; none for a client. Jobs
+   * without a key are left out. Of a queue with more than 1,000 keys they are estimates: too high by a thousandth of
+   * `given` at most.
    */
   readonly keys: readonly KeyStats[]
 }
@@ -53,9 +54,9 @@ export interface QueueHandle {
   readonly type: string
 
   /**
-   * Pauses the queue for all processes; on a durable store it stays paused across restarts. After this resolves no process
-   * claims jobs of the queue, and none of them starts in this process: a claimed job that has not started is released, and
-   * the attempt is not counted. Running jobs continue.
+   * Pauses the queue for all processes; on a durable store it stays paused across restarts. After this resolves no
+   * process claims jobs of the queue, and none of them starts in this process: a claimed job that has not started is
+   * released, and the attempt is not counted. Running jobs continue.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   pause(): Promise<void>
@@ -74,6 +75,9 @@ export interface QueueHandle {
    */
   activity(options?: ActivityOptions): Promise<Activity>
 
-  /** The current figures, then each new value, ten times a second at most. A change of the rates or the latency alone is no new value. */
+  /**
+   * The current figures, then each new value, ten times a second at most. A change of the rates or the latency alone is
+   * no new value.
+   */
   readonly stats$: Stream<KeyedQueueStats>
 }

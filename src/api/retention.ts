@@ -10,11 +10,14 @@ import type { RetentionPolicies, RetentionPolicy, StoreCapabilities } from '../s
 
 /** How long the ended jobs of a type are kept that are in one state. */
 export interface RetentionOptions {
-  /** Jobs are kept this long after their end, one minute at least. Default: done and cancelled jobs one day, dead jobs 30 days. */
+  /**
+   * Jobs are kept this long after their end, one minute at least. Default: done and cancelled jobs one day, dead jobs
+   * 30 days.
+   */
   readonly age?: Duration
   /**
-   * Limit of ended jobs of a type. Of more, those that ended a minute ago or earlier are removed. 0…1,000,000,000. Default 10,000; in a
-   * runtime with more than 100 types 1,000,000 divided by their number.
+   * Limit of ended jobs of a type. Of more, those that ended a minute ago or earlier are removed. 0…1,000,000,000.
+   * Default 10,000; in a runtime with more than 100 types 1,000,000 divided by their number.
    */
   readonly count?: number
 }
@@ -41,8 +44,10 @@ function checkedRetention(options: StatesRetention, name: string): Partial<Recor
     if (bounds === undefined) return []
     checkKeys(`${name}, ${state}`, bounds, ['age', 'count'])
     const { age, count } = bounds
-    const ageMs = age === undefined ? {} : { ageMs: Math.max(durationMs(age, `${name}, ${state}.age`), limits.retentionAgeMin) } // prettier-ignore
-    const own = count === undefined ? {} : { count: checkInteger(`${name}, ${state}.count`, count, 0, limits.capacityMax) } // prettier-ignore
+    const ageMs =
+      age === undefined ? {} : { ageMs: Math.max(durationMs(age, `${name}, ${state}.age`), limits.retentionAgeMin) }
+    const own =
+      count === undefined ? {} : { count: checkInteger(`${name}, ${state}.count`, count, 0, limits.capacityMax) }
     return [[state, { ...ageMs, ...own }] as const]
   })
   return Object.fromEntries(given)
@@ -68,7 +73,10 @@ export function ownRetention(
   return { ...own, dead: { ...own.dead, count, soon: true } }
 }
 
-/** The policies of a runtime: of each of its types, and of types that no runtime has. @throws JobchartError INVALID_OPTION */
+/**
+ * The policies of a runtime: of each of its types, and of types that no runtime has. @throws JobchartError
+ * INVALID_OPTION
+ */
 export function retentionPolicies(
   options: StatesRetention,
   jobs: ReadonlyMap<string, JobDefinition>,

@@ -40,7 +40,8 @@ export class RetriedStart {
 
   /**
    * @param retry is it repeated at all?
-   * @throws what `open` throws, but for STORE_UNAVAILABLE while it is repeated; after `cancel`, and where no wait mends it, that, too
+   * @throws what `open` throws, but for STORE_UNAVAILABLE while it is repeated; after `cancel`, and where no wait mends
+   * it, that, too
    */
   async run(open: () => Promise<void>, retry: boolean): Promise<void> {
     const { logger, storeError } = this.options

@@ -1,4 +1,7 @@
-/** The arrows of a picture: transitions with the same ends share one, and so does one event that leads from many states to one. */
+/**
+ * The arrows of a picture: transitions with the same ends share one, and so does one event that leads from many states
+ * to one.
+ */
 import { isInside, lineage, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 import { labelContent, type Content } from './content.ts'
 
@@ -14,7 +17,10 @@ export interface Arrow {
   /** The id of the state in which the label lies. */
   readonly container: string
   readonly isLoop: boolean
-  /** Does it begin at its label, which names how many sources it has, because a line from each of them would hide the rest? */
+  /**
+   * Does it begin at its label, which names how many sources it has, because a line from each of them would hide the
+   * rest?
+   */
   readonly isBundle: boolean
 }
 

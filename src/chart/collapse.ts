@@ -10,8 +10,9 @@ export const depthOf = (graph: ChartGraph): number =>
   graph.states.reduce((deepest, { path }) => Math.max(deepest, path.length), 0)
 
 /**
- * The chart without the states that lie deeper than `depth` (1: only the children of the root). Transitions from and to them
- * start and end at the state that stands for them; those between two states that one state stands for are left out.
+ * The chart without the states that lie deeper than `depth` (1: only the children of the root). Transitions from and to
+ * them start and end at the state that stands for them; those between two states that one state stands for are left
+ * out.
  */
 export function collapse(graph: ChartGraph, depth: number): ChartGraph {
   const states = statesById(graph)
@@ -55,8 +56,8 @@ export const fitsSize = ({ states, transitions }: ChartGraph, statesMax: number)
 /**
  * @param drawn the chart after it was cut
  * @param whole the chart before
- * @throws JobchartError CHART_TOO_LARGE if more than `statesMax` states would be drawn, or ten times as many transitions; the hint says
- * which depth would do
+ * @throws JobchartError CHART_TOO_LARGE if more than `statesMax` states would be drawn, or ten times as many
+ * transitions; the hint says which depth would do
  */
 export function checkSize(drawn: ChartGraph, whole: ChartGraph, statesMax: number): void {
   if (fitsSize(drawn, statesMax)) return

@@ -11,8 +11,8 @@ export const isWithin = (effort: number, placement: Plan['placement'], seconds: 
   effort <= limits[placement] * seconds ** (placement === 'NETWORK_SIMPLEX' ? 1 / 3 : 1 / 2)
 
 /**
- * The number of nodes that ELK lays out: states, labels, and a bend in each layer that an arrow passes. The bends are what makes the time
- * explode: a transition from each of 20 states in a row to the last one adds 400.
+ * The number of nodes that ELK lays out: states, labels, and a bend in each layer that an arrow passes. The bends are
+ * what makes the time explode: a transition from each of 20 states in a row to the last one adds 400.
  */
 export function effortOf({ graph, arrows }: Measured): number {
   const states = statesById(graph)
@@ -56,7 +56,9 @@ function layersOf(states: readonly ChartState[], arrows: Measured['arrows']): Re
   return layers
 }
 
-/** The states in the order in which each comes before those it leads to, but for what leads back on a walk depth first. */
+/**
+ * The states in the order in which each comes before those it leads to, but for what leads back on a walk depth first.
+ */
 function walkOrder(
   states: readonly ChartState[],
   next: ReadonlyMap<string, readonly string[]>,

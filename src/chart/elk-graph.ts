@@ -1,4 +1,7 @@
-/** Turns a chart into a graph for ELK and ELK's answer into places. Labels are nodes on the way, so that nothing is laid over them. */
+/**
+ * Turns a chart into a graph for ELK and ELK's answer into places. Labels are nodes on the way, so that nothing is laid
+ * over them.
+ */
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js'
 import { arrowsOf, type Arrow } from './arrows.ts'
 import { stateContent, type Content, type StateContentOptions } from './content.ts'
@@ -18,7 +21,9 @@ export interface Plan {
   readonly loops: 'native' | 'label'
   /** Do states with states in them keep the room below their text free, so that the lines run beside it? */
   readonly roomy: boolean
-  /** Network simplex gives the straightest lines; its time grows with the third power of the number of nodes and bends. */
+  /**
+   * Network simplex gives the straightest lines; its time grows with the third power of the number of nodes and bends.
+   */
   readonly placement: 'NETWORK_SIMPLEX' | 'LINEAR_SEGMENTS'
   /** Is the chart cut into rows? Only one in which no arrow crosses the border of a state can be. */
   readonly wrapped: boolean

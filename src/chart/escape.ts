@@ -1,4 +1,7 @@
-/** Names of states and events are anything a person writes: each format gets them in a form that it cannot mistake for its own. */
+/**
+ * Names of states and events are anything a person writes: each format gets them in a form that it cannot mistake for
+ * its own.
+ */
 
 // eslint-disable-next-line no-control-regex -- what XML 1.0 cannot hold
 const notInXml = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g

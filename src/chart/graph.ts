@@ -1,6 +1,11 @@
-/** A chart as plain data: what every picture is drawn from. It holds names and structure, no functions, and is strict JSON. */
+/**
+ * A chart as plain data: what every picture is drawn from. It holds names and structure, no functions, and is strict
+ * JSON.
+ */
 
-/** A chart: its states in document order (the root first), and its transitions in the order in which XState asks them. */
+/**
+ * A chart: its states in document order (the root first), and its transitions in the order in which XState asks them.
+ */
 export interface ChartGraph {
   /** The machine's id; also the id of the root state. */
   readonly id: string
@@ -97,7 +102,10 @@ export function rootState(graph: ChartGraph): ChartState {
   return root
 }
 
-/** The ids from the state up to the root, the state itself first. A graph whose parents go in a circle has no end: it is cut. */
+/**
+ * The ids from the state up to the root, the state itself first. A graph whose parents go in a circle has no end: it is
+ * cut.
+ */
 export function lineage(states: ReadonlyMap<string, ChartState>, id: string): string[] {
   const ids: string[] = []
   let state = states.get(id)

@@ -1,4 +1,7 @@
-/** Gives everything in a chart its place. Several plans are tried when the first one is not faultless, and the best is taken. */
+/**
+ * Gives everything in a chart its place. Several plans are tried when the first one is not faultless, and the best is
+ * taken.
+ */
 import type { ElkNode } from 'elkjs/lib/elk-api.js'
 import { systemClock } from '../core/clock.ts'
 import { durationMs } from '../core/duration.ts'
@@ -25,12 +28,13 @@ const quickStates = 60
 const noteHeight = 24
 
 /**
- * Lays a chart out: the box of every state, the box of every label, the line of every arrow. No label lies over a state, a line
- * or another label.
+ * Lays a chart out: the box of every state, the box of every label, the line of every arrow. No label lies over a
+ * state, a line or another label.
  * @param source what `toGraph` takes
- * @returns the same layout for the same chart, in every process and in a browser; with `timeLimit`, on a computer of the same speed
- * @throws JobchartError INVALID_OPTION · CHART_TOO_LARGE if more than `statesMax` states would be drawn · UNSUPPORTED if the
- * engine finds no layout; `cause` is its error
+ * @returns the same layout for the same chart, in every process and in a browser; with `timeLimit`, on a computer of
+ * the same speed
+ * @throws JobchartError INVALID_OPTION · CHART_TOO_LARGE if more than `statesMax` states would be drawn · UNSUPPORTED
+ * if the engine finds no layout; `cause` is its error
  *
  * @example
  * const { width, height, states } = await layout(orderMachine, { direction: 'down' })
@@ -162,7 +166,10 @@ class Search {
     }
   }
 
-  /** The best layout; null if no time was left for one. @throws JobchartError UNSUPPORTED if the engine failed with all plans */
+  /**
+   * The best layout; null if no time was left for one. @throws JobchartError UNSUPPORTED if the engine failed with all
+   * plans
+   */
   best(): ChartLayout | null {
     const [best] = this.#scored.toSorted((a, b) => a.faults - b.faults || a.cost - b.cost)
     const { measured, note } = this.#fitted

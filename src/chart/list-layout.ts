@@ -1,4 +1,7 @@
-/** The layout that is always there, in a time that grows with the number of states: boxes in rows, transitions written in their states. */
+/**
+ * The layout that is always there, in a time that grows with the number of states: boxes in rows, transitions written
+ * in their states.
+ */
 import { stateContent, type Content, type WrittenTransition } from './content.ts'
 import { roundedBox, type Box, type Point } from './geometry.ts'
 import { statesById, type ChartGraph, type ChartState } from './graph.ts'

@@ -1,4 +1,7 @@
-/** What is said about the states of a chart from outside: active ones, counts, tones and the path a job took, by the states that are drawn. */
+/**
+ * What is said about the states of a chart from outside: active ones, counts, tones and the path a job took, by the
+ * states that are drawn.
+ */
 import { invalidOption } from '../core/errors.ts'
 import { lineage, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 import { tones, type Tone } from './theme.ts'
@@ -21,11 +24,15 @@ export interface MarkOptions {
   /** A number in each state, by id, path (`paid.shipping`) or name. */
   readonly counts?: Readonly<Record<string, number>>
   /**
-   * The transitions of a job, in order; their arrows are numbered. A list of states stands for the transitions from each to the next, and the
-   * events of a job fit as they are: what is no arrow of the chart (an enqueue, a log line) gets no number.
+   * The transitions of a job, in order; their arrows are numbered. A list of states stands for the transitions from
+   * each to the next, and the events of a job fit as they are: what is no arrow of the chart (an enqueue, a log line)
+   * gets no number.
    */
   readonly path?: readonly (PathStep | string)[]
-  /** The colour of a state by its meaning, by id, path or name. The states of `jobchart`'s own chart of a job have theirs. */
+  /**
+   * The colour of a state by its meaning, by id, path or name. The states of `jobchart`'s own chart of a job have
+   * theirs.
+   */
   readonly tones?: Readonly<Record<string, Tone>>
 }
 
@@ -145,7 +152,9 @@ function steps(finder: Finder, path: readonly (PathStep | string)[]): Map<string
   return numbers
 }
 
-/** The transition a step took: of the state it left or of one around it, to the state it came to or to one around that. */
+/**
+ * The transition a step took: of the state it left or of one around it, to the state it came to or to one around that.
+ */
 function transitionOf(finder: Finder, from: string | undefined, step: PathStep): ChartTransition | null {
   const source = finder.drawn(from === undefined ? null : finder.find(from))
   const target = finder.drawn(finder.find(step.to))

@@ -24,12 +24,15 @@ export interface LayoutOptions extends ChartOptions {
   /** Is room kept for a count in each state? No by default; `toSvg` with `counts` keeps it. */
   readonly counted?: boolean
   /**
-   * The longest time of a layout, for example `2_000` or `'2s'`; none by default. What would take longer is drawn to the depth that
-   * fits, or else with its transitions written in its states; the picture says so. The time is estimated first, because an engine in
-   * this thread cannot be interrupted: a slow computer may exceed it.
+   * The longest time of a layout, for example `2_000` or `'2s'`; none by default. What would take longer is drawn to
+   * the depth that fits, or else with its transitions written in its states; the picture says so. The time is estimated
+   * first, because an engine in this thread cannot be interrupted: a slow computer may exceed it.
    */
   readonly timeLimit?: Duration
-  /** What computes the layout, for example elkjs in a worker; by default elkjs in this thread, loaded when it is first needed. */
+  /**
+   * What computes the layout, for example elkjs in a worker; by default elkjs in this thread, loaded when it is first
+   * needed.
+   */
   readonly engine?: LayoutEngine
 }
 

@@ -9,8 +9,8 @@ interface Separated {
 }
 
 /**
- * Finds a free line between each two regions that lie beside or below each other. Regions without one get a border, and so do those
- * at which an arrow ends: it would end in the open.
+ * Finds a free line between each two regions that lie beside or below each other. Regions without one get a border, and
+ * so do those at which an arrow ends: it would end in the open.
  */
 export function separate(
   states: readonly PlacedState[],

@@ -1,6 +1,6 @@
 /**
- * Takes small steps out of lines: where a line leaves a box a few px beside the way it goes on, it leaves at that place instead, if
- * there is room on the border and nothing is in the way.
+ * Takes small steps out of lines: where a line leaves a box a few px beside the way it goes on, it leaves at that place
+ * instead, if there is room on the border and nothing is in the way.
  */
 import { boxAround, lineEnters, linesCross, segments, type Box, type Point } from './geometry.ts'
 import type { PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
@@ -58,7 +58,10 @@ function withoutStep(edge: PlacedEdge, others: readonly Line[], boxes: readonly 
   return null
 }
 
-/** The line with its first part moved onto the third, if the second is a small step between them; null if it has no such step. */
+/**
+ * The line with its first part moved onto the third, if the second is a small step between them; null if it has no such
+ * step.
+ */
 function fromStart(points: Line): Line | null {
   const [a, b, c, d, ...rest] = points
   if (a === undefined || b === undefined || c === undefined || d === undefined) return null

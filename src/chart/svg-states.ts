@@ -111,7 +111,10 @@ export function drawBox(placed: PlacedState, marks: Marks): string {
   ].join('')
 }
 
-/** Where the content of a state without states in it starts: in the middle of a box that is higher; a name alone is centred. */
+/**
+ * Where the content of a state without states in it starts: in the middle of a box that is higher; a name alone is
+ * centred.
+ */
 function contentAt({ box, content }: PlacedState, marks: Marks): Point {
   const isName = content.items.length === 1 && marks.counts.size === 0
   return {

@@ -1,7 +1,7 @@
 /**
- * The width of text without a browser. The tables hold the mean advance of Inter, Roboto, Liberation Sans and Noto Sans, in
- * hundredths of the font size. Every text of a picture says its width (`textLength`), so that a font that differs is fitted
- * to it and the picture is the same everywhere.
+ * The width of text without a browser. The tables hold the mean advance of Inter, Roboto, Liberation Sans and Noto
+ * Sans, in hundredths of the font size. Every text of a picture says its width (`textLength`), so that a font that
+ * differs is fitted to it and the picture is the same everywhere.
  */
 
 /** U+0020 to U+007E, then U+00A0 to U+00FF. */

@@ -147,7 +147,8 @@ const toneRules = (tone: Tone): readonly string[] => [
 ]
 
 /**
- * The style sheet of a picture. A page whose policy forbids styles in the picture (`style: 'none'`) serves it as its own.
+ * The style sheet of a picture. A page whose policy forbids styles in the picture (`style: 'none'`) serves it as its
+ * own.
  * @param theme `auto` follows the reader's `prefers-color-scheme`
  */
 export function chartStyles(theme: Theme): string {

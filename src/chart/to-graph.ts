@@ -1,4 +1,7 @@
-/** Reads a machine of XState into a graph, by walking its state nodes: XState's own JSON leaves out `always` and initial transitions. */
+/**
+ * Reads a machine of XState into a graph, by walking its state nodes: XState's own JSON leaves out `always` and initial
+ * transitions.
+ */
 import { createMachine, type AnyStateMachine } from 'xstate'
 import { invalidOption } from '../core/errors.ts'
 import { hasOwnId, type ChartGraph, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
@@ -24,15 +27,17 @@ export interface ChartConfig {
   readonly description?: string | undefined
 }
 
-/** What can be drawn: an XState machine, its root state node, its config, or a graph that was drawn from one of them. */
+/**
+ * What can be drawn: an XState machine, its root state node, its config, or a graph that was drawn from one of them.
+ */
 export type ChartSource = AnyStateMachine | AnyStateMachine['root'] | ChartConfig | ChartGraph
 
 type StateNode = AnyStateMachine['root']
 type Definition = StateNode['transitions'] extends Map<string, (infer Each)[]> ? Each : never
 
 /**
- * A machine as plain data: states with their type, actions, actors, tags and description, and every transition with its event,
- * guard, actions and delay in words. Nothing of the machine is run.
+ * A machine as plain data: states with their type, actions, actors, tags and description, and every transition with its
+ * event, guard, actions and delay in words. Nothing of the machine is run.
  * @param source an XState machine, its root, its config, or a graph (which is returned as it is)
  * @returns strict JSON, the same for the same machine
  * @throws JobchartError INVALID_OPTION if it is none of these, or its config is one XState refuses

@@ -14,8 +14,8 @@ export interface MermaidOptions extends ChartOptions {
 }
 
 /**
- * A chart as Mermaid text (`stateDiagram-v2`). Mermaid draws no arrow between a state and one in it: those start or end at a
- * small state of their own, "any state" or "again".
+ * A chart as Mermaid text (`stateDiagram-v2`). Mermaid draws no arrow between a state and one in it: those start or end
+ * at a small state of their own, "any state" or "again".
  * @param source what `toGraph` takes
  * @throws JobchartError INVALID_OPTION · CHART_TOO_LARGE
  *
@@ -74,7 +74,10 @@ class Writer {
     return this.#names.get(id) ?? id
   }
 
-  /** Adds a line to the block of a state; Mermaid takes none between regions, so that of a parallel state comes after it. */
+  /**
+   * Adds a line to the block of a state; Mermaid takes none between regions, so that of a parallel state comes after
+   * it.
+   */
   #add(container: string, line: string): void {
     let state = this.#states.get(container)
     while (state?.type === 'parallel') state = this.#states.get(state.parent ?? '')

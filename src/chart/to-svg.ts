@@ -14,7 +14,10 @@ import { chartStyles, type Theme } from './theme.ts'
 export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions {
   /** `light`, `dark`, or `auto` (the default): what the reader's system asks for. */
   readonly theme?: Theme
-  /** `embedded` (the default), or `none`: the page brings `chartStyles(theme)` itself, because its policy forbids inline styles. */
+  /**
+   * `embedded` (the default), or `none`: the page brings `chartStyles(theme)` itself, because its policy forbids inline
+   * styles.
+   */
   readonly style?: 'embedded' | 'none'
   /** Read by screen readers and shown on hover; by default the machine's id and description. */
   readonly title?: string
@@ -23,8 +26,9 @@ export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions 
 }
 
 /**
- * A chart as SVG: states with their actions, actors and tags; transitions with guards, actions and delays; regions, history,
- * initial and final states. The picture stands alone, has a title and a description, and is the same for the same input.
+ * A chart as SVG: states with their actions, actors and tags; transitions with guards, actions and delays; regions,
+ * history, initial and final states. The picture stands alone, has a title and a description, and is the same for the
+ * same input.
  * @param source what `toGraph` takes
  * @param options see `SvgOptions`; `direction`, `depth` and `tags` are those of `layout`
  * @throws JobchartError as `layout` does

@@ -29,8 +29,8 @@ const unicode: Signs = { branch: '├─ ', last: '└─ ', pipe: '│  ', to: 
 const plain: Signs = { branch: '|- ', last: '`- ', pipe: '|  ', to: '->', start: '>', active: '*', none: '(nothing)' }
 
 /**
- * A chart as a tree: each state with what it does, and under it its transitions in columns. `▸` marks where a chart starts, `●`
- * the active states.
+ * A chart as a tree: each state with what it does, and under it its transitions in columns. `▸` marks where a chart
+ * starts, `●` the active states.
  * @param source what `toGraph` takes
  * @throws JobchartError INVALID_OPTION · CHART_TOO_LARGE
  *

@@ -114,7 +114,9 @@ function builtInAction(type: string, action: Described): string | null {
   }
 }
 
-/** An action in words: its name, or what one of XState's own does (`assign total`, `raise NEXT`, `send PAY to bank`). */
+/**
+ * An action in words: its name, or what one of XState's own does (`assign total`, `raise NEXT`, `send PAY to bank`).
+ */
 export function actionInWords(action: unknown): string {
   if (typeof action === 'string') return action
   if (!isDescribed(action)) return 'inline'

@@ -1,6 +1,6 @@
 /**
- * Changes of many jobs, after a confirmation: by ids in parts, by a filter as a bulk operation, which the store keeps. With a line that
- * shows the progress.
+ * Changes of many jobs, after a confirmation: by ids in parts, by a filter as a bulk operation, which the store keeps.
+ * With a line that shows the progress.
  */
 import type { Command } from 'commander'
 import { JobchartError } from '../core/errors.ts'
@@ -19,7 +19,9 @@ export interface BulkOptions extends StoreOptions, FilterOptions {
 }
 
 interface Change {
-  /** The possible outcomes; the first are those that are requested. Others are findings if the jobs were given by id. */
+  /**
+   * The possible outcomes; the first are those that are requested. Others are findings if the jobs were given by id.
+   */
   readonly outcomes: readonly string[]
   readonly wanted: readonly string[]
   /** Is a confirmation required? A retry needs none. */

@@ -13,7 +13,10 @@ export interface Program {
   readonly run: (options: OutputOptions, action: () => Promise<ExitCode>) => Promise<void>
 }
 
-/** The subcommand that lists, and runs if none is named. It takes no arguments: one is the name of a command that there is not. */
+/**
+ * The subcommand that lists, and runs if none is named. It takes no arguments: one is the name of a command that there
+ * is not.
+ */
 export function listingCommand(parent: Command, description: string): Command {
   const ls = parent.command('ls', { isDefault: true }).description(description).allowExcessArguments()
   return ls.hook('preAction', ({ args: [name] }) => {

@@ -11,7 +11,10 @@ interface ErrorFields {
   readonly hint: string | undefined
 }
 
-/** The fields of an error. A module of `--jobs` may have its own copy of jobchart: the class of its errors is another one. */
+/**
+ * The fields of an error. A module of `--jobs` may have its own copy of jobchart: the class of its errors is another
+ * one.
+ */
 export function errorFields(error: unknown): ErrorFields {
   if (!(error instanceof Error)) return { code: undefined, message: String(error), hint: undefined }
   const { code, hint }: Error & { readonly code?: unknown; readonly hint?: unknown } = error

@@ -7,7 +7,10 @@ import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { JobDefinition } from '../index.ts'
 import { errorFields } from './errors.ts'
 
-/** Everything that a module exports. @throws JobchartError INVALID_OPTION; with `problems` if a machine in it cannot be a job */
+/**
+ * Everything that a module exports. @throws JobchartError INVALID_OPTION; with `problems` if a machine in it cannot be
+ * a job
+ */
 export async function loadModule(file: string): Promise<Readonly<Record<string, unknown>>> {
   const path = resolve(file)
   if (!existsSync(path)) {
@@ -40,8 +43,8 @@ export const isMachine = (value: unknown): value is AnyStateMachine =>
   typeof value === 'object' && value !== null && 'root' in value && 'implementations' in value
 
 /**
- * The definitions that a module exports, in lists or by themselves. Lists come first: their order says which version of a machine
- * is the current one, and the exports of a module have none.
+ * The definitions that a module exports, in lists or by themselves. Lists come first: their order says which version of
+ * a machine is the current one, and the exports of a module have none.
  */
 export function jobsIn(exported: Readonly<Record<string, unknown>>): readonly JobDefinition[] {
   const values = Object.values(exported)

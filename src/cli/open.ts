@@ -1,6 +1,6 @@
 /**
- * Opens the store that the options of a command name. Modules that need the runtime are imported lazily, so that help, completions and
- * usage errors are printed at once.
+ * Opens the store that the options of a command name. Modules that need the runtime are imported lazily, so that help,
+ * completions and usage errors are printed at once.
  */
 import { JobchartError } from '../core/errors.ts'
 import type { Client, Store } from '../index.ts'
@@ -10,7 +10,8 @@ import { loadJobs } from './modules.ts'
 import type { StoreOptions } from './options.ts'
 
 /**
- * The store at an address. A SQLite file must exist and be of this version: a reading command must neither create a file nor migrate it.
+ * The store at an address. A SQLite file must exist and be of this version: a reading command must neither create a
+ * file nor migrate it.
  * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
  */
 export async function openStore(text: string | undefined): Promise<Store> {

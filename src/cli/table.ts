@@ -1,4 +1,7 @@
-/** Tables that fit the terminal: flexible columns are cut a little, then optional ones go, then flexible ones are cut short. */
+/**
+ * Tables that fit the terminal: flexible columns are cut a little, then optional ones go, then flexible ones are cut
+ * short.
+ */
 import type { Style, Terminal } from './terminal.ts'
 import { oneLine } from './words.ts'
 
@@ -7,7 +10,10 @@ export interface Column<Row> {
   readonly text: (row: Row) => string
   readonly style?: (row: Row) => Style
   readonly right?: true
-  /** In a narrow terminal, columns with the highest numbers are omitted first. Without a number, the column always stays. */
+  /**
+   * In a narrow terminal, columns with the highest numbers are omitted first. Without a number, the column always
+   * stays.
+   */
   readonly optional?: number
   /** May be cut: to 16 characters, and to 8 where no optional column is left. */
   readonly flexible?: true

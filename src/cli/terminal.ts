@@ -32,8 +32,8 @@ export interface Terminal {
 }
 
 /**
- * Characters that a terminal obeys or that turn the direction of what follows, but for line breaks, tabs and styles. In JSON only
- * those above U+007E are left, and stay the same text as escapes.
+ * Characters that a terminal obeys or that turn the direction of what follows, but for line breaks, tabs and styles. In
+ * JSON only those above U+007E are left, and stay the same text as escapes.
  */
 const obeyed =
   // oxlint-disable-next-line no-control-regex -- these are meant

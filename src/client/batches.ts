@@ -1,4 +1,7 @@
-/** Splits cancels, retries and discards of many jobs into calls of bounded size, with a turn of the event loop between two. */
+/**
+ * Splits cancels, retries and discards of many jobs into calls of bounded size, with a turn of the event loop between
+ * two.
+ */
 import { caps } from '../core/caps.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Selection } from '../store.ts'

@@ -1,4 +1,6 @@
-/** An RxJS operator that processes several values of a source at once, with limits of concurrent and of waiting values. */
+/**
+ * An RxJS operator that processes several values of a source at once, with limits of concurrent and of waiting values.
+ */
 import { Observable, Subject, takeUntil, type OperatorFunction, type Subscriber } from 'rxjs'
 import { JobchartError } from '../core/errors.ts'
 
@@ -19,8 +21,8 @@ export interface BoundedMapOptions<Value, Result> {
 }
 
 /**
- * The operator. The end of the source, also by an error, is passed on after the results of all earlier values. If a source
- * overfills the buffer, the operator unsubscribes from it, and the stream ends with SLOW_READER.
+ * The operator. The end of the source, also by an error, is passed on after the results of all earlier values. If a
+ * source overfills the buffer, the operator unsubscribes from it, and the stream ends with SLOW_READER.
  */
 export const boundedMap =
   <Value, Result>(options: BoundedMapOptions<Value, Result>): OperatorFunction<Value, Result> =>

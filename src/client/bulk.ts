@@ -1,4 +1,7 @@
-/** `client.bulk`: starts bulk operations, carries them out in the background or until they have ended, and follows those of others. */
+/**
+ * `client.bulk`: starts bulk operations, carries them out in the background or until they have ended, and follows those
+ * of others.
+ */
 import { bulkRunOptions, bulkTerms, isDetached } from '../core/bulk-options.ts'
 import type { BulkOperations, BulkRequest, BulkRunOptions } from '../core/bulk-options.ts'
 import { checkId } from '../core/call-options.ts'
@@ -99,7 +102,13 @@ export class ClientBulk implements BulkOperations {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const done = (): void => resolve()
     const timer = timers.after(followMs, done)
-    const off = follow.onEnd(() => reject(new JobchartError('STOPPED', 'the client was closed', { hint: 'The operation goes on where a runtime works on the store.' }))) // prettier-ignore
+    const off = follow.onEnd(() =>
+      reject(
+        new JobchartError('STOPPED', 'the client was closed', {
+          hint: 'The operation goes on where a runtime works on the store.',
+        }),
+      ),
+    )
     signal?.addEventListener('abort', done, { once: true })
     if (signal?.aborted) done()
     return promise.finally(() => {

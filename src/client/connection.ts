@@ -238,8 +238,9 @@ export class Connection {
   }
 
   /**
-   * Enqueues a child job of a machine. Returns null if it was inserted, and the record if it existed. An existing job that is
-   * no child of this parent (found by a unique key) sends no message at its end: its record is returned when it has ended.
+   * Enqueues a child job of a machine. Returns null if it was inserted, and the record if it existed. An existing job
+   * that is no child of this parent (found by a unique key) sends no message at its end: its record is returned when it
+   * has ended.
    */
   async enqueueChild(
     job: JobDefinition,
@@ -288,7 +289,8 @@ export class Connection {
   }
 
   private async prepareLater<Made>(made: Made | Promise<Made>, fromRun: boolean): Promise<Made> {
-    // In parallel: the validation may reject while the store is still opening, and must not become an unhandled rejection.
+    // In parallel: the validation may reject while the store is still opening, and must not become an unhandled
+    // rejection.
     const ready = this.ready()
     if (made instanceof Promise) await Promise.all([made, ready])
     else await ready
@@ -360,7 +362,10 @@ export class Connection {
     return report.made()
   }
 
-  /** The input that a job is retried with, checked. @throws JobchartError INVALID_OPTION unless `choice` is an id, INVALID_INPUT */
+  /**
+   * The input that a job is retried with, checked. @throws JobchartError INVALID_OPTION unless `choice` is an id,
+   * INVALID_INPUT
+   */
   private async editedInput(choice: JobSelector, input: unknown): Promise<EditedInput | undefined> {
     if (typeof choice !== 'string') {
       throw invalidOption('input of retry', 'the id of one job beside it', choice, 'Retry one job with each input.')
@@ -434,8 +439,8 @@ export class Connection {
   }
 
   /**
-   * Calls back when jobs of a type that can be claimed at once are being inserted, if the store groups calls: a claim that is sent
-   * now finds them.
+   * Calls back when jobs of a type that can be claimed at once are being inserted, if the store groups calls: a claim
+   * that is sent now finds them.
    */
   onInsert(listener: (type: string, jobs: number) => void): void {
     if (this.store.capabilities.groupsCalls === true) this.insertListeners.add(listener)

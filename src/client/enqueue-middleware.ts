@@ -1,4 +1,7 @@
-/** Calls `enqueueMiddleware` for a job that is about to be enqueued, the outermost first, and gives the options that it leaves. */
+/**
+ * Calls `enqueueMiddleware` for a job that is about to be enqueued, the outermost first, and gives the options that it
+ * leaves.
+ */
 import { checkEnqueueOptions, type EnqueueOptions } from '../core/call-options.ts'
 import type { EnqueueCall, EnqueueCallOptions, EnqueueMiddleware } from '../core/enqueue-call.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -10,7 +13,8 @@ const ofSchedule = ['delay', 'runAt', 'unique']
 
 /**
  * The options of the call as middleware leaves them, checked; without the id.
- * @throws JobchartError ENQUEUE_REFUSED if one throws; INVALID_MIDDLEWARE if one does not call `next()` exactly once, or is asynchronous;
+ * @throws JobchartError ENQUEUE_REFUSED if one throws; INVALID_MIDDLEWARE if one does not call `next()` exactly once,
+ * or is asynchronous;
  *   INVALID_OPTION for the options that it leaves
  */
 export function throughEnqueueMiddleware(

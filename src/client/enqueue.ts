@@ -1,4 +1,7 @@
-/** Checks the arguments of an enqueue, calls `enqueueMiddleware`, and makes the job to insert. A refused call stores nothing. */
+/**
+ * Checks the arguments of an enqueue, calls `enqueueMiddleware`, and makes the job to insert. A refused call stores
+ * nothing.
+ */
 import { checkText } from '../core/checks.ts'
 import { describe, invalidOption, JobchartError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
@@ -81,7 +84,9 @@ function prepareListed(
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
-/** As `prepare`, for many inputs with the same options, which the caller has checked. Validations are made in parallel. */
+/**
+ * As `prepare`, for many inputs with the same options, which the caller has checked. Validations are made in parallel.
+ */
 export function prepareMany(
   preparing: PrepareOptions,
   job: JobDefinition,
@@ -120,7 +125,10 @@ export function prepareByName(
   return newJob(preparing, unknown, input, options, 'call')
 }
 
-/** The job of a tick as the middleware of this process changes it. @throws JobchartError what `throughEnqueueMiddleware` throws */
+/**
+ * The job of a tick as the middleware of this process changes it. @throws JobchartError what `throughEnqueueMiddleware`
+ * throws
+ */
 export function prepareTick({ middleware }: PrepareOptions, job: ScheduledJob, id: string): ScheduledJob {
   if (middleware.length === 0) return job
   const { meta: given, ...rest } = job
@@ -231,7 +239,10 @@ function calledFor<T>(job: Enqueued, option: string, call: () => T): T {
   }
 }
 
-/** ms since the epoch. A smaller number is taken for a time in seconds: 1e10 is April 1970 in ms and the year 2286 in seconds. */
+/**
+ * ms since the epoch. A smaller number is taken for a time in seconds: 1e10 is April 1970 in ms and the year 2286 in
+ * seconds.
+ */
 const runAtMsMin = 1e10
 /** ms, a hundred years. A time farther ahead is taken for one in microseconds. */
 const runAtAheadMsMax = 100 * 365 * 86_400_000

@@ -1,8 +1,9 @@
 /**
  * Delivers job events to listeners in this process, after the commit.
  *
- * Listeners of a single job are stored by its id, so that many of them do not slow down other events; callers make an event
- * only if it has a listener. An event emitted during a delivery is queued, so that all listeners get the same order.
+ * Listeners of a single job are stored by its id, so that many of them do not slow down other events; callers make an
+ * event only if it has a listener. An event emitted during a delivery is queued, so that all listeners get the same
+ * order.
  */
 import { jobEvent, type AnyJobEvent, type JobEvent } from '../core/record.ts'
 import type { Logger } from '../core/logger.ts'

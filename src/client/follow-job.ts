@@ -1,6 +1,6 @@
 /**
- * Follows one job: its record, then its events, then its end, whichever process runs it. What this process does arrives as events; what
- * others do is read from the record and its history.
+ * Follows one job: its record, then its events, then its end, whichever process runs it. What this process does arrives
+ * as events; what others do is read from the record and its history.
  */
 import { isEnded, isLeased } from '../core/lifecycle.ts'
 import type { HistoryEntry, AnyJobEvent, CheckIn, JobRecord } from '../core/record.ts'
@@ -12,8 +12,8 @@ interface JobFollower {
   /** Called first, once. null: the job does not exist; only `end` follows. */
   readonly record: (record: JobRecord | null) => void
   /**
-   * Called for each later event, in order, without repetition. Of check-ins by other processes in quick succession the last one is
-   * delivered; their log lines, emitted events and checkpoints are not.
+   * Called for each later event, in order, without repetition. Of check-ins by other processes in quick succession the
+   * last one is delivered; their log lines, emitted events and checkpoints are not.
    */
   readonly event: (event: AnyJobEvent) => void
   /** Called last, once. */

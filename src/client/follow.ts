@@ -30,7 +30,8 @@ export interface FollowOptions {
 }
 
 /**
- * The transition log after a cursor, without gaps. Fails with SLOW_READER if entries were dropped before they were read.
+ * The transition log after a cursor, without gaps. Fails with SLOW_READER if entries were dropped before they were
+ * read.
  * @param from null: the oldest entry that is kept; `now`: what comes after the subscription
  */
 export function followTransitions(options: FollowOptions, from: string | null): Stream<TransitionEntry> {

@@ -52,7 +52,9 @@ export interface HandleServices {
   snapshot$<Machine extends MachineTypes>(id: string): Stream<JobSnapshot<Machine>>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
-  /** Calls `listener` with events after `seq`, past and future, until the job ends or the returned function is called. */
+  /**
+   * Calls `listener` with events after `seq`, past and future, until the job ends or the returned function is called.
+   */
   eventsSince(id: string, seq: number, listener: (event: AnyJobEvent) => void): () => void
 }
 

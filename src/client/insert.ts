@@ -1,6 +1,6 @@
 /**
- * Inserts jobs. Calls of the same turn of the event loop share one write (group commit), and each gets its own answer. Calls
- * that find no room wait in the order of arrival: those of a type with a capacity in a line of their own.
+ * Inserts jobs. Calls of the same turn of the event loop share one write (group commit), and each gets its own answer.
+ * Calls that find no room wait in the order of arrival: those of a type with a capacity in a line of their own.
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
@@ -14,7 +14,10 @@ import type { Timers } from './timers.ts'
 const batchMax = 1_000
 /** A turn with this many calls starts its write before the turn ends. */
 const earlyFlushCalls = 500
-/** After this many jobs it is looked at how long inserts have worked in this turn: to read the clock for each would cost a part of an insert. */
+/**
+ * After this many jobs it is looked at how long inserts have worked in this turn: to read the clock for each would cost
+ * a part of an insert.
+ */
 const jobsPerLook = 64
 /** Interval in which waiting calls are tried again, because hints may be missed. */
 const roomPollMs = 500
@@ -134,8 +137,8 @@ export class Inserter {
   }
 
   /**
-   * Refuses every call that waits for room, and from now on every call that would have to: the worker that takes jobs out of
-   * the backlog is about to stop.
+   * Refuses every call that waits for room, and from now on every call that would have to: the worker that takes jobs
+   * out of the backlog is about to stop.
    */
   refuseWaiting(error: JobchartError): void {
     this.waitRefusal = error
@@ -182,7 +185,10 @@ export class Inserter {
     else if (!this.flushScheduled) this.scheduleFlush()
   }
 
-  /** Flushes when this turn's callers have made their calls; in the next turn if inserts have used up their time in this one. */
+  /**
+   * Flushes when this turn's callers have made their calls; in the next turn if inserts have used up their time in this
+   * one.
+   */
   private scheduleFlush(): void {
     this.flushScheduled = true
     const looks = this.unmeasured >= jobsPerLook
@@ -219,7 +225,8 @@ export class Inserter {
       this.roomTimer = null
       this.room()
     })
-    // A steady stream of new calls does not hold up the waiters, nor the waiters the stream: each has a half of the write.
+    // A steady stream of new calls does not hold up the waiters, nor the waiters the stream: each has a half of the
+    // write.
     const waiters = this.takeWaiters(this.newCalls.length === 0 ? batchMax : batchMax / 2)
     return waiters.concat(this.takeNewCalls(batchMax - waiters.length))
   }
@@ -264,8 +271,8 @@ export class Inserter {
   }
 
   /**
-   * How many of the first calls may share a write. With a capacity, a call with several jobs is the last of its line: it may
-   * find no room where a smaller call behind it does, and must not be overtaken.
+   * How many of the first calls may share a write. With a capacity, a call with several jobs is the last of its line:
+   * it may find no room where a smaller call behind it does, and must not be overtaken.
    */
   private callsPerWrite(calls: readonly InsertCall[]): number {
     const count = Math.min(calls.length, batchMax)

@@ -43,7 +43,10 @@ interface MachineCallsOptions {
   readonly waits: Waits
 }
 
-/** Tries to write an event on the condition that the job has not changed since it was read; then it is written without it. */
+/**
+ * Tries to write an event on the condition that the job has not changed since it was read; then it is written without
+ * it.
+ */
 const conditionalTriesMax = 20
 
 export class MachineCalls {
@@ -59,7 +62,8 @@ export class MachineCalls {
 
   /**
    * @param type what the caller takes the type of the job for, if it has said so
-   * @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, INVALID_OPTION, UNKNOWN_TYPE, STORE_UNAVAILABLE
+   * @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, INVALID_OPTION, UNKNOWN_TYPE,
+   * STORE_UNAVAILABLE
    */
   async send(id: string, event: { readonly type: string }, choice: SendSettings, type?: string): Promise<void> {
     const message = messageOf(event)
@@ -106,7 +110,8 @@ export class MachineCalls {
 
   /**
    * Asks the machine, as this process knows it, whether it takes an event.
-   * @returns its name if another definition has written the last checkpoint, or none is written yet: a worker that knows only
+   * @returns its name if another definition has written the last checkpoint, or none is written yet: a worker that
+   * knows only
    *   another one keeps the event; otherwise null
    * @throws JobchartError NOT_ACCEPTED, also if no live worker knows the event
    */
@@ -119,7 +124,10 @@ export class MachineCalls {
     return judge.name
   }
 
-  /** Does a live worker of the type know an event, or the definition that has judged it? Also if there is no such worker. */
+  /**
+   * Does a live worker of the type know an event, or the definition that has judged it? Also if there is no such
+   * worker.
+   */
   private async isKnownToWorkers(type: string, event: string, definition: string): Promise<boolean> {
     const { store } = this.options
     const workers = (await store.workers()).filter(({ types, lost }) => types.includes(type) && !lost)
@@ -129,7 +137,10 @@ export class MachineCalls {
     return workers.length === 0 || workers.some(knows)
   }
 
-  /** The event of a cancel is sent by a cancel alone: so the job ends as cancelled, with the reason. @throws JobchartError NOT_ACCEPTED */
+  /**
+   * The event of a cancel is sent by a cancel alone: so the job ends as cancelled, with the reason. @throws
+   * JobchartError NOT_ACCEPTED
+   */
   private async cancelByEvent(
     record: JobRecord,
     event: { readonly type: string; readonly reason?: unknown },
@@ -285,7 +296,10 @@ export class MachineCalls {
 /** A condition that no job meets: only a message with the same key is found. */
 const matchesNoJob = { checkpoint: -1, lastMessageNumber: -1 }
 
-/** XState's own events: a sender could forge the end of an actor or a timer. Only `xstate.route` is meant to be sent from outside. */
+/**
+ * XState's own events: a sender could forge the end of an actor or a timer. Only `xstate.route` is meant to be sent
+ * from outside.
+ */
 const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
 
 type EventMessage = InboxMessage & { readonly kind: 'event' }

@@ -1,6 +1,7 @@
 /**
- * Reads watched jobs whenever they may have changed. An event of this process, or a hint with the job's id, causes a read of that job
- * alone; a poll reads a part of all jobs in one call. So the cost per job does not grow with the number of watched jobs.
+ * Reads watched jobs whenever they may have changed. An event of this process, or a hint with the job's id, causes a
+ * read of that job alone; a poll reads a part of all jobs in one call. So the cost per job does not grow with the
+ * number of watched jobs.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobRecord } from '../core/record.ts'
@@ -11,8 +12,8 @@ import type { Timers } from './timers.ts'
 /** Polling interval: hints of other processes may be missed. */
 const pollMs = 250
 /**
- * The same where jobs are shown as they change, of a store that other processes write to and that cannot announce their writes; ten times
- * as long as the last read took, if that is more: then reading takes a tenth of the time at most.
+ * The same where jobs are shown as they change, of a store that other processes write to and that cannot announce their
+ * writes; ten times as long as the last read took, if that is more: then reading takes a tenth of the time at most.
  */
 const shownPollMs = 25
 const readPart = 10
@@ -23,7 +24,10 @@ const announceEveryMs = 20_000
 const hintedMs = 25
 /** Jobs per call of the store, and per poll. */
 const readMax = 500
-/** Jobs of a read that a hint without ids has caused: such hints come with every wake of any job, and most concern other jobs. */
+/**
+ * Jobs of a read that a hint without ids has caused: such hints come with every wake of any job, and most concern other
+ * jobs.
+ */
 const hintedMax = 50
 
 /** Gets the current record, null if the job is not in the store, or the error of the read. */

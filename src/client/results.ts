@@ -1,7 +1,8 @@
 /**
- * Notifies waiters of the end of a job, in whichever process it ends. An event of this process that has the output is enough for
- * waiters that need no more. Otherwise records are read, many in one query: those of jobs that are awaited from now on, those of
- * jobs that have ended according to an event or a hint, and on shared stores, by polling, those of all awaited jobs.
+ * Notifies waiters of the end of a job, in whichever process it ends. An event of this process that has the output is
+ * enough for waiters that need no more. Otherwise records are read, many in one query: those of jobs that are awaited
+ * from now on, those of jobs that have ended according to an event or a hint, and on shared stores, by polling, those
+ * of all awaited jobs.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobchartError } from '../core/errors.ts'
@@ -34,7 +35,9 @@ type WhenEnded = (record: JobRecord | null) => void
 
 interface Waiter {
   readonly ended: WhenEnded
-  /** Called instead with the event of this process by which the job is done, for those who want no more than its output. */
+  /**
+   * Called instead with the event of this process by which the job is done, for those who want no more than its output.
+   */
   readonly done?: (event: AnyJobEvent) => void
   readonly closed: (reason: JobchartError) => void
 }
@@ -66,8 +69,8 @@ export class Results {
   }
 
   /**
-   * Calls `ended` when the job has ended, also if it already has, or `closed` when this is closed before; neither after the
-   * returned function was called.
+   * Calls `ended` when the job has ended, also if it already has, or `closed` when this is closed before; neither after
+   * the returned function was called.
    * @param done is called instead of `ended` with the event of this process by which the job became done
    */
   whenEnded(

@@ -1,6 +1,6 @@
 /**
- * The schedules of a process: declares them, computes their ticks, and makes the jobs of ticks. The store holds the schedules
- * and decides, by one conditional write, which process fires.
+ * The schedules of a process: declares them, computes their ticks, and makes the jobs of ticks. The store holds the
+ * schedules and decides, by one conditional write, which process fires.
  */
 import { createHash } from 'node:crypto'
 import { nanoid } from 'nanoid'
@@ -128,7 +128,9 @@ export class Schedules {
     return overlap === 'allow' ? made : { ...made, key: `schedule:${name}`, onConflict: 'keep' }
   }
 
-  /** The ticks that a schedule fires now, with their jobs. @throws UnfiredTicks if an input cannot be made or is refused */
+  /**
+   * The ticks that a schedule fires now, with their jobs. @throws UnfiredTicks if an input cannot be made or is refused
+   */
   async firing(schedule: StoredSchedule, now: number): Promise<FireSchedule> {
     const { name, revision, nextAt, catchUp } = schedule
     if (nextAt === null) throw new TypeError(`schedule ${name} has no tick to fire`)

@@ -1,6 +1,6 @@
 /**
- * Validates input against the schema of its job, at the enqueue, and again before a run, because a deployment may change it; and
- * events against the schemas of a machine's events, when they are sent.
+ * Validates input against the schema of its job, at the enqueue, and again before a run, because a deployment may
+ * change it; and events against the schemas of a machine's events, when they are sent.
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { JobDefinition } from '../core/definition.ts'
@@ -17,7 +17,9 @@ export async function parseInput({ schema, type }: JobDefinition, input: unknown
   return schema === null ? input : parse(schema, input, `input of job ${type}`)
 }
 
-/** @throws JobchartError INVALID_INPUT if the definition has a schema for such an event, and the event does not match it */
+/**
+ * @throws JobchartError INVALID_INPUT if the definition has a schema for such an event, and the event does not match it
+ */
 export async function checkEvent(job: JobDefinition | undefined, event: Json): Promise<void> {
   const { type, ...data } = event as { readonly type: string }
   const schema = ownValue(job?.eventSchemas, type)

@@ -1,6 +1,6 @@
 /**
- * The jobs that running handlers await by this client. The context of an asynchronous call tells in which run a wait begins. A wait
- * outside of handlers is not kept.
+ * The jobs that running handlers await by this client. The context of an asynchronous call tells in which run a wait
+ * begins. A wait outside of handlers is not kept.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 

@@ -1,6 +1,7 @@
 /**
- * The activity of a queue: how many transitions of each kind were written in each period of store time. A store counts them in
- * the write that makes them, so that figures over time are read without a scan. Which transition counts as what is decided here.
+ * The activity of a queue: how many transitions of each kind were written in each period of store time. A store counts
+ * them in the write that makes them, so that figures over time are read without a scan. Which transition counts as what
+ * is decided here.
  */
 import type { ActivityBucket, ActivityFigure, ActivityPeriod, ActivityQuery, Rates } from './figures.ts'
 import type { Arrow } from './lifecycle.ts'
@@ -73,7 +74,10 @@ export const promiseFailed = counted('failed', 'runMs')
 
 const attemptFailures = new Set<string>(['FAIL', 'EXPIRE'])
 
-/** What an arrow of the chart counts as, but a CLAIM; null for nothing. An attempt that ends after its job was cancelled has not failed. */
+/**
+ * What an arrow of the chart counts as, but a CLAIM; null for nothing. An attempt that ends after its job was cancelled
+ * has not failed.
+ */
 export function countedOf({ event, to }: Pick<Arrow, 'event' | 'to'>): Counted | null {
   if (to === 'cancelled') return counted('cancelled')
   if (to === 'done') return counted('done', 'runMs')
@@ -86,7 +90,10 @@ export type Tally = number[]
 
 export const noActivity = (): Tally => activityFigures.map(() => 0)
 
-/** Adds a transition to figures. @param ms how long the job was queued, or the attempt ran; counts from 0, because clocks are set back */
+/**
+ * Adds a transition to figures. @param ms how long the job was queued, or the attempt ran; counts from 0, because
+ * clocks are set back
+ */
 export function addTo(tally: Tally, { figure, other, time }: Counted, ms: number): void {
   ;(tally[figure] as number)++
   if (other >= 0) (tally[other] as number)++
@@ -123,7 +130,9 @@ export const figuresOf = (tally: readonly number[]): Readonly<Record<ActivityFig
 
 const figure = (tally: readonly number[], index: number): number => Math.round(tally[index] ?? 0)
 
-/** The buckets of `count` periods up to the current one, oldest first; a period without activity has a bucket of zeros. */
+/**
+ * The buckets of `count` periods up to the current one, oldest first; a period without activity has a bucket of zeros.
+ */
 export function everyBucket(
   buckets: readonly ActivityBucket[],
   { period, count, now }: { readonly period: ActivityPeriod; readonly count: number; readonly now: number },
@@ -141,8 +150,8 @@ export function everyBucket(
 export const ratesFrom = (now: number): number => now - 5 * activityPeriods.minute.ms
 
 /**
- * The rates of the last `minutes` minutes, of buckets of minutes. Of the minute in which the window begins, the part within the
- * window is counted as if its transitions were spread evenly.
+ * The rates of the last `minutes` minutes, of buckets of minutes. Of the minute in which the window begins, the part
+ * within the window is counted as if its transitions were spread evenly.
  */
 export function ratesOf(buckets: readonly ActivityBucket[], now: number, minutes: number): Rates {
   const windowMs = minutes * activityPeriods.minute.ms

@@ -1,6 +1,6 @@
 /**
- * The option that limits the time of an attempt. In calls `timeout` is how long the caller waits, so the limit of an attempt has a
- * name of its own.
+ * The option that limits the time of an attempt. In calls `timeout` is how long the caller waits, so the limit of an
+ * attempt has a name of its own.
  */
 import { durationMs, type Duration } from './duration.ts'
 import { describe, invalidOption } from './errors.ts'

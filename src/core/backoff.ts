@@ -18,7 +18,9 @@ export interface BackoffPolicy {
   readonly jitter: boolean
 }
 
-/** The delay before the attempt after `attempt` (1 = the first has failed), by its error and the job as it was claimed. */
+/**
+ * The delay before the attempt after `attempt` (1 = the first has failed), by its error and the job as it was claimed.
+ */
 export type BackoffFunction = (attempt: number, error: unknown, job: JobRecord) => Duration
 
 export type Backoff = BackoffPolicy | BackoffFunction
@@ -88,7 +90,10 @@ export function checkBackoff<T extends Backoff>(backoff: T): T {
 
 const kinds: ReadonlySet<BackoffPolicy['kind']> = new Set(['constant', 'linear', 'exponential'])
 
-/** A copy of a policy that can be stored with a job. @throws JobchartError INVALID_OPTION for a function, and what is no backoff */
+/**
+ * A copy of a policy that can be stored with a job. @throws JobchartError INVALID_OPTION for a function, and what is no
+ * backoff
+ */
 export function storableBackoff(backoff: BackoffPolicy): BackoffPolicy {
   if (typeof backoff === 'function') {
     const hint =

@@ -31,12 +31,14 @@ export interface BulkRunOptions {
 }
 
 /**
- * Changes of all jobs that match a filter, as operations that the store keeps: they have a progress that every process sees, and
- * do not end with the process that has started them. If that dies, a runtime on the store goes on about ten seconds later.
+ * Changes of all jobs that match a filter, as operations that the store keeps: they have a progress that every process
+ * sees, and do not end with the process that has started them. If that dies, a runtime on the store goes on about ten
+ * seconds later.
  */
 export interface BulkOperations {
   /**
-   * Starts an operation and does its first 100 jobs. This process goes on in the background; the answer does not wait for it.
+   * Starts an operation and does its first 100 jobs. This process goes on in the background; the answer does not wait
+   * for it.
    * @param options `detach`: this process does not go on, a runtime does
    * @throws JobchartError INVALID_OPTION, CAPACITY if 100 operations run, STORE_UNAVAILABLE
    * @example const { id } = await client.bulk.start({ kind: 'retry', filter: { type: 'email.send', state: 'dead' } })
@@ -45,11 +47,15 @@ export interface BulkOperations {
   /** Starts an operation, carries it out, and resolves when it has ended. @throws as `start` and `resume` */
   run(request: BulkRequest, options?: BulkRunOptions): Promise<BulkOperation>
   /**
-   * Takes over an operation that no process carries out, or waits for the process that does; resolves when it has ended.
+   * Takes over an operation that no process carries out, or waits for the process that does; resolves when it has
+   * ended.
    * @throws JobchartError NOT_FOUND, ABORTED, STOPPED, STORE_UNAVAILABLE, and the error that makes the operation fail
    */
   resume(id: string, options?: BulkRunOptions): Promise<BulkOperation>
-  /** Stops an operation after its current batch; what it has done stays. @throws JobchartError NOT_FOUND, STORE_UNAVAILABLE */
+  /**
+   * Stops an operation after its current batch; what it has done stays. @throws JobchartError NOT_FOUND,
+   * STORE_UNAVAILABLE
+   */
   stop(id: string): Promise<BulkOperation>
   /** The operations that run, and the last 100 that have ended; those that were requested last come first. */
   list(): Promise<BulkOperation[]>

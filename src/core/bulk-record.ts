@@ -27,8 +27,8 @@ export interface BulkOperation {
   /** Jobs of one batch at most. */
   readonly batchSize: number
   /**
-   * Where the next batch starts, and the last job that the operation may reach: jobs that were enqueued after the first batch are not
-   * changed, nor are jobs that ended after it. null = at the end.
+   * Where the next batch starts, and the last job that the operation may reach: jobs that were enqueued after the first
+   * batch are not changed, nor are jobs that ended after it. null = at the end.
    */
   readonly cursor: string | null
   readonly requestedAt: number
@@ -65,8 +65,9 @@ export interface StopBulk {
 /** The answer to `start` and `advance`. */
 export interface BulkAnswer {
   /**
-   * `advanced`: a batch was done; the operation may have ended by it · `known`: an operation with this id exists, and was not started
-   * again · `leasedElsewhere`: another token carries it out · `ended`: it has ended before · `notFound`: there is none with this id ·
+   * `advanced`: a batch was done; the operation may have ended by it · `known`: an operation with this id exists, and
+   * was not started again · `leasedElsewhere`: another token carries it out · `ended`: it has ended before ·
+   * `notFound`: there is none with this id ·
    * `full`: too many operations run, and this one was not started.
    */
   readonly outcome: 'advanced' | 'known' | 'leasedElsewhere' | 'ended' | 'notFound' | 'full'

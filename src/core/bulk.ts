@@ -1,7 +1,7 @@
 /**
- * Bulk operations: a change of all jobs that match a filter, kept by the store and done in batches. A batch and the progress of
- * its operation are one write, so that a process that dies between two batches leaves an operation with which another goes on:
- * no job is counted twice, and none is left out.
+ * Bulk operations: a change of all jobs that match a filter, kept by the store and done in batches. A batch and the
+ * progress of its operation are one write, so that a process that dies between two batches leaves an operation with
+ * which another goes on: no job is counted twice, and none is left out.
  */
 import { discard, discardable, retry, retryable } from './admin.ts'
 import type {
@@ -83,7 +83,12 @@ export function stopBulk(
 export function withAbandoned(answer: SweepAnswer, unit: { readonly now: number }, table: BulkTable): SweepAnswer {
   const abandoned = table.all('running').filter(({ leaseUntil }) => leaseUntil <= unit.now)
   if (abandoned.length === 0) return answer
-  return { ...answer, bulk: latestFirst(abandoned).toReversed().map(({ id }) => id) } // prettier-ignore
+  return {
+    ...answer,
+    bulk: latestFirst(abandoned)
+      .toReversed()
+      .map(({ id }) => id),
+  }
 }
 
 const unchanged = (outcome: BulkAnswer['outcome'], operation: BulkOperation | null): BulkAnswer => ({

@@ -1,4 +1,7 @@
-/** Options and reports of the calls enqueue, cancel, retry, send, stop, pause and drain, and the checks of these options. */
+/**
+ * Options and reports of the calls enqueue, cancel, retry, send, stop, pause and drain, and the checks of these
+ * options.
+ */
 import type { StopMode } from '../../machines/runtime.machine.ts'
 import { checkSignal, checkBoolean, checkKeys, checkEnum, checkText, checkInteger } from './checks.ts'
 import { invalidOption } from './errors.ts'
@@ -16,33 +19,42 @@ import type { CancelRequest, DropInbox, JobFilter, JobPins, Selection } from './
 /** At most one live job per key: `true` uses a key made of type and input. */
 export type UniqueOption = boolean | UniqueSettings
 
-/** Options of a unique key. With all of them, two jobs with the same key never run at once: the later one waits for the end of the other. */
+/**
+ * Options of a unique key. With all of them, two jobs with the same key never run at once: the later one waits for the
+ * end of the other.
+ */
 export interface UniqueSettings {
   /** The key within the type, 1…500 characters. Default: a hash of the input. */
   readonly key?: string
   /**
-   * When the job gives up its key, so that an enqueue with the same key stores a new job: `end` (default), at its end; `start`, at
-   * its first claim, so that an enqueue during a run leads to one more run.
+   * When the job gives up its key, so that an enqueue with the same key stores a new job: `end` (default), at its end;
+   * `start`, at its first claim, so that an enqueue during a run leads to one more run.
    */
   readonly until?: 'end' | 'start'
   /**
    * What an enqueue does if another job holds the key:
    * - `keep` (default): returns that job.
-   * - `replace`: returns that job. If it has not started, it gets the new input and tags; if it is scheduled, also a new `delay` or
-   *   `runAt` in the future.
+   * - `replace`: returns that job. If it has not started, it gets the new input and tags; if it is scheduled, also a
+   *   new `delay` or `runAt` in the future.
    * - `supersede`: cancels that job and stores the new one.
-   * - `follow`: as `replace` if that job has not started. Otherwise stores the new job, which runs after the end of that one and
-   *   gets the input of later duplicates.
+   * - `follow`: as `replace` if that job has not started. Otherwise stores the new job, which runs after the end of
+   *   that one and gets the input of later duplicates.
    */
   readonly onConflict?: 'keep' | 'replace' | 'supersede' | 'follow'
 }
 
 export interface EnqueueOptions {
-  /** Id of the job, 1…200 characters: a second enqueue with the same id returns the first job. Default: 21 characters, ordered by time. */
+  /**
+   * Id of the job, 1…200 characters: a second enqueue with the same id returns the first job. Default: 21 characters,
+   * ordered by time.
+   */
   readonly id?: string
   /** Runs after this time from now at the earliest. */
   readonly delay?: Duration
-  /** Runs at this time at the earliest: a Date, or ms (not seconds) since the epoch, 100 years ahead at most. A past time means now. */
+  /**
+   * Runs at this time at the earliest: a Date, or ms (not seconds) since the epoch, 100 years ahead at most. A past
+   * time means now.
+   */
   readonly runAt?: Date | number
   /** Higher priorities run first in their queue; equal ones first in, first out. A 32-bit integer, default 0. */
   readonly priority?: number
@@ -50,13 +62,17 @@ export interface EnqueueOptions {
   /** Tags to filter by: 20 at most. */
   readonly tags?: readonly string[]
   /**
-   * Your own data, kept with the job: available as `record.meta`, `ctx.job.meta` and `event.meta`, and in filters as `list({ meta })`.
-   * A plain object of JSON, 16 KiB at most. Unlike the input, it is not part of the unique key, and no schema checks it.
+   * Your own data, kept with the job: available as `record.meta`, `ctx.job.meta` and `event.meta`, and in filters as
+   * `list({ meta })`. A plain object of JSON, 16 KiB at most. Unlike the input, it is not part of the unique key, and
+   * no schema checks it.
    */
   readonly meta?: JobMeta
   /** Attempts of this job, 1…1,000,000. Default: `maxAttempts` in the definition of the worker that claims it. */
   readonly maxAttempts?: number
-  /** Backoff of this job: `constant()`, `linear()` or `exponential()`; a function cannot be stored. Default: that of the worker's definition. */
+  /**
+   * Backoff of this job: `constant()`, `linear()` or `exponential()`; a function cannot be stored. Default: that of the
+   * worker's definition.
+   */
   readonly backoff?: BackoffPolicy
   /** Time limit of each attempt. Default: that of the worker's definition. */
   readonly attemptTimeout?: Duration
@@ -69,8 +85,9 @@ export interface EnqueueOptions {
 /** Options of `ctx.enqueue`. */
 export interface RunEnqueueOptions extends EnqueueOptions {
   /**
-   * Identifies the new job within the job that enqueues it: a later attempt that passes the same key gets the existing job,
-   * whatever its input. 1…500 characters. Default: type, input, and how often this attempt has enqueued this type and input.
+   * Identifies the new job within the job that enqueues it: a later attempt that passes the same key gets the existing
+   * job, whatever its input. 1…500 characters. Default: type, input, and how often this attempt has enqueued this type
+   * and input.
    */
   readonly key?: string
 }
@@ -151,8 +168,8 @@ export interface CancelOptions {
 }
 
 /**
- * The ids of the jobs by what became of them, in the order in which they were cancelled: higher priority first. By filter, jobs are
- * cancelled in parts of 100, oldest first. Each list holds the first 10,000 ids.
+ * The ids of the jobs by what became of them, in the order in which they were cancelled: higher priority first. By
+ * filter, jobs are cancelled in parts of 100, oldest first. Each list holds the first 10,000 ids.
  */
 export interface CancelReport {
   /** The full number of jobs of each list; present only if a list was cut. */
@@ -215,14 +232,15 @@ export interface RetryFrom {
   /** Where a machine continues: at its last checkpoint (default), or at its initial state. */
   readonly from?: 'checkpoint' | 'start'
   /**
-   * Removes unread messages from the inbox of a machine, this many, oldest first: events, and ends of child jobs. Or the numbers of
-   * messages: of deferred events, and of unread messages if all before them are named, too. Use it to remove a message that makes
-   * the machine fail; the log of the job names it. Default 0.
+   * Removes unread messages from the inbox of a machine, this many, oldest first: events, and ends of child jobs. Or
+   * the numbers of messages: of deferred events, and of unread messages if all before them are named, too. Use it to
+   * remove a message that makes the machine fail; the log of the job names it. Default 0.
    */
   readonly dropInbox?: DropInbox
   /**
-   * A new input for the job, validated as at an enqueue if this process has the definition of its type. The job starts from the
-   * beginning: step results are removed, and a machine starts at its initial state. Its unique key stays. For a single id only.
+   * A new input for the job, validated as at an enqueue if this process has the definition of its type. The job starts
+   * from the beginning: step results are removed, and a machine starts at its initial state. Its unique key stays. For
+   * a single id only.
    */
   readonly input?: unknown
 }
@@ -237,16 +255,19 @@ export interface SendOptions {
   readonly key?: string
   /**
    * When the event is accepted, and what becomes of it if the state in which the machine reads it does not take it.
-   * - `now` (default): accepted only if the machine takes it, after it has read the messages before it; otherwise the call rejects.
-   *   If a timer comes first nevertheless, it is dropped.
-   * - `later`: always accepted, also from a process without the definition. It stays in the inbox, in its order, until a state takes
-   *   it, for `keep` at most. For webhooks, which may outrun the machine.
-   * - `always`: always accepted, also from a process without the definition. If it is not taken when it is read, it is dropped.
+   * - `now` (default): accepted only if the machine takes it, after it has read the messages before it; otherwise the
+   *   call rejects. If a timer comes first nevertheless, it is dropped.
+   * - `later`: always accepted, also from a process without the definition. It stays in the inbox, in its order, until
+   *   a state takes it, for `keep` at most. For webhooks, which may outrun the machine.
+   * - `always`: always accepted, also from a process without the definition. If it is not taken when it is read, it is
+   *   dropped.
    *
    * Each event that is dropped leaves a line in the log of the job, and its `key` is free again.
    */
   readonly accept?: 'now' | 'later' | 'always'
-  /** With `accept: 'later'`: how long the event waits for a state that takes it, from its arrival on. Default 7 days. */
+  /**
+   * With `accept: 'later'`: how long the event waits for a state that takes it, from its arrival on. Default 7 days.
+   */
   readonly keep?: Duration
 }
 
@@ -307,7 +328,10 @@ export interface RetryReport {
   /** The full number of jobs of each list; present only if a list was cut. */
   readonly totals?: Readonly<Record<'retried' | 'refused' | 'notFound', number>>
   readonly retried: readonly string[]
-  /** Jobs that are neither dead nor cancelled, or whose unique key is held by another job or by one that is `cancelling`. */
+  /**
+   * Jobs that are neither dead nor cancelled, or whose unique key is held by another job or by one that is
+   * `cancelling`.
+   */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
 }
@@ -324,8 +348,9 @@ export interface DiscardReport {
 
 export interface StartOptions {
   /**
-   * Repeats the start while the store does not answer, at intervals that grow from 100 ms to 5 s; meanwhile the runtime is `starting`,
-   * and `storeError` is the error. A missing folder and wrong rights are not waited for: the start fails. Default false: the start fails.
+   * Repeats the start while the store does not answer, at intervals that grow from 100 ms to 5 s; meanwhile the runtime
+   * is `starting`, and `storeError` is the error. A missing folder and wrong rights are not waited for: the start
+   * fails. Default false: the start fails.
    */
   readonly retry?: boolean
 }
@@ -338,9 +363,9 @@ export function startSettings(options: StartOptions): { readonly retry: boolean 
 
 export interface StopOptions {
   /**
-   * `drain`: accepts no new jobs, runs all queued jobs except those of paused queues · `finish` (default): lets running jobs end; the
-   * others stay in the store · `abort`: aborts the signals of running jobs; jobs that have not ended after `grace` are released
-   * without spending their attempt.
+   * `drain`: accepts no new jobs, runs all queued jobs except those of paused queues · `finish` (default): lets running
+   * jobs end; the others stay in the store · `abort`: aborts the signals of running jobs; jobs that have not ended
+   * after `grace` are released without spending their attempt.
    */
   readonly mode?: StopMode
   /** How long the stop may take; jobs that still run then are aborted and released. Default 30 s. */

@@ -1,7 +1,7 @@
 /**
- * Cancels. A job without a lease ends at once; a leased job is marked, and its run is asked to stop. If its machine handles a
- * cancel as an event, the first cancel is delivered as a message, and the machine decides how to end; a second cancel is forced.
- * A forced cancel also cancels the child jobs and their descendants.
+ * Cancels. A job without a lease ends at once; a leased job is marked, and its run is asked to stop. If its machine
+ * handles a cancel as an event, the first cancel is delivered as a message, and the machine decides how to end; a
+ * second cancel is forced. A forced cancel also cancels the child jobs and their descendants.
  */
 import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, WrittenTransition } from './values.ts'
@@ -37,7 +37,9 @@ export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: Cance
   return { cancelled, cancelling, notFound, finished, transitions, ...(next !== null && { next }) }
 }
 
-/** Cancels the job that another one supersedes, as a forced cancel. Returns its CANCEL; null if it was cancelled before. */
+/**
+ * Cancels the job that another one supersedes, as a forced cancel. Returns its CANCEL; null if it was cancelled before.
+ */
 export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
   const transitions: WrittenTransition[] = []
   if (cancelNow(unit, row, { reason: 'superseded', graceMs: null }, transitions)) {

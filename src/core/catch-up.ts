@@ -2,7 +2,9 @@
 import type { CatchUp } from './schedule-record.ts'
 import type { TickTimes } from './tick-times.ts'
 
-/** A tick fired up to this much later, ms, is late; an older one is missed, and `catchUp` decides whether it is fired. */
+/**
+ * A tick fired up to this much later, ms, is late; an older one is missed, and `catchUp` decides whether it is fired.
+ */
 const lateMsMax = 10_000
 /** How many missed ticks of one outage are counted and caught up at most. */
 export const missedMax = 1_000

@@ -41,7 +41,9 @@ export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: R
   return true
 }
 
-/** @throws TypeError if a checkpoint is neither the current one nor the next, or defers a message that it has not read */
+/**
+ * @throws TypeError if a checkpoint is neither the current one nor the next, or defers a message that it has not read
+ */
 export function mustFollow(row: JobRow, next: NewCheckpoint): void {
   const { number } = next
   const current = row.machine?.checkpoint?.number ?? 0

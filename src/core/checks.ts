@@ -16,7 +16,9 @@ export function checkFunction(option: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidOption(option, 'a function', value)
 }
 
-/** @throws JobchartError INVALID_OPTION unless `value` is a function that is not async: its promise would not be awaited */
+/**
+ * @throws JobchartError INVALID_OPTION unless `value` is a function that is not async: its promise would not be awaited
+ */
 export function checkSyncFunction(option: string, value: unknown): void {
   checkFunction(option, value)
   if (Object.prototype.toString.call(value) !== '[object AsyncFunction]') return
@@ -24,7 +26,9 @@ export function checkSyncFunction(option: string, value: unknown): void {
   throw invalidOption(option, 'a function that is not async', value, hint)
 }
 
-/** An option that is off unless said. @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined */
+/**
+ * An option that is off unless said. @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined
+ */
 export function checkBoolean(option: string, value: boolean | undefined): boolean {
   if (value !== undefined && typeof value !== 'boolean') throw invalidOption(option, 'true or false', value)
   return value ?? false

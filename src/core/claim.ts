@@ -1,12 +1,16 @@
-/** Claims: how many jobs a claim may take, the start of an attempt, and the reason of a shortfall. A store finds the jobs. */
+/**
+ * Claims: how many jobs a claim may take, the start of an attempt, and the reason of a shortfall. A store finds the
+ * jobs.
+ */
 import { claimCounted } from './activity.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
 import type { Demand, RateLimit, Shortfall } from './values.ts'
 
 /**
- * CLAIM. Sets `maxAttempts` and the `onDead` hook from the definition of the claiming worker (`maxAttempts` unless the job has pinned
- * it), so that a changed definition also applies to jobs that are already queued. A job that holds its unique key only until its start gives it up.
+ * CLAIM. Sets `maxAttempts` and the `onDead` hook from the definition of the claiming worker (`maxAttempts` unless the
+ * job has pinned it), so that a changed definition also applies to jobs that are already queued. A job that holds its
+ * unique key only until its start gives it up.
  * @param queuedAt time of the transition that has queued the job, ms since the epoch
  */
 export function claimJob<Row extends JobRow>(
@@ -45,7 +49,10 @@ export interface ClaimSource {
   freeAt(rate: RateLimit): number
   /** Is there a queued job that the concurrency and rate limits of its key allow to claim? */
   hasOpenKey(): boolean
-  /** When the rate limit of a key allows the next claim; null if every key is at its concurrency limit. Called only without an open key. */
+  /**
+   * When the rate limit of a key allows the next claim; null if every key is at its concurrency limit. Called only
+   * without an open key.
+   */
   keysFreeAt(): number | null
 }
 

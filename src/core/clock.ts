@@ -1,6 +1,6 @@
 /**
- * Time and random numbers, as parameters: the only file that reads the clock of the computer, sets timers or calls Math.random.
- * A runtime gets all three as options, so that tests can run it in virtual time.
+ * Time and random numbers, as parameters: the only file that reads the clock of the computer, sets timers or calls
+ * Math.random. A runtime gets all three as options, so that tests can run it in virtual time.
  */
 import { uptime } from 'node:os'
 
@@ -24,8 +24,8 @@ export interface Clock {
   /** Monotonic time, in ms since some fixed point. It never goes back. */
   monotonic(): number
   /**
-   * Boot time, in ms since some fixed point, in steps of a second or finer: as monotonic time, and it goes on while the machine is
-   * suspended. Without it the machine counts as never suspended.
+   * Boot time, in ms since some fixed point, in steps of a second or finer: as monotonic time, and it goes on while the
+   * machine is suspended. Without it the machine counts as never suspended.
    */
   boot?(): number
   /** Calls `run` once, after `delayMs` (0…2³¹−1) at the earliest. */

@@ -1,6 +1,6 @@
 /**
- * A cron text: the times on a wall clock that match it. Croner reads the text and searches the calendar; what is added here
- * are steps that begin at a number (`3/20`), refusals where croner would search in vain, and typed errors.
+ * A cron text: the times on a wall clock that match it. Croner reads the text and searches the calendar; what is added
+ * here are steps that begin at a number (`3/20`), refusals where croner would search in vain, and typed errors.
  */
 import { Cron } from 'croner'
 import { JobchartError, messageOf } from './errors.ts'
@@ -34,8 +34,8 @@ export class CronText {
   /** The text in one form: the same for texts that differ in spaces and case only. */
   readonly text: string
   /**
-   * Does it run again and again within an hour or a day (a `*` among seconds, minutes or hours), and not at fixed times?
-   * When the clock is set back, an interval goes on, and a fixed time does not come twice.
+   * Does it run again and again within an hour or a day (a `*` among seconds, minutes or hours), and not at fixed
+   * times? When the clock is set back, an interval goes on, and a fixed time does not come twice.
    */
   readonly isInterval: boolean
   private readonly cron: Cron
@@ -63,7 +63,12 @@ export class CronText {
 const searchFrom = Date.UTC(2024, 0, 1) - 1
 
 function parsed(text: string, all: readonly string[]): Cron {
-  const steps = all.map((field, i) => field.split(',').map((part) => fromNumber(part, i)).join(',')) // prettier-ignore
+  const steps = all.map((field, i) =>
+    field
+      .split(',')
+      .map((part) => fromNumber(part, i))
+      .join(','),
+  )
   checkDates(text, steps[3] ?? '*', steps[4] ?? '*', steps[5] ?? '*')
   try {
     return new Cron(steps.join(' '), { utcOffset: 0, mode: '6-part' })

@@ -1,4 +1,6 @@
-/** The cursor of a list, for stores whose jobs have a number: the page ends at a job, whatever becomes of it afterwards. */
+/**
+ * The cursor of a list, for stores whose jobs have a number: the page ends at a job, whatever becomes of it afterwards.
+ */
 import { JobchartError } from './errors.ts'
 import type { ListOrder } from './figures.ts'
 import { jobStates, statesTagged, type JobState } from './lifecycle.ts'
@@ -26,7 +28,10 @@ const listedStates: Readonly<Record<ListOrder, ReadonlySet<JobState>>> = {
   due: statesTagged('timed'),
 }
 
-/** Can a job in this state be in a list of this order? By due time only if it has one: a job may wait for an event alone. */
+/**
+ * Can a job in this state be in a list of this order? By due time only if it has one: a job may wait for an event
+ * alone.
+ */
 export const isListed = (by: ListOrder, state: JobState): boolean => listedStates[by].has(state)
 
 /** The cursor of a page that ends at this number. */
@@ -56,7 +61,8 @@ export function positionAt(by: ListOrder, cursor: string, find: (id: string) => 
 }
 
 /**
- * The number of an entry of the log, for stores whose entries are numbered in the order of their commits; 0 before the first.
+ * The number of an entry of the log, for stores whose entries are numbered in the order of their commits; 0 before the
+ * first.
  * @throws JobchartError INVALID_OPTION for what is no cursor of such a log
  */
 export function entryNumber(cursor: string | null): number {
@@ -70,7 +76,10 @@ export function entryNumber(cursor: string | null): number {
 /** The cursor after an entry of such a log. */
 export const cursorOfEntry = (seq: number): string => String(seq)
 
-/** Gives an answer the cursor of the log that it goes with. Not enumerable: equal answers stay equal, and their JSON is the same. */
+/**
+ * Gives an answer the cursor of the log that it goes with. Not enumerable: equal answers stay equal, and their JSON is
+ * the same.
+ */
 export const withCursor = <Answer extends object>(
   answer: Answer,
   cursor: string,

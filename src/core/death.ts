@@ -1,6 +1,7 @@
 /**
- * The `onDead` hook of a type: the very write that makes a job dead inserts the job that runs the hook. So no crash loses the
- * hook, and the process that writes the death need not know the definition: each claim keeps the hook of its worker with the job.
+ * The `onDead` hook of a type: the very write that makes a job dead inserts the job that runs the hook. So no crash
+ * loses the hook, and the process that writes the death need not know the definition: each claim keeps the hook of its
+ * worker with the job.
  */
 import type { ErrorRecord } from './failure.ts'
 import { bornReady } from './insert.ts'

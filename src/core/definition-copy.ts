@@ -1,7 +1,7 @@
 /**
- * Which definitions are the same. A module that is loaded twice (by a hot reload, in two bundles) makes each of its definitions
- * twice. Copies have the same type, options and machine; their functions are other objects, and a minifier may have written them
- * otherwise, so that of a function only its presence counts.
+ * Which definitions are the same. A module that is loaded twice (by a hot reload, in two bundles) makes each of its
+ * definitions twice. Copies have the same type, options and machine; their functions are other objects, and a minifier
+ * may have written them otherwise, so that of a function only its presence counts.
  */
 import type { JobDefinition } from './definition.ts'
 

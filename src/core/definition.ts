@@ -1,6 +1,6 @@
 /**
- * A checked job definition: its limits and retries, and either a handler (`run`) or a machine (`MachineRunner`); and the
- * contexts that the two get for an attempt.
+ * A checked job definition: its limits and retries, and either a handler (`run`) or a machine (`MachineRunner`); and
+ * the contexts that the two get for an attempt.
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Observable } from 'rxjs'
@@ -52,8 +52,8 @@ export interface RunContext {
   readonly attempt: number
   readonly maxAttempts: number
   /**
-   * Aborts on cancel, timeout, lost lease and shutdown. `signal.reason` is a JobchartError with the code CANCELLED, TIMEOUT,
-   * LEASE_LOST or STOPPED.
+   * Aborts on cancel, timeout, lost lease and shutdown. `signal.reason` is a JobchartError with the code CANCELLED,
+   * TIMEOUT, LEASE_LOST or STOPPED.
    */
   readonly signal: AbortSignal
   /** When this attempt times out, ms since the epoch; null without a timeout. */
@@ -70,23 +70,26 @@ export interface RunContext {
   /** Keeps a line with the job (the last 100). `fields` must be strict JSON. */
   readonly log: (message: string, fields?: Record<string, unknown>) => void
   /**
-   * Runs `work` once per generation of the job: its result is stored, and later attempts get the stored result. Step names are
-   * unique within an attempt, 200 characters at most; the name of a failed step may be used again. A step does not start after
-   * `signal` has aborted or while the lease may have run out.
-   * @throws whatever `work` throws; DUPLICATE_STEP for a name that the attempt has used; TOO_MANY_STEPS beyond 10,000 steps
-   *   or 16 Mi characters of results as JSON; INVALID_OUTPUT if the result is not JSON or larger than 1 MiB; INVALID_OPTION
-   *   for a bad name; the reason of `signal` (LEASE_LOST, CANCELLED, TIMEOUT, STOPPED); NOT_ACCEPTED after the run's end
+   * Runs `work` once per generation of the job: its result is stored, and later attempts get the stored result. Step
+   * names are unique within an attempt, 200 characters at most; the name of a failed step may be used again. A step
+   * does not start after `signal` has aborted or while the lease may have run out.
+   * @throws whatever `work` throws; DUPLICATE_STEP for a name that the attempt has used; TOO_MANY_STEPS beyond 10,000
+   * steps
+   *   or 16 Mi characters of results as JSON; INVALID_OUTPUT if the result is not JSON or larger than 1 MiB;
+   *   INVALID_OPTION for a bad name; the reason of `signal` (LEASE_LOST, CANCELLED, TIMEOUT, STOPPED); NOT_ACCEPTED
+   *   after the run's end
    * @example for (const order of orders) await step(`charge:${order.id}`, () => charge(order))
    */
   readonly step: <T>(name: string, work: () => T | PromiseLike<T>) => Promise<T>
   /**
-   * Enqueues another job. Allowed while the runtime drains. It does not wait for capacity, because only the end of this run might
-   * free it. A later attempt gets the same job (`deduplicated` is true): its id is derived from this job, its generation and `key`, or,
-   * without a key, from the type, the input, and how often the attempt has enqueued both. Pass a key if the input differs between
-   * attempts, or if each attempt must enqueue its own job (`key: 'alert:' + attempt`). After a `retry()` the job is a new one; after a
-   * snooze only without a key. The new job inherits `meta`, tags and priority of this one: own tags and an own priority replace them, and
-   * `meta` is merged by member.
-   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STORE_UNAVAILABLE; NOT_ACCEPTED after the run's end
+   * Enqueues another job. Allowed while the runtime drains. It does not wait for capacity, because only the end of this
+   * run might free it. A later attempt gets the same job (`deduplicated` is true): its id is derived from this job, its
+   * generation and `key`, or, without a key, from the type, the input, and how often the attempt has enqueued both.
+   * Pass a key if the input differs between attempts, or if each attempt must enqueue its own job (`key: 'alert:' +
+   * attempt`). After a `retry()` the job is a new one; after a snooze only without a key. The new job inherits `meta`,
+   * tags and priority of this one: own tags and an own priority replace them, and `meta` is merged by member.
+   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STORE_UNAVAILABLE; NOT_ACCEPTED after
+   * the run's end
    * @example await enqueue(receipt, { order: order.id, at: Date.now() }, { key: `receipt:${order.id}` })
    */
   readonly enqueue: <Input, Output>(
@@ -99,10 +102,12 @@ export interface RunContext {
 export type HandlerResult<Output> = Output | PromiseLike<Output> | Observable<Output>
 
 /**
- * Wraps every run: `next()` calls the next middleware, or the handler, and resolves with the output. The return value of the
- * middleware is the output; if it returns nothing, the output of `next()` is. If it throws, the attempt fails. The attempt also fails,
- * with INVALID_MIDDLEWARE, if it calls `next()` twice, or neither calls it nor returns a value (`null` is one).
- * @example async (ctx, next) => { const startedAt = performance.now(); await next(); measure(ctx.type, performance.now() - startedAt) }
+ * Wraps every run: `next()` calls the next middleware, or the handler, and resolves with the output. The return value
+ * of the middleware is the output; if it returns nothing, the output of `next()` is. If it throws, the attempt fails.
+ * The attempt also fails, with INVALID_MIDDLEWARE, if it calls `next()` twice, or neither calls it nor returns a value
+ * (`null` is one).
+ * @example async (ctx, next) => { const startedAt = performance.now(); await next(); measure(ctx.type,
+ * performance.now() - startedAt) }
  */
 export type Middleware = (context: RunContext, next: () => Promise<unknown>) => unknown
 
@@ -123,8 +128,8 @@ export interface BatchContext {
 }
 
 /**
- * The result of one item of a batch: its output, or an error, which has the same effect as an error thrown by a handler. This
- * includes `fatal(error)` and `snooze(delay)`.
+ * The result of one item of a batch: its output, or an error, which has the same effect as an error thrown by a
+ * handler. This includes `fatal(error)` and `snooze(delay)`.
  */
 export type BatchResult<Output> = Output | Error | FatalError | Snooze
 
@@ -225,7 +230,9 @@ export interface MachineRunContext {
   readonly steps: Readonly<Record<string, Json>> | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   readonly saveStep: (name: string, result: Json) => Promise<void>
-  /** The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null. */
+  /**
+   * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
+   */
   readonly refusal: () => JobchartError | null
   readonly random: Random
   /** Adds a line to the log of the job. */
@@ -234,7 +241,9 @@ export interface MachineRunContext {
   readonly emitted: (event: Json) => void
   /** Called with the inspection events of the machine; null if no inspector listens. It does not throw. */
   readonly inspect: Inspect | null
-  /** Enqueues a child job. Its end is delivered as a message. @returns its end, if it had ended before; otherwise null */
+  /**
+   * Enqueues a child job. Its end is delivered as a message. @returns its end, if it had ended before; otherwise null
+   */
   readonly enqueueChild: (
     job: JobDefinition,
     input: unknown,
@@ -278,7 +287,8 @@ export interface UnsupportedRest {
 export type MachineJob = Pick<JobRecord, 'checkpoint' | 'version' | 'input'>
 
 /**
- * Computes the snapshot of a job's machine at `now` (ms since the epoch), after its unread messages and the timers that are due.
+ * Computes the snapshot of a job's machine at `now` (ms since the epoch), after its unread messages and the timers that
+ * are due.
  * @throws JobchartError UNSUPPORTED; NOT_ACCEPTED if the machine throws
  */
 export type MachineViewer = <Machine extends MachineTypes>(record: JobRecord, now: number) => MachineView<Machine>
@@ -292,7 +302,9 @@ export interface Judge {
   /** The version of the job, and those that know an event, as far as this process knows them. */
   readonly versionOfJob: string | null
   readonly versionsThatKnow: (event: string) => readonly string[]
-  /** Does its machine handle a cancel as an event, according to the last checkpoint? @throws JobchartError UNSUPPORTED */
+  /**
+   * Does its machine handle a cancel as an event, according to the last checkpoint? @throws JobchartError UNSUPPORTED
+   */
   readonly takesCancel: () => boolean
 }
 
@@ -301,8 +313,9 @@ export type ParkedJob = MachineJob &
   Pick<JobRecord, 'id' | 'inbox' | 'deferred' | 'machineStates' | 'machineTags' | 'unsupported'>
 
 /**
- * `current`: it is found by the states that it is in · `moved`: it can go on, and is in these states now · `outdated`: it must run
- * once to wait for the right events, because a delay was added to its state · `unsupported`: it cannot go on.
+ * `current`: it is found by the states that it is in · `moved`: it can go on, and is in these states now · `outdated`:
+ * it must run once to wait for the right events, because a delay was added to its state · `unsupported`: it cannot go
+ * on.
  */
 export type Assessment =
   | { readonly kind: 'current' | 'outdated' }
@@ -320,7 +333,8 @@ export interface LifeReplay {
 export interface MachineRunner {
   /**
    * Selects the version that runs a job.
-   * @returns a function that runs the machine from its last checkpoint until it is done or parked. It throws the errors of actors
+   * @returns a function that runs the machine from its last checkpoint until it is done or parked. It throws the errors
+   * of actors
    *   and actions, and the reason of an abort
    */
   readonly prepare: (job: MachineJob) => UnsupportedRest | ((context: MachineRunContext) => Promise<RunResult>)
@@ -338,13 +352,19 @@ export interface MachineRunner {
   readonly fingerprints: readonly string[]
   /** The events that its versions know, as the charts name them: wildcards included, XState's own left out. */
   readonly events: readonly string[]
-  /** The definition by which this process judges what a job takes, and whether it is that of the job. @throws JobchartError UNSUPPORTED */
+  /**
+   * The definition by which this process judges what a job takes, and whether it is that of the job. @throws
+   * JobchartError UNSUPPORTED
+   */
   readonly judgeOf: (job: MachineJob) => Judge
   /** The machines of all versions, for pictures; the current one last. */
   readonly charts: readonly { readonly version: string; readonly machine: AnyStateMachine }[]
   /** The view of a checkpoint's state; if the machine cannot go on from it, of what is stored, with these tags. */
   readonly viewAt: <Machine extends MachineTypes>(state: Json, tags?: readonly string[]) => MachineView<Machine>
-  /** @throws JobchartError INVALID_OPTION if `name` is neither a state nor a tag of any version; the hint suggests similar names */
+  /**
+   * @throws JobchartError INVALID_OPTION if `name` is neither a state nor a tag of any version; the hint suggests
+   * similar names
+   */
   readonly checkName: (name: string) => void
   /** Definitions of the jobs that its actors enqueue. */
   readonly invokes: ReadonlySet<JobDefinition>
@@ -355,8 +375,8 @@ export interface MachineRunner {
 }
 
 /**
- * The machine of a version; the current one if `version` is null or not among them. Jobs whose version this process does not
- * know are drawn by the current one.
+ * The machine of a version; the current one if `version` is null or not among them. Jobs whose version this process
+ * does not know are drawn by the current one.
  */
 export function chartOf({ charts }: MachineRunner, version: string | null): MachineRunner['charts'][number] {
   const chart = charts.find((each) => each.version === version) ?? charts.at(-1)

@@ -1,6 +1,7 @@
 /**
- * Events that are removed from an inbox although no machine has taken them. Their senders were told that they are kept; so each
- * removal adds a line to the log of the job, and frees the keys: an event that is sent again under its key is delivered.
+ * Events that are removed from an inbox although no machine has taken them. Their senders were told that they are kept;
+ * so each removal adds a line to the log of the job, and frees the keys: an event that is sent again under its key is
+ * delivered.
  */
 import { keepLogs } from './kept.ts'
 import { isEnded, type JobState } from './lifecycle.ts'
@@ -35,7 +36,12 @@ export function readMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row
     const entries = new Map(unit.inbox(row, 0).map((entry) => [entry.number, entry]))
     for (const why of ['not taken', 'expired'] as const) {
       const numbers = dropped.filter((each) => each.why === why).map(({ number }) => number)
-      report(unit, row, numbers.flatMap((number) => entries.get(number) ?? []), why) // prettier-ignore
+      report(
+        unit,
+        row,
+        numbers.flatMap((number) => entries.get(number) ?? []),
+        why,
+      )
     }
   }
   if (machine === null) return
@@ -64,7 +70,8 @@ export function emptyInbox<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, 
 
 /**
  * Removes messages before a retry.
- * @param drop how many unread ones, oldest first; or numbers: of deferred ones, and of unread ones without a gap from the first
+ * @param drop how many unread ones, oldest first; or numbers: of deferred ones, and of unread ones without a gap from
+ * the first
  */
 export function dropMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, drop: DropInbox): void {
   const { machine } = row

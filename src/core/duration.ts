@@ -9,8 +9,9 @@ const written = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 const durationMsMax = 100 * 365 * unitMs.d
 
 /**
- * The milliseconds of a duration that comes from outside, for an option that takes a duration: text of the environment has the type
- * `string`, which does not say that it is one. Nothing gives nothing, so that the option keeps its default.
+ * The milliseconds of a duration that comes from outside, for an option that takes a duration: text of the environment
+ * has the type `string`, which does not say that it is one. Nothing gives nothing, so that the option keeps its
+ * default.
  * @param text with a unit: '250ms', '30s', '5m', '2h', '1d'
  * @param name of the setting, for the message of the error
  * @throws JobchartError INVALID_OPTION for any other text, also for empty text and for a number without a unit

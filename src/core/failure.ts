@@ -1,4 +1,6 @@
-/** Errors as data: whatever was thrown, reduced to plain, capped fields that any store can keep and any page can show. */
+/**
+ * Errors as data: whatever was thrown, reduced to plain, capped fields that any store can keep and any page can show.
+ */
 
 export interface ErrorRecord {
   readonly name: string

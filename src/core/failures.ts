@@ -1,4 +1,6 @@
-/** The answers for items of a call that could not be written, while the others were. Part of the contract in `store.ts`. */
+/**
+ * The answers for items of a call that could not be written, while the others were. Part of the contract in `store.ts`.
+ */
 import type { ErrorRecord } from './failure.ts'
 import type { CheckpointAnswer, ReindexAnswer, SendAnswer } from './machine-values.ts'
 import type { FireScheduleAnswer, PutScheduleAnswer } from './schedule-record.ts'

@@ -1,6 +1,6 @@
 /**
- * Read-only answers of a store: pages of jobs, counts, queues, activity, failures, workers and the transition log. Part of the
- * contract in `store.ts`.
+ * Read-only answers of a store: pages of jobs, counts, queues, activity, failures, workers and the transition log. Part
+ * of the contract in `store.ts`.
  */
 import type { CheckIn, JobRecord, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
@@ -15,8 +15,8 @@ export interface ListQuery<Field extends keyof JobRecord = keyof JobRecord> exte
   /** Default `oldest`: earliest time of `orderBy` first. */
   readonly order?: 'oldest' | 'newest'
   /**
-   * By enqueue (default), by end, or by due time, of equal ones the one that was enqueued first. By end only jobs that have ended
-   * are listed, by due time only those that have a due time.
+   * By enqueue (default), by end, or by due time, of equal ones the one that was enqueued first. By end only jobs that
+   * have ended are listed, by due time only those that have a due time.
    */
   readonly orderBy?: 'enqueued' | 'finished' | 'due'
   /** Fields to read. Default: all. */
@@ -26,14 +26,16 @@ export interface ListQuery<Field extends keyof JobRecord = keyof JobRecord> exte
 export type ListOrder = NonNullable<ListQuery['orderBy']>
 
 /**
- * A page of jobs in the requested order. `next` is the cursor of the following page; undefined at the end. A store reads a bounded
- * number of jobs in one call: if few of them match, a page may be short, or empty, and still have a `next`.
+ * A page of jobs in the requested order. `next` is the cursor of the following page; undefined at the end. A store
+ * reads a bounded number of jobs in one call: if few of them match, a page may be short, or empty, and still have a
+ * `next`.
  */
 export interface JobPage<Job = JobRecord> extends ReadonlyArray<Job> {
   readonly next: string | undefined
   /**
-   * The cursor of the transition log that the page goes with: the page has all transitions up to it. It may have later ones, too.
-   * Of several pages, that of the first one is meant. Not enumerable: two pages with the same jobs are equal.
+   * The cursor of the transition log that the page goes with: the page has all transitions up to it. It may have later
+   * ones, too. Of several pages, that of the first one is meant. Not enumerable: two pages with the same jobs are
+   * equal.
    */
   readonly cursor: string
 }
@@ -68,11 +70,14 @@ export type JobSummary = Pick<JobRecord, (typeof summaryFields)[number]>
 
 export type StateCounts = Readonly<Record<JobState, number>>
 
-/** Of a class, because the types of spreads and rests leave accessors of classes out, as values of members that are not enumerable. */
+/**
+ * Of a class, because the types of spreads and rests leave accessors of classes out, as values of members that are not
+ * enumerable.
+ */
 declare class ReadWithLog {
   /**
-   * The cursor of the transition log at which these were the numbers: those of all transitions up to it, and of no later one. Not
-   * enumerable: two counts with the same numbers are equal.
+   * The cursor of the transition log at which these were the numbers: those of all transitions up to it, and of no
+   * later one. Not enumerable: two counts with the same numbers are equal.
    */
   get cursor(): string
 }
@@ -89,8 +94,8 @@ export interface MachineCounts {
   /** The same by tags. */
   readonly tags: Readonly<Record<string, number>>
   /**
-   * Jobs that are done, by the final state of their machine, and by the `status` of its output if that is a word: `paid`,
-   * `closed (declined)`. Since the first job of the type: also those that are not kept any more.
+   * Jobs that are done, by the final state of their machine, and by the `status` of its output if that is a word:
+   * `paid`, `closed (declined)`. Since the first job of the type: also those that are not kept any more.
    */
   readonly outcomes: Readonly<Record<string, number>>
 }
@@ -101,7 +106,10 @@ export interface QueueInfo {
   readonly counts: StateCounts
 }
 
-/** The length of the periods in which activity is counted: the minutes of the last two hours, the hours of the last seven days. */
+/**
+ * The length of the periods in which activity is counted: the minutes of the last two hours, the hours of the last
+ * seven days.
+ */
 export type ActivityPeriod = 'minute' | 'hour'
 
 /** Transitions of the jobs of a queue. */
@@ -138,7 +146,9 @@ export interface ActivityBucket extends ActivityFigures {
 
 export interface ActivityQuery {
   readonly period: ActivityPeriod
-  /** The periods since this time, with the one that contains it, ms since the epoch; as far back as activity is kept. */
+  /**
+   * The periods since this time, with the one that contains it, ms since the epoch; as far back as activity is kept.
+   */
   readonly from: number
   /** `each`: every queue · `total`: all queues together · or the queues of these types. */
   readonly queues: 'each' | 'total' | readonly string[]
@@ -159,10 +169,16 @@ export interface Rates extends ActivityCounts {
   readonly meanRunMs: number | null
 }
 
-/** Failed attempts of a type whose errors have the same class, code and status and, but for what varies from job to job, the same message. */
+/**
+ * Failed attempts of a type whose errors have the same class, code and status and, but for what varies from job to job,
+ * the same message.
+ */
 export interface FailureGroup {
   readonly type: string
-  /** Identifies the group within its type. The filter `{ type, failure: fingerprint }` finds the jobs whose last error is of the group. */
+  /**
+   * Identifies the group within its type. The filter `{ type, failure: fingerprint }` finds the jobs whose last error
+   * is of the group.
+   */
   readonly fingerprint: string
   /** Of the errors. */
   readonly name: string
@@ -226,7 +242,9 @@ export interface WorkerRecord extends WorkerInfo {
 
 /** An entry of the transition log, with its cursor. */
 export interface TransitionEntry extends Transition {
-  /** Pass it as `from` to read the entries after this one. Opaque: it has a meaning only for the store that returned it. */
+  /**
+   * Pass it as `from` to read the entries after this one. Opaque: it has a meaning only for the store that returned it.
+   */
   readonly cursor: string
 }
 

@@ -29,13 +29,14 @@ export interface ListOptions extends JobFilter<Date | number> {
   /** Default `'oldest'` first: the earliest time of `orderBy`. */
   readonly order?: 'oldest' | 'newest'
   /**
-   * Default `'enqueued'`. `'finished'` lists only jobs that have ended, by the time of their end. `'due'` lists only jobs that wait
-   * for a time, by that time: when a scheduled job is queued, a failed one is retried, a waiting machine has its next timer.
+   * Default `'enqueued'`. `'finished'` lists only jobs that have ended, by the time of their end. `'due'` lists only
+   * jobs that wait for a time, by that time: when a scheduled job is queued, a failed one is retried, a waiting machine
+   * has its next timer.
    */
   readonly orderBy?: 'enqueued' | 'finished' | 'due'
   /**
-   * What is read of each job. `'full'` (default): its record · `'summary'`: that without payloads, logs, errors, messages and
-   * history · or names of fields.
+   * What is read of each job. `'full'` (default): its record · `'summary'`: that without payloads, logs, errors,
+   * messages and history · or names of fields.
    */
   readonly fields?: 'full' | 'summary' | readonly (keyof JobRecord)[]
 }

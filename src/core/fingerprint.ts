@@ -1,4 +1,7 @@
-/** Failures that have the same cause, as far as their errors tell: errors of one class, code, status and message, whose varying parts differ. */
+/**
+ * Failures that have the same cause, as far as their errors tell: errors of one class, code, status and message, whose
+ * varying parts differ.
+ */
 import { createHash } from 'node:crypto'
 import type { ErrorRecord } from './failure.ts'
 
@@ -19,8 +22,8 @@ const messageMax = 300
 const fingerprintChars = 16
 
 /**
- * A number that says what has failed, not for whom: three digits that a message begins with, or that follow a word for such numbers
- * (`status code 404`, `HTTP 503`, `HTTP/1.1 500`, `answered 404`, `error: 550`).
+ * A number that says what has failed, not for whom: three digits that a message begins with, or that follow a word for
+ * such numbers (`status code 404`, `HTTP 503`, `HTTP/1.1 500`, `answered 404`, `error: 550`).
  */
 const codes =
   /(?<=^\s*)[1-5]\d\d(?=[\s:,;)]|$)|(?<=\b(?:status(?: ?code)?|code|https?(?:\/[\d.]+)?|smtp|error|response|answered|returned|responded(?: with)?|got)[\s:=#(]{1,3})[1-5]\d\d(?![\w.])/gi
@@ -34,9 +37,9 @@ const fromPrivate = (text: string): string =>
   text.replaceAll(/[\ue000-\ue009]/g, (digit) => String(digit.charCodeAt(0) - codeDigits))
 
 /**
- * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs, and words of 16
- * characters or more that contain a digit), hexadecimal and decimal numbers, but not numbers that are codes: `status code 404`. At
- * most 300 characters are read.
+ * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs,
+ * and words of 16 characters or more that contain a digit), hexadecimal and decimal numbers, but not numbers that are
+ * codes: `status code 404`. At most 300 characters are read.
  */
 export const messagePattern = (message: string): string =>
   fromPrivate(withoutVarying(message.slice(0, messageMax).replaceAll(codes, toPrivate)))

@@ -1,7 +1,7 @@
 /**
- * Hand-over: the jobs of a queue with the capacity 0 are stored only if a worker has a free slot for each. How many these are is
- * derived from the records of the workers and from the leases, so that a crash leaves no wrong count: the slots of a worker that
- * is lost are no longer counted, and those of its leases become free when the jobs are rescued.
+ * Hand-over: the jobs of a queue with the capacity 0 are stored only if a worker has a free slot for each. How many
+ * these are is derived from the records of the workers and from the leases, so that a crash leaves no wrong count: the
+ * slots of a worker that is lost are no longer counted, and those of its leases become free when the jobs are rescued.
  */
 import type { WorkerInfo } from './figures.ts'
 import type { TypeLimits } from './values.ts'
@@ -25,11 +25,12 @@ interface QueueLoad {
 }
 
 /**
- * How many more jobs of a type may be handed over now; -Infinity if there is no free slot at all, or if the queue is paused.
+ * How many more jobs of a type may be handed over now; -Infinity if there is no free slot at all, or if the queue is
+ * paused.
  *
- * A slot is free if it is neither leased nor about to be: jobs that are queued already have the first claim on the slots of every
- * worker that lists their type, whatever their weight. Not counted are queued jobs of other types with a rate limit or a limit
- * per key, because it is not known whether these may start.
+ * A slot is free if it is neither leased nor about to be: jobs that are queued already have the first claim on the
+ * slots of every worker that lists their type, whatever their weight. Not counted are queued jobs of other types with a
+ * rate limit or a limit per key, because it is not known whether these may start.
  */
 export function handOverRoom(
   type: string,

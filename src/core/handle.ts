@@ -26,7 +26,10 @@ export interface JobSnapshot<Machine extends MachineTypes = MachineTypes> {
   readonly id: string
   readonly type: string
   readonly state: JobState
-  /** The state and the context of its machine at the last checkpoint; undefined for a plain job, and before the first checkpoint. */
+  /**
+   * The state and the context of its machine at the last checkpoint; undefined for a plain job, and before the first
+   * checkpoint.
+   */
   readonly value: Machine['value'] | undefined
   readonly context: Machine['context'] | undefined
   /** The tags of its machine at the last checkpoint. */
@@ -49,8 +52,8 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   /** Did a job with the same id or unique key exist? The outcome is then `kept` or `replaced`. */
   readonly deduplicated: boolean
   /**
-   * Has the job the input of the call that returned this handle? False if the existing job has another input: the input of the
-   * call was then not stored.
+   * Has the job the input of the call that returned this handle? False if the existing job has another input: the input
+   * of the call was then not stored.
    */
   readonly sameInput: boolean
   /**
@@ -64,11 +67,13 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   record(): Promise<JobRecord>
 
   /**
-   * The job as it is stored, then each change, whichever process makes it: the state, the machine's value, context and tags, and the last
-   * check-in. Equal snapshots are given once; of changes in quick succession, the last one. `for await` gives a slow reader the
-   * newest. Completes at the end of the job; fails with NOT_FOUND if there is no such job. On stores that several processes use, watched jobs
-   * are read together, every 25 ms, and less often if a read takes longer than 2.5 ms.
-   * @example for await (const { state, checkin } of job.snapshot$) response.write(`data: ${JSON.stringify({ state, checkin })}\n\n`)
+   * The job as it is stored, then each change, whichever process makes it: the state, the machine's value, context and
+   * tags, and the last check-in. Equal snapshots are given once; of changes in quick succession, the last one. `for
+   * await` gives a slow reader the newest. Completes at the end of the job; fails with NOT_FOUND if there is no such
+   * job. On stores that several processes use, watched jobs are read together, every 25 ms, and less often if a read
+   * takes longer than 2.5 ms.
+   * @example for await (const { state, checkin } of job.snapshot$) response.write(`data: ${JSON.stringify({ state,
+   * checkin })}\n\n`)
    */
   readonly snapshot$: Stream<JobSnapshot<Machine>>
 
@@ -76,8 +81,9 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   readonly state$: Stream<JobState>
 
   /**
-   * The latest event, then each later one, in order; completes at the end of the job. While another process runs the job, its transitions
-   * and its check-ins are given, of check-ins in quick succession the last one; its log lines, emitted events and checkpoints are not.
+   * The latest event, then each later one, in order; completes at the end of the job. While another process runs the
+   * job, its transitions and its check-ins are given, of check-ins in quick succession the last one; its log lines,
+   * emitted events and checkpoints are not.
    */
   readonly events$: Stream<JobEvent>
 
@@ -98,10 +104,12 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Sends an event to its machine. The event is stored with the job and read once, in order, also if the job is parked or its
-   * process has crashed.
-   * @param options `key` deduplicates repeated calls; `accept: 'always'` stores the event whatever the state of the machine
-   * @throws JobchartError NOT_ACCEPTED if the machine does not take the event in its state, or the job has ended; NOT_FOUND, CAPACITY (its inbox is
+   * Sends an event to its machine. The event is stored with the job and read once, in order, also if the job is parked
+   * or its process has crashed.
+   * @param options `key` deduplicates repeated calls; `accept: 'always'` stores the event whatever the state of the
+   * machine
+   * @throws JobchartError NOT_ACCEPTED if the machine does not take the event in its state, or the job has ended;
+   * NOT_FOUND, CAPACITY (its inbox is
    *   full), INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
   send(event: Machine['event'], options?: SendOptions): Promise<void>
@@ -109,32 +117,45 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   /** Would its machine take this event after all events sent before it? @throws as `send` */
   can(event: Machine['event']): Promise<boolean>
 
-  /** The snapshot of its machine: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND, NOT_ACCEPTED, UNSUPPORTED */
+  /**
+   * The snapshot of its machine: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND,
+   * NOT_ACCEPTED, UNSUPPORTED
+   */
   snapshot(): Promise<MachineView<Machine>>
 
-  /** The kept checkpoints (the last 50), oldest first, each with its time and the event that led to it. @throws as `snapshot` */
+  /**
+   * The kept checkpoints (the last 50), oldest first, each with its time and the event that led to it. @throws as
+   * `snapshot`
+   */
   checkpoints(): Promise<readonly CheckpointEntry[]>
 
-  /** Its snapshot after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that checkpoint is no longer kept */
+  /**
+   * Its snapshot after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that checkpoint is no
+   * longer kept
+   */
   snapshotAt(seq: number): Promise<MachineView<Machine>>
 
-  /** Enqueues a new job that continues from the checkpoint of this one at `seq`. @throws as `snapshotAt` and `enqueue` */
+  /**
+   * Enqueues a new job that continues from the checkpoint of this one at `seq`. @throws as `snapshotAt` and `enqueue`
+   */
   fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Machine>>
 
   /**
-   * Waits until its machine is in a state, has a tag, or meets a predicate. Intermediate states of a transition are not seen.
+   * Waits until its machine is in a state, has a tag, or meets a predicate. Intermediate states of a transition are not
+   * seen.
    * @param wanted `'paid.shipping'`, a tag, or `(view) => view.matches('paid') && …`
    * @returns the snapshot that met the condition
-   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if the job ends without meeting it;
+   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if the job ends without
+   * meeting it;
    *   INVALID_OPTION for a name that is no state and no tag; as `snapshot`
    * @example await job.waitFor('approval', { timeout: '10s' })
    */
   waitFor(wanted: WaitCondition<Machine>, options?: ResultOptions): Promise<MachineView<Machine>>
 
   /**
-   * A live XState actor of the job's chart. It starts in the last state that this handle has read (by its enqueue, `record` or
-   * `result`), and follows the job until the job ends or the actor is stopped. For inspection and pictures: events sent to it do not
-   * change the job.
+   * A live XState actor of the job's chart. It starts in the last state that this handle has read (by its enqueue,
+   * `record` or `result`), and follows the job until the job ends or the actor is stopped. For inspection and pictures:
+   * events sent to it do not change the job.
    */
   actor(): JobActor
 }

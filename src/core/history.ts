@@ -1,4 +1,7 @@
-/** The entries that a job leaves in its history and in the log, made in one place. How they are stored is up to each store. */
+/**
+ * The entries that a job leaves in its history and in the log, made in one place. How they are stored is up to each
+ * store.
+ */
 import type { JobState } from './lifecycle.ts'
 import type { HistoryEntry } from './record.ts'
 import type { CompiledArrow, JobRow, TransitionOptions } from './unit-of-work.ts'
@@ -40,7 +43,9 @@ export const transitionEntry = (
   at: number,
 ): HistoryEntry => historyEntry(arrow, seq, at, row.attempt, loggedWorker(row, arrow, options), options.reason ?? null)
 
-/** The worker in the entry of a transition: that of the lease that begins, goes on or ends; null if there is no lease. */
+/**
+ * The worker in the entry of a transition: that of the lease that begins, goes on or ends; null if there is no lease.
+ */
 export const loggedWorker = (row: JobRow, { lease }: CompiledArrow, { worker }: TransitionOptions): string | null =>
   worker ?? (lease === 'none' ? null : row.worker)
 

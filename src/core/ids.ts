@@ -1,6 +1,6 @@
 /**
- * Generates job ids: the time in 7 characters, then 14 random ones. Consecutive ids are neighbours in an index, so that a
- * store touches few pages when it inserts or deletes many jobs.
+ * Generates job ids: the time in 7 characters, then 14 random ones. Consecutive ids are neighbours in an index, so that
+ * a store touches few pages when it inserts or deletes many jobs.
  */
 import { customRandom, nanoid, urlAlphabet } from 'nanoid'
 import type { Clock, Random } from './clock.ts'

@@ -51,7 +51,8 @@ export function deliver<Row extends JobRow>(
 }
 
 /**
- * Wakes a waiting job with unread messages: deferred ones wake nobody, because its state does not take them. If it gathers messages, sets its due time instead.
+ * Wakes a waiting job with unread messages: deferred ones wake nobody, because its state does not take them. If it
+ * gathers messages, sets its due time instead.
  * @param latest returns the unread messages; it may omit those that an earlier call has seen
  */
 export function wakeForMessages<Row extends JobRow>(

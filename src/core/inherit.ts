@@ -4,8 +4,8 @@ import { isPlain } from './payload.ts'
 import type { ClaimedJob } from './values.ts'
 
 /**
- * Gives the options of an enqueue with those of the running job behind them: own tags and an own priority replace its, `meta` is
- * merged by member.
+ * Gives the options of an enqueue with those of the running job behind them: own tags and an own priority replace its,
+ * `meta` is merged by member.
  */
 export type Inherit = (options: EnqueueOptions) => EnqueueOptions
 

@@ -1,6 +1,6 @@
 /**
- * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the existing job. Whether a
- * request is refused is decided before the first of its jobs is written.
+ * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the existing job.
+ * Whether a request is refused is decided before the first of its jobs is written.
  */
 import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InsertAnswer, QueueLimit } from './values.ts'
@@ -157,7 +157,10 @@ interface Refusal {
   readonly id?: string
 }
 
-/** Fast path of most requests: there is capacity, and no id is taken by a job of another type, so that nothing is refused. */
+/**
+ * Fast path of most requests: there is capacity, and no id is taken by a job of another type, so that nothing is
+ * refused.
+ */
 function isHarmless<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   jobs: readonly New[],

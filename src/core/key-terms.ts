@@ -1,7 +1,8 @@
 /**
- * The limits per key of a type, and whether its keys share the claims, if the workers that claim it differ: as in a rolling
- * deployment. Those of the worker that has started last hold for the claims of all, until none that has them has claimed for a while.
- * So a deployment and a rollback take effect with the first claim of a new process, and workers do not alternate.
+ * The limits per key of a type, and whether its keys share the claims, if the workers that claim it differ: as in a
+ * rolling deployment. Those of the worker that has started last hold for the claims of all, until none that has them
+ * has claimed for a while. So a deployment and a rollback take effect with the first claim of a new process, and
+ * workers do not alternate.
  */
 import type { Demand, RateLimit } from './values.ts'
 

@@ -1,8 +1,9 @@
 /**
- * The chart of a job, compiled at load: every transition that XState reports for `job.machine.ts` becomes an entry of a table. A
- * look-up takes about 10 ns; an XState step takes about 10 µs.
+ * The chart of a job, compiled at load: every transition that XState reports for `job.machine.ts` becomes an entry of a
+ * table. A look-up takes about 10 ns; an XState step takes about 10 µs.
  *
- * The properties of the chart that the table relies on are asserted; a property test compares the table with live XState actors.
+ * The properties of the chart that the table relies on are asserted; a property test compares the table with live
+ * XState actors.
  */
 import { createActor, type Actor, type StateValueFrom } from 'xstate'
 import {

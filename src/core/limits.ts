@@ -33,11 +33,16 @@ export const limits = {
   /** Steps of one generation of a job, and the characters of all their results as JSON: a claim returns all of them. */
   stepsMax: 10_000,
   stepsCharsMax: 16 * 1_048_576,
-  /** Minimum age at which retention removes an ended job, ms: callers can read its result, and its id is not used again. */
+  /**
+   * Minimum age at which retention removes an ended job, ms: callers can read its result, and its id is not used again.
+   */
   retentionAgeMin: 60_000,
   /** Above the `count` of the retention plus this number of jobs, the minimum age does not apply. */
   retentionSurplusMax: { durable: 100_000, memory: 5_000 },
-  /** The same for a type with `keepDead`: where other processes may wait for the result of a job, they have the time to see how it ended. */
+  /**
+   * The same for a type with `keepDead`: where other processes may wait for the result of a job, they have the time to
+   * see how it ended.
+   */
   keepDeadAgeMin: { shared: 10_000, alone: 0 },
   /** Default of the `count` of a type, and of all types of a runtime together. */
   retentionCount: 10_000,

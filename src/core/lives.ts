@@ -1,4 +1,7 @@
-/** Recorded lives of machine jobs, and what changed charts make of them: tests of a deployment against what has happened. */
+/**
+ * Recorded lives of machine jobs, and what changed charts make of them: tests of a deployment against what has
+ * happened.
+ */
 import type { JobDefinition } from './definition.ts'
 import type { CheckpointEntry } from './machine-record.ts'
 import type { JobRecord } from './record.ts'
@@ -17,8 +20,9 @@ export interface ReplayReport {
 }
 
 /**
- * Lets the machines of these definitions, of several versions the last, live recorded lives again: their events, at their times, in
- * virtual time. Nothing is executed: what actors have answered is part of the record. States are compared, contexts are not.
+ * Lets the machines of these definitions, of several versions the last, live recorded lives again: their events, at
+ * their times, in virtual time. Nothing is executed: what actors have answered is part of the record. States are
+ * compared, contexts are not.
  * @example expect((await replayLives([orderV2], JSON.parse(readFileSync('lives.json', 'utf8')))).diverged).toEqual([])
  */
 export async function replayLives(

@@ -1,4 +1,7 @@
-/** The logger of a runtime: the four methods, of an own object or of a known logger, each of which takes message and fields in its own way. */
+/**
+ * The logger of a runtime: the four methods, of an own object or of a known logger, each of which takes message and
+ * fields in its own way.
+ */
 import { recordError } from './failure.ts'
 
 export interface Logger {
@@ -50,7 +53,10 @@ export function guarded(logger: Partial<Logger>): Logger {
   return { debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
 }
 
-/** Known by methods that only it has: a child of a logger, or one of another copy of its module, is of no class that we know. */
+/**
+ * Known by methods that only it has: a child of a logger, or one of another copy of its module, is of no class that we
+ * know.
+ */
 function kindOf(logger: Readonly<Record<string, unknown>>): keyof typeof argumentsFor {
   const has = (...methods: readonly string[]): boolean => methods.every((name) => typeof logger[name] === 'function')
   if (has('bindings', 'child')) return 'pino'

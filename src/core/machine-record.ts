@@ -24,9 +24,14 @@ export interface NewCheckpoint {
   readonly state: Json
   /** Number of the last message read: the write removes messages up to it from the inbox, except the deferred ones. */
   readonly read: number
-  /** Numbers of the events up to `read` that stay in the inbox, ascending: no state has taken them yet. Omitted: none. */
+  /**
+   * Numbers of the events up to `read` that stay in the inbox, ascending: no state has taken them yet. Omitted: none.
+   */
   readonly deferred?: readonly number[]
-  /** The events that are removed although no state has taken them: the write reports each in the log of the job, and frees its key. */
+  /**
+   * The events that are removed although no state has taken them: the write reports each in the log of the job, and
+   * frees its key.
+   */
   readonly dropped?: readonly DroppedEvent[]
   /** Events and states that led to it, for display. */
   readonly note: string
@@ -34,7 +39,10 @@ export interface NewCheckpoint {
   readonly forgetSteps?: readonly string[]
   /** Does the machine handle a cancel as an event in this state? Then the first cancel is delivered as a message. */
   readonly takesCancel: boolean
-  /** Attempts of promises within the machine that have failed since the previous checkpoint: counted as failed attempts of the type. */
+  /**
+   * Attempts of promises within the machine that have failed since the previous checkpoint: counted as failed attempts
+   * of the type.
+   */
   readonly failures?: readonly FailedPromise[]
   /** Paths of the active states, parents first, and tags of the machine: filters use them. Omitted: none. */
   readonly states?: readonly string[]
@@ -44,7 +52,10 @@ export interface NewCheckpoint {
 /** An event that a machine drops. */
 export interface DroppedEvent {
   readonly number: number
-  /** `not taken`: the state in which it was read does not take it · `expired`: no state took it in the time that it was kept. */
+  /**
+   * `not taken`: the state in which it was read does not take it · `expired`: no state took it in the time that it was
+   * kept.
+   */
   readonly why: 'not taken' | 'expired'
 }
 
@@ -59,8 +70,8 @@ export interface CheckpointEntry extends Checkpoint {
 }
 
 /**
- * A message to a job. `event`: an event sent by a caller · `cancel`: a cancel that its machine handles as an event · `resume`: an
- * empty message that wakes it, because its definition has changed · `ended`, `checkin`: from a child job.
+ * A message to a job. `event`: an event sent by a caller · `cancel`: a cancel that its machine handles as an event ·
+ * `resume`: an empty message that wakes it, because its definition has changed · `ended`, `checkin`: from a child job.
  */
 export type InboxMessage =
   | SentEvent
@@ -82,9 +93,15 @@ export interface SentEvent {
   readonly event: Json
   /** The caller's key for it, if it has given one: it is freed if the event is dropped. */
   readonly key?: string
-  /** How long it waits for a state that takes it, ms since its arrival. Absent: if it is not taken when it is read, it is dropped. */
+  /**
+   * How long it waits for a state that takes it, ms since its arrival. Absent: if it is not taken when it is read, it
+   * is dropped.
+   */
   readonly keepMs?: number
-  /** The machine that has judged it, if that is not the one of the last checkpoint: another one that does not take it defers it. */
+  /**
+   * The machine that has judged it, if that is not the one of the last checkpoint: another one that does not take it
+   * defers it.
+   */
   readonly judgedBy?: string
 }
 
@@ -95,8 +112,8 @@ export const cancelEvent = 'job.cancel'
 export const defaultKeepMs = 7 * 86_400_000
 
 /**
- * When a machine that waits for many child jobs is woken: messages of child jobs wake it only when its inbox holds `messages`
- * messages, or `ms` after the first one. Any other message wakes it at once.
+ * When a machine that waits for many child jobs is woken: messages of child jobs wake it only when its inbox holds
+ * `messages` messages, or `ms` after the first one. Any other message wakes it at once.
  */
 export interface Gather {
   readonly messages: number
@@ -112,7 +129,10 @@ export interface Unsupported {
   readonly version: string
   /** The reason that the last worker gave. */
   readonly reason: string
-  /** Consecutive claims that ended so: each doubles the time until the next, from 30 s to 10 minutes. 0: found while it is parked. */
+  /**
+   * Consecutive claims that ended so: each doubles the time until the next, from 30 s to 10 minutes. 0: found while it
+   * is parked.
+   */
   readonly tries: number
   /** When it was first postponed or found, ms since the epoch, and the seq of that transition or of its checkpoint. */
   readonly since: number
@@ -154,7 +174,10 @@ export interface JsonMachine extends MachineTypes {
   readonly context: Json
 }
 
-/** The states of a value, as paths: `'paid' | 'paid.packing' | 'paid.shipping'`. Any text where the states are not known. */
+/**
+ * The states of a value, as paths: `'paid' | 'paid.packing' | 'paid.shipping'`. Any text where the states are not
+ * known.
+ */
 export type StatePath<Value> = string extends Value
   ? string
   : Value extends string
@@ -182,11 +205,14 @@ export interface MachineView<Machine extends MachineTypes = JsonMachine> {
   readonly output: Json | undefined
   /** The timers of the last checkpoint that are still set, the earliest first. Those of child machines are left out. */
   readonly timers: readonly PendingTimer[]
-  /** The version of the machine that these states are of: the one that wrote the checkpoint, or the one that `migrate` made of it. */
+  /**
+   * The version of the machine that these states are of: the one that wrote the checkpoint, or the one that `migrate`
+   * made of it.
+   */
   readonly version: string
   /**
-   * Why this process cannot run the machine from here: it does not know the version, or `migrate` throws. Then value, context, tags and
-   * timers are as they are stored, by `version`, and `can` throws UNSUPPORTED. Null if it can.
+   * Why this process cannot run the machine from here: it does not know the version, or `migrate` throws. Then value,
+   * context, tags and timers are as they are stored, by `version`, and `can` throws UNSUPPORTED. Null if it can.
    */
   readonly unsupported: string | null
   /** Is it in this state, given as a path (`'paid.shipping'`)? */

@@ -14,8 +14,10 @@ export interface CheckpointRequest {
 
 export interface CheckpointAnswer {
   /**
-   * `kept`: written by this call, or by an earlier one with this number and token · `cancelling`: written, and the run must stop ·
-   * `lost`: the lease belongs to another attempt, or there is none; nothing was written, and the other fields have no meaning ·
+   * `kept`: written by this call, or by an earlier one with this number and token · `cancelling`: written, and the run
+   * must stop ·
+   * `lost`: the lease belongs to another attempt, or there is none; nothing was written, and the other fields have no
+   * meaning ·
    * `failed`: nothing was written because of `error`; the other fields have no meaning.
    */
   readonly outcome: 'kept' | 'cancelling' | 'lost' | 'failed'
@@ -36,9 +38,14 @@ export interface CheckpointAnswer {
 export interface SendRequest {
   readonly id: string
   readonly message: InboxMessage & { readonly kind: 'event' | 'resume' }
-  /** Deduplicates messages of a job: a second message with the same key is not delivered, even if the first was read. */
+  /**
+   * Deduplicates messages of a job: a second message with the same key is not delivered, even if the first was read.
+   */
   readonly key: string
-  /** Delivers only if the last checkpoint and the last message of the job have these numbers (0: none). Null: unconditionally. */
+  /**
+   * Delivers only if the last checkpoint and the last message of the job have these numbers (0: none). Null:
+   * unconditionally.
+   */
   readonly expect: { readonly checkpoint: number; readonly lastMessageNumber: number } | null
 }
 
@@ -74,8 +81,8 @@ export interface ReindexRequest {
 
 export interface ReindexAnswer {
   /**
-   * `kept`: written · `changed`: the job is not parked any more, or has another checkpoint; nothing was written · `notFound`: the job
-   * does not exist · `failed`: nothing was written because of `error`.
+   * `kept`: written · `changed`: the job is not parked any more, or has another checkpoint; nothing was written ·
+   * `notFound`: the job does not exist · `failed`: nothing was written because of `error`.
    */
   readonly outcome: 'kept' | 'changed' | 'notFound' | 'failed'
   /** Of `failed`. */

@@ -1,6 +1,6 @@
 /**
- * Refuses a Node.js that jobchart does not run on. Each entry imports this module first, and it imports nothing: otherwise something else
- * fails first, with a message that does not name the reason.
+ * Refuses a Node.js that jobchart does not run on. Each entry imports this module first, and it imports nothing:
+ * otherwise something else fails first, with a message that does not name the reason.
  */
 const { node, bun, deno } = process.versions
 

@@ -1,14 +1,15 @@
 /**
- * Payloads: strict JSON. A payload is checked and copied in one pass, so that later changes by the caller do not reach the job,
- * every store keeps the same value, and values that JSON would change silently are refused.
+ * Payloads: strict JSON. A payload is checked and copied in one pass, so that later changes by the caller do not reach
+ * the job, every store keeps the same value, and values that JSON would change silently are refused.
  */
 import { describe, JobchartError, type ErrorCode } from './errors.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
 /**
- * The same type with `never` where its values are not JSON: dates, maps, functions, symbols, big integers. `Value extends JsonOf<Value>` asks
- * whether all of it is JSON. Members that are `undefined` are left out, and what is `unknown` is checked at run time.
+ * The same type with `never` where its values are not JSON: dates, maps, functions, symbols, big integers. `Value
+ * extends JsonOf<Value>` asks whether all of it is JSON. Members that are `undefined` are left out, and what is
+ * `unknown` is checked at run time.
  */
 export type JsonOf<Value> = unknown extends Value
   ? Value

@@ -1,10 +1,10 @@
 /**
- * Retention: which ended jobs are removed, and when the next removal is due. Each type has its own bounds: the jobs of one type
- * never cause the removal of another's.
+ * Retention: which ended jobs are removed, and when the next removal is due. Each type has its own bounds: the jobs of
+ * one type never cause the removal of another's.
  *
- * A type is looked at when its time has come. The store sets that time to now whenever a job of the type ends or an ended one is
- * removed or retried, and when policies change; a prune sets it to the next removal. So the cost of a prune depends on the
- * number of types in which something has changed, not on the number of types.
+ * A type is looked at when its time has come. The store sets that time to now whenever a job of the type ends or an
+ * ended one is removed or retried, and when policies change; a prune sets it to the next removal. So the cost of a
+ * prune depends on the number of types in which something has changed, not on the number of types.
  */
 import { jobStates, isEnded } from './lifecycle.ts'
 import { goesAt, type RetentionBounds } from './retention.ts'
@@ -62,7 +62,10 @@ export function prune<Ended extends EndedJob>(unit: PruneUnit<Ended>, limit: num
   return { pruned, nextAt: nextLookAt === Infinity ? null : nextLookAt, more: false }
 }
 
-/** The jobs of a type and state that their bounds no longer keep, `limit` at most, and when the next one is to be removed. */
+/**
+ * The jobs of a type and state that their bounds no longer keep, `limit` at most, and when the next one is to be
+ * removed.
+ */
 function beyond<Ended extends EndedJob>(
   unit: PruneUnit<Ended>,
   type: string,

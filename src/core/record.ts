@@ -54,7 +54,9 @@ export interface JobRecord {
   readonly priority: number
   /** Attempts spent in this generation. */
   readonly attempt: number
-  /** Attempts allowed in this generation. An attempt in which a machine wrote a checkpoint does not count: it adds one. */
+  /**
+   * Attempts allowed in this generation. An attempt in which a machine wrote a checkpoint does not count: it adds one.
+   */
   readonly maxAttempts: number
   /** 1 at first; each retry of an ended job adds 1. */
   readonly generation: number
@@ -91,26 +93,34 @@ export interface JobRecord {
   readonly machineTags: readonly string[]
   /** Messages that its machine has not read yet, and deferred events, oldest first. */
   readonly inbox: readonly InboxEntry[]
-  /** Numbers of the messages in `inbox` that its machine has read and not taken: events that wait for a state that takes them. */
+  /**
+   * Numbers of the messages in `inbox` that its machine has read and not taken: events that wait for a state that takes
+   * them.
+   */
   readonly deferred: readonly number[]
   /** The number of the last message it was sent. */
   readonly lastMessageNumber: number
   /** The job that has invoked it, if any. */
   readonly parent: Parent | null
   /**
-   * The version of its machine at the enqueue: the job starts with this version or a later one. Null for a plain job, and for
-   * one that was enqueued by its name where its definition is not known.
+   * The version of its machine at the enqueue: the job starts with this version or a later one. Null for a plain job,
+   * and for one that was enqueued by its name where its definition is not known.
    */
   readonly version: string | null
-  /** Set while no worker that has claimed it can run its machine; removed by its next checkpoint or the next end of an attempt. */
+  /**
+   * Set while no worker that has claimed it can run its machine; removed by its next checkpoint or the next end of an
+   * attempt.
+   */
   readonly unsupported: Unsupported | null
-  /** Its transitions, oldest first; the last 100. Of consecutive claims that postpone it as unsupported, only the first. */
+  /**
+   * Its transitions, oldest first; the last 100. Of consecutive claims that postpone it as unsupported, only the first.
+   */
   readonly history: readonly HistoryEntry[]
 }
 
 /**
- * One entry of a store's transition log; `seq` grows by at least one from entry to entry. The log also contains checkpoints of
- * machine jobs, with their note as the reason; the history of a job does not.
+ * One entry of a store's transition log; `seq` grows by at least one from entry to entry. The log also contains
+ * checkpoints of machine jobs, with their note as the reason; the history of a job does not.
  */
 export interface Transition extends HistoryEntry {
   readonly id: string
@@ -132,8 +142,8 @@ export interface AnyJobEvent {
   readonly error?: ErrorRecord
   readonly reason?: string
   /**
-   * The job's `meta`, if it has any. Only the ENQUEUE of a call of this process and the events of the attempts that it runs have
-   * it: the others are read from the store's transition log, which does not contain it.
+   * The job's `meta`, if it has any. Only the ENQUEUE of a call of this process and the events of the attempts that it
+   * runs have it: the others are read from the store's transition log, which does not contain it.
    */
   readonly meta?: JobMeta
   /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */

@@ -2,7 +2,10 @@
 import type { CheckpointEntry } from './machine-record.ts'
 import type { Json } from './payload.ts'
 
-/** The checkpoints of a job that are kept, each with the events that led to it. It holds what the job holds: input, context, events. */
+/**
+ * The checkpoints of a job that are kept, each with the events that led to it. It holds what the job holds: input,
+ * context, events.
+ */
 export interface RecordedLife {
   readonly id: string
   readonly type: string
@@ -19,7 +22,10 @@ export interface Divergence {
   readonly checkpoint: number
   /** The events between the checkpoint before and this one. */
   readonly events: readonly string[]
-  /** Paths of the active states at this checkpoint, as the new machine names them, and of those that the new machine has reached. */
+  /**
+   * Paths of the active states at this checkpoint, as the new machine names them, and of those that the new machine has
+   * reached.
+   */
   readonly expected: readonly string[]
   readonly reached: readonly string[]
   /** Why the new machine could not go on; null if it did. */

@@ -1,6 +1,6 @@
 /**
- * Parked machines after a deployment: by which states and tags they are found, and whether a process can run them. Nothing runs, and
- * the checkpoint stays as it is: an older version can still go on from it.
+ * Parked machines after a deployment: by which states and tags they are found, and whether a process can run them.
+ * Nothing runs, and the checkpoint stays as it is: an older version can still go on from it.
  */
 import type { Assessment, ParkedJob } from './definition.ts'
 import { arrows } from './lifecycle.ts'

@@ -8,7 +8,9 @@ export interface RetentionBounds {
   readonly count: number
   /** How long a job is kept at least, ms, up to `countMax` jobs. Default 0. */
   readonly minAgeMs?: number
-  /** Of more jobs than this, those that ended first are removed at once, regardless of `minAgeMs`. Default: no limit. */
+  /**
+   * Of more jobs than this, those that ended first are removed at once, regardless of `minAgeMs`. Default: no limit.
+   */
   readonly countMax?: number
 }
 

@@ -11,7 +11,10 @@ export interface CancelMark {
   readonly graceMs: number | null
 }
 
-/** Fields of a job that operations write as they shall be. What follows from a field (an index, a number of jobs) a unit writes with it. */
+/**
+ * Fields of a job that operations write as they shall be. What follows from a field (an index, a number of jobs) a unit
+ * writes with it.
+ */
 export interface WrittenFields {
   /** Without the attempts that led to a checkpoint. */
   readonly maxAttempts: number
@@ -20,7 +23,10 @@ export interface WrittenFields {
   readonly cancelMark: CancelMark | null
   readonly checkin: CheckIn
   readonly logs: readonly LogLine[]
-  /** The error of the last attempt, and the fingerprint of its group: both null if it did not fail. They are written together. */
+  /**
+   * The error of the last attempt, and the fingerprint of its group: both null if it did not fail. They are written
+   * together.
+   */
   readonly error: ErrorRecord | null
   readonly failure: string | null
   readonly errors: readonly AttemptError[]

@@ -18,14 +18,15 @@ export interface ScheduleOptions {
   /** IANA time zone in which the spec is read. Default 'UTC'. */
   readonly timezone?: string
   /**
-   * Which missed ticks are fired: ticks that are more than 10 s late, because no process was running. `skip`: none · `last`
-   * (default): the last one, unless a newer tick is fired · `{ all: n }`: the last n, 0…100.
+   * Which missed ticks are fired: ticks that are more than 10 s late, because no process was running. `skip`: none ·
+   * `last` (default): the last one, unless a newer tick is fired · `{ all: n }`: the last n, 0…100.
    */
   readonly catchUp?: CatchUp
   /**
-   * What a tick does while the job of an earlier tick has not ended: `allow` (default): it creates one more job · `skip`: it creates
-   * none · `supersede`: it cancels the earlier job, and its own job runs when that one has ended · `queue-one`: its job waits for the
-   * end of the earlier one; while one waits, further ticks create none. Cannot be combined with `unique`.
+   * What a tick does while the job of an earlier tick has not ended: `allow` (default): it creates one more job ·
+   * `skip`: it creates none · `supersede`: it cancels the earlier job, and its own job runs when that one has ended ·
+   * `queue-one`: its job waits for the end of the earlier one; while one waits, further ticks create none. Cannot be
+   * combined with `unique`.
    */
   readonly overlap?: Overlap
   /** Delays each job by a random part of this time; the part depends only on the tick. Default 0. */
@@ -103,7 +104,9 @@ export interface ScheduleRecord {
   readonly skipped: number
 }
 
-/** Handle of a schedule. Every method throws NOT_FOUND if the schedule does not exist any more, and STORE_UNAVAILABLE. */
+/**
+ * Handle of a schedule. Every method throws NOT_FOUND if the schedule does not exist any more, and STORE_UNAVAILABLE.
+ */
 export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly name: string
   /** No ticks until `resume()`, also across restarts. */
@@ -111,8 +114,8 @@ export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes =
   /** Goes on with the first tick after now: those that passed in the pause are neither fired nor missed. */
   resume(): Promise<void>
   /**
-   * A job now, paused or not; the ticks to come stay as they are. `overlap` holds as for a tick: where that leaves the tick out, the
-   * handle is that of the job in the way, and `deduplicated` is true.
+   * A job now, paused or not; the ticks to come stay as they are. `overlap` holds as for a tick: where that leaves the
+   * tick out, the handle is that of the job in the way, and `deduplicated` is true.
    * @throws JobchartError NOT_ACCEPTED if a function makes the input, and this process does not declare the schedule
    */
   trigger(): Promise<JobHandle<Output, Machine>>
@@ -124,14 +127,17 @@ export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes =
 }
 
 const optionKeys = ['timezone', 'catchUp', 'overlap', 'jitter', 'paused', 'priority', 'tags', 'meta', 'unique']
-/** The id of a job is made of the name of its schedule, the time of the tick, and nine characters if it was triggered. */
+/**
+ * The id of a job is made of the name of its schedule, the time of the tick, and nine characters if it was triggered.
+ */
 const nameCharsMax = 150
 const catchUpMax = 100
 
 /**
  * Declares a schedule for `createRuntime({ schedules })`.
  * @param name 1…150 characters; the ids of its jobs begin with it
- * @param spec five or six fields of cron (seconds first when six), `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
+ * @param spec five or six fields of cron (seconds first when six), `@hourly`, `@daily`, `@weekly`, `@monthly`,
+ * `@yearly`,
  *   `@every 90s`, or `{ every: '90s' }`
  * @param args the input of each job, or a function that makes it of the tick; and options
  * @throws JobchartError INVALID_OPTION

@@ -3,15 +3,17 @@ import type { ErrorRecord } from './failure.ts'
 import type { InsertAnswer, WrittenTransition, NewJob } from './values.ts'
 
 /**
- * Which missed ticks are fired late, if no process was running when they were due: `skip`: none · `last`: the last one ·
+ * Which missed ticks are fired late, if no process was running when they were due: `skip`: none · `last`: the last one
+ * ·
  * `{ all: n }`: the last n.
  */
 export type CatchUp = 'skip' | 'last' | { readonly all: number }
 
 /**
- * What a tick does while the job of an earlier tick has not ended: `allow`: it creates one more job · `skip`: it creates none ·
- * `supersede`: it cancels the earlier job, and its own job runs when that one has ended · `queue-one`: its job waits for the end
- * of the earlier one; while one waits, further ticks create none.
+ * What a tick does while the job of an earlier tick has not ended: `allow`: it creates one more job · `skip`: it
+ * creates none ·
+ * `supersede`: it cancels the earlier job, and its own job runs when that one has ended · `queue-one`: its job waits
+ * for the end of the earlier one; while one waits, further ticks create none.
  */
 export type Overlap = 'allow' | 'skip' | 'supersede' | 'queue-one'
 
@@ -28,7 +30,10 @@ export interface ScheduleTerms {
   readonly overlap: Overlap
   readonly jitterMs: number
   readonly job: ScheduledJob
-  /** Is the input computed by a function? Then only the processes that declare the schedule have it, and fire the schedule. */
+  /**
+   * Is the input computed by a function? Then only the processes that declare the schedule have it, and fire the
+   * schedule.
+   */
   readonly computed: boolean
   /** The application that declared it in code; null if it was created by a call. */
   readonly owner: string | null
@@ -76,7 +81,10 @@ export interface PauseSchedule {
   readonly nextAt: number | null
 }
 
-/** Which schedules a process may fire: those with a stored input, and those named in `computed`, whose input function it has. */
+/**
+ * Which schedules a process may fire: those with a stored input, and those named in `computed`, whose input function it
+ * has.
+ */
 export interface DueSchedulesRequest {
   readonly computed: readonly string[]
   readonly limit: number
@@ -101,7 +109,10 @@ export interface FireSchedule<New = NewJob> {
   readonly name: string
   /** Oldest first. */
   readonly ticks: readonly ScheduleTick<New>[]
-  /** Sets the next tick, if the schedule has this revision and is not paused; null: a manual trigger, which leaves the next tick. */
+  /**
+   * Sets the next tick, if the schedule has this revision and is not paused; null: a manual trigger, which leaves the
+   * next tick.
+   */
   readonly advance: { readonly revision: number; readonly nextAt: number | null; readonly missed: number } | null
 }
 
@@ -109,7 +120,10 @@ export interface FireSchedule<New = NewJob> {
 export type TickAnswer = InsertAnswer | { readonly outcome: 'skipped'; readonly id: string }
 
 export interface FireScheduleAnswer {
-  /** `stale`: another process has fired, changed or paused it · `gone`: it does not exist · `failed`: because of `error`. */
+  /**
+   * `stale`: another process has fired, changed or paused it · `gone`: it does not exist · `failed`: because of
+   * `error`.
+   */
   readonly outcome: 'fired' | 'stale' | 'gone' | 'failed'
   /** One answer per tick if `fired`, otherwise none. */
   readonly ticks: readonly TickAnswer[]

@@ -1,6 +1,7 @@
 /**
- * Operations on schedules: declare, pause, fire. The caller computes the ticks. One write creates the job of a tick and sets the
- * next tick; the write is conditional on the revision, so that of several processes that fire the same tick one creates the job.
+ * Operations on schedules: declare, pause, fire. The caller computes the ticks. One write creates the job of a tick and
+ * sets the next tick; the write is conditional on the revision, so that of several processes that fire the same tick
+ * one creates the job.
  */
 import { cancelSuperseded } from './cancel.ts'
 import { insertJob, insertNew } from './insert.ts'
@@ -31,7 +32,10 @@ export interface ScheduleUnit {
 /** A last tick further in the future than this, ms, was fired while the clock was wrong. */
 const clockErrorMs = 3_600_000
 
-/** Declares a schedule. An existing one keeps its counters and its pause, and, unless spec or time zone change, its next tick. */
+/**
+ * Declares a schedule. An existing one keeps its counters and its pause, and, unless spec or time zone change, its next
+ * tick.
+ */
 export function putSchedule(unit: ScheduleUnit, { terms, paused, nextAt }: PutSchedule): PutScheduleAnswer {
   const there = unit.schedule(terms.name)
   if (there === undefined) {

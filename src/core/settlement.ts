@@ -1,8 +1,8 @@
 /**
  * The end of an attempt as data: constructors make a settlement, and one conditional write of the store applies it.
  *
- * The target state of a running job is taken from the chart here. If a cancel was committed first, the store takes the chart's
- * arrow out of `cancelling` instead: only the store knows which of the two was first.
+ * The target state of a running job is taken from the chart here. If a cancel was committed first, the store takes the
+ * chart's arrow out of `cancelling` instead: only the store knows which of the two was first.
  */
 import type { ErrorRecord } from './failure.ts'
 import { nextArrow, type ArrowEvent, type JobCounters, type JobState } from './lifecycle.ts'
@@ -44,8 +44,8 @@ export interface Settlement extends HeartbeatNews {
   /** Of a machine job: the state of its machine at the end of the attempt, written together with the end. */
   readonly checkpoint?: NewCheckpoint
   /**
-   * Of a SNOOZE: the version of the job's machine that the worker cannot run, for the given reason. The store sets when the
-   * job is offered again, and keeps all but the first of such claims out of its history.
+   * Of a SNOOZE: the version of the job's machine that the worker cannot run, for the given reason. The store sets when
+   * the job is offered again, and keeps all but the first of such claims out of its history.
    */
   readonly unsupported?: string
   /** Of a PARK: messages that do not wake the job at once. Left out: every message does. */

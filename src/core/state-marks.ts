@@ -1,4 +1,6 @@
-/** How a stored state of a machine says what JSON cannot: errors and actors. Data of users with these keys is escaped. */
+/**
+ * How a stored state of a machine says what JSON cannot: errors and actors. Data of users with these keys is escaped.
+ */
 
 export const errorKey = 'jobchart$error'
 export const actorKey = 'jobchart$actor'

@@ -1,6 +1,7 @@
 /**
- * Steps: work whose result is stored under a name. A completed step is not run again: later attempts get its stored result. Names
- * are unique within an attempt. A step does not start in an attempt that was aborted or may have lost its lease.
+ * Steps: work whose result is stored under a name. A completed step is not run again: later attempts get its stored
+ * result. Names are unique within an attempt. A step does not start in an attempt that was aborted or may have lost its
+ * lease.
  */
 import { describe, invalidOption, JobchartError } from './errors.ts'
 import { limits, payloadLimits } from './limits.ts'
@@ -61,7 +62,9 @@ interface StepsOptions {
   readonly attempt: string
   /** The name under which a step is stored. */
   readonly key?: (name: string) => string
-  /** The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null. */
+  /**
+   * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
+   */
   readonly refusal: () => JobchartError | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   readonly save: (key: string, result: Json) => Promise<void>

@@ -11,10 +11,13 @@ export interface IterateOptions {
 }
 
 /**
- * An RxJS Observable with two differences: what a subscriber throws is logged instead of ending the process, and it can be
- * read with `for await`, through a buffer that has a bound.
+ * An RxJS Observable with two differences: what a subscriber throws is logged instead of ending the process, and it can
+ * be read with `for await`, through a buffer that has a bound.
  */
 export interface Stream<T> extends Observable<T>, AsyncIterable<T> {
-  /** The values from now on, read at the reader's pace. @throws JobchartError INVALID_OPTION; the loop rejects with ABORTED, SLOW_READER */
+  /**
+   * The values from now on, read at the reader's pace. @throws JobchartError INVALID_OPTION; the loop rejects with
+   * ABORTED, SLOW_READER
+   */
   iterate(options?: IterateOptions): AsyncIterableIterator<T, undefined>
 }

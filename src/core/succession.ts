@@ -1,13 +1,16 @@
 /**
- * Succession under a unique key: a job waits for the end of a live job that has given up the same key, because that job is
- * being cancelled, holds its key only until its start, or has started and is followed.
+ * Succession under a unique key: a job waits for the end of a live job that has given up the same key, because that job
+ * is being cancelled, holds its key only until its start, or has started and is followed.
  */
 import { isEnded } from './lifecycle.ts'
 import type { WrittenTransition } from './values.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
-/** Releases the job that waits for the end of `row`, if that has ended. @returns its DUE; null if there is none or it is due later */
+/**
+ * Releases the job that waits for the end of `row`, if that has ended. @returns its DUE; null if there is none or it is
+ * due later
+ */
 export function releaseSuccessor<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
   const next = row.key === null || !isEnded(row.state) ? null : unit.successor(row)
   if (next === null) return null

@@ -5,15 +5,19 @@ import { invalidOption } from './errors.ts'
 import { limits } from './limits.ts'
 
 /**
- * What a handler in a thread is given beside its input: the part of `RunContext` that crosses threads. A loop that never awaits
- * sees an abort in `context.signal.aborted`, read from `context` each time, and after each `context.checkin`.
+ * What a handler in a thread is given beside its input: the part of `RunContext` that crosses threads. A loop that
+ * never awaits sees an abort in `context.signal.aborted`, read from `context` each time, and after each
+ * `context.checkin`.
  */
 export type ThreadContext = Pick<
   RunContext,
   'id' | 'type' | 'attempt' | 'maxAttempts' | 'deadline' | 'signal' | 'checkin' | 'log' | 'step'
 >
 
-/** A handler in a module of its own. Input and output cross threads: they are strict JSON, or what the schema of the input made. */
+/**
+ * A handler in a module of its own. Input and output cross threads: they are strict JSON, or what the schema of the
+ * input made.
+ */
 export type ThreadHandler<Input, Output> = (input: Input, context: ThreadContext) => Output | PromiseLike<Output>
 
 /** A module whose default export is a `ThreadHandler`; made by `thread`. */
@@ -24,8 +28,9 @@ export interface ThreadModule<Input = unknown, Output = never> extends ThreadSou
 
 export interface ThreadOptions {
   /**
-   * Memory of a thread for objects, MiB, 16…65,536. A handler that needs more ends its thread, and the attempt fails with
-   * THREAD_FAILED. Buffers do not count. Default: the limit of V8 for the process, which depends on the memory of the machine.
+   * Memory of a thread for objects, MiB, 16…65,536. A handler that needs more ends its thread, and the attempt fails
+   * with THREAD_FAILED. Buffers do not count. Default: the limit of V8 for the process, which depends on the memory of
+   * the machine.
    */
   readonly memoryMb?: number
 }
@@ -36,8 +41,8 @@ type HandlerOf<Module> = Module extends { readonly default: ThreadHandler<infer 
   : ThreadModule
 
 /**
- * Names the module of a handler that runs in a thread, for the option `thread` of `defineJob`. With the type of the module as
- * type argument, input and output of the job are inferred from its handler.
+ * Names the module of a handler that runs in a thread, for the option `thread` of `defineJob`. With the type of the
+ * module as type argument, input and output of the job are inferred from its handler.
  * @param url of the module, as Node loads it: in the built program that of the JavaScript file
  * @throws JobchartError INVALID_OPTION
  * @example thread<typeof import('./resize.ts')>(new URL('./resize.ts', import.meta.url), { memoryMb: 256 })

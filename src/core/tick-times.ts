@@ -1,9 +1,9 @@
 /**
  * When a schedule ticks. A cron text names times on the wall of a time zone; here each becomes an instant.
  *
- * Where the clock is set forward, a time that is left out ticks when as much time has passed as usual: 02:30 at 03:30. Where it
- * is set back, a fixed time ticks the first time only, and an interval (a `*` among seconds, minutes or hours) goes on. An
- * `@every` knows no wall clock.
+ * Where the clock is set forward, a time that is left out ticks when as much time has passed as usual: 02:30 at 03:30.
+ * Where it is set back, a fixed time ticks the first time only, and an interval (a `*` among seconds, minutes or hours)
+ * goes on. An `@every` knows no wall clock.
  */
 import { checkKeys } from './checks.ts'
 import { CronText } from './cron.ts'

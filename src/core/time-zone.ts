@@ -42,7 +42,10 @@ export class TimeZone {
     return Date.UTC(year, month - 1, day, hour, minute, seconds) - second
   }
 
-  /** The change of the offset within a day of an instant, if there is one. A time on the wall may be passed as if it were UTC. */
+  /**
+   * The change of the offset within a day of an instant, if there is one. A time on the wall may be passed as if it
+   * were UTC.
+   */
   changeNear(instant: number): OffsetChange | null {
     if (this.format === null) return null
     let [low, high] = [instant - dayMs, instant + dayMs]

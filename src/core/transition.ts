@@ -1,4 +1,7 @@
-/** The effects of each arrow of the chart on lease, place, unique key and due time: compiled from the chart's tags at load. */
+/**
+ * The effects of each arrow of the chart on lease, place, unique key and due time: compiled from the chart's tags at
+ * load.
+ */
 import { countedOf } from './activity.ts'
 import {
   allArrows,
@@ -70,7 +73,9 @@ function unguardedArrow(from: JobState, event: ArrowEvent): CompiledArrow {
   return arrow
 }
 
-/** The arrows of most jobs: V8 takes as long to look one up by its two names as for the rest of a transition in memory. */
+/**
+ * The arrows of most jobs: V8 takes as long to look one up by its two names as for the rest of a transition in memory.
+ */
 const claimArrow = unguardedArrow('queued', 'CLAIM')
 const completeArrow = unguardedArrow('running', 'COMPLETE')
 
@@ -86,7 +91,9 @@ export function expectArrow(row: JobRow, event: ArrowEvent, fatal?: boolean): Co
 
 const noOptions: TransitionOptions = {}
 
-/** Writes the transition of a job by an event. @throws TypeError if the chart has no arrow for the event from its state */
+/**
+ * Writes the transition of a job by an event. @throws TypeError if the chart has no arrow for the event from its state
+ */
 export function applyEvent<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,

@@ -1,7 +1,7 @@
 /**
- * Limits how long one part of the process works within one turn of the event loop. Jobs that end, or inserts that are answered, synchronously would
- * otherwise follow each other endlessly, and timers, I/O and signals would wait. The dispatcher of a worker and the inserter have a budget each, so that
- * they share the turns.
+ * Limits how long one part of the process works within one turn of the event loop. Jobs that end, or inserts that are
+ * answered, synchronously would otherwise follow each other endlessly, and timers, I/O and signals would wait. The
+ * dispatcher of a worker and the inserter have a budget each, so that they share the turns.
  */
 import type { Clock } from './clock.ts'
 

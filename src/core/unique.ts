@@ -1,4 +1,7 @@
-/** The key under which at most one job lives: the caller's own, or a digest of the input; and when two inputs are the same. */
+/**
+ * The key under which at most one job lives: the caller's own, or a digest of the input; and when two inputs are the
+ * same.
+ */
 import { createHash } from 'node:crypto'
 import type { Json } from './payload.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The port between the lifecycle and a store. The operations of this folder decide what changes; a unit of work finds rows
- * and writes the changes. A unit is atomic: either all writes of an operation are kept, or none.
+ * The port between the lifecycle and a store. The operations of this folder decide what changes; a unit of work finds
+ * rows and writes the changes. A unit is atomic: either all writes of an operation are kept, or none.
  *
  * A unit guarantees, and operations rely on it:
  * - Finding the same job twice returns the same object, with every change made so far.
@@ -34,7 +34,10 @@ export interface JobRow extends JobCounters {
   generation: number
   /** Was `maxAttempts` set at its enqueue? */
   readonly hasPinnedAttempts: boolean
-  /** Attempts of this generation that led to a checkpoint. They are added to `maxAttempts`, so that they do not count as failures. */
+  /**
+   * Attempts of this generation that led to a checkpoint. They are added to `maxAttempts`, so that they do not count as
+   * failures.
+   */
   checkpointedAttempts: number
   /** When its timed state ends, ms since the epoch; null = at an event only. */
   readonly dueAt: number | null
@@ -139,7 +142,10 @@ export interface UnitOfWork<Row extends JobRow> {
   children(row: Row): readonly Row[]
   /** Jobs that are due, earliest first, `limit` at most. While they are iterated, only the caller changes them. */
   due(limit: number): Iterable<Row>
-  /** Jobs whose lease has run out, earliest first, `limit` at most. While they are iterated, only the caller changes them. */
+  /**
+   * Jobs whose lease has run out, earliest first, `limit` at most. While they are iterated, only the caller changes
+   * them.
+   */
   expired(limit: number): Iterable<Row>
   /** When the next job is due, and when the next lease runs out, ms since the epoch; null = none is known. */
   readonly nextDueAt: number | null
@@ -151,14 +157,20 @@ export interface UnitOfWork<Row extends JobRow> {
    */
   count(row: Row, counted: Counted, ms: number): void
   /**
-   * Adds a failed attempt to its group, which it makes if there is none. Called right before the `apply` of the FAIL or EXPIRE, or
-   * before the checkpoint that tells of it.
+   * Adds a failed attempt to its group, which it makes if there is none. Called right before the `apply` of the FAIL or
+   * EXPIRE, or before the checkpoint that tells of it.
    * Of more than `caps.failureGroups` groups of the type, the one whose last failure is the oldest is removed.
    */
   countFailure(row: Row, failure: Failure): void
-  /** Adds a machine that has ended to those of its type that have ended so: in this final state, with this `status` of its output. */
+  /**
+   * Adds a machine that has ended to those of its type that have ended so: in this final state, with this `status` of
+   * its output.
+   */
   countOutcome(row: Row, outcome: string): void
-  /** Writes a transition of the job, along this arrow. If it dies, it is added to the dead jobs of the group of its last error, if there is one. */
+  /**
+   * Writes a transition of the job, along this arrow. If it dies, it is added to the dead jobs of the group of its last
+   * error, if there is one.
+   */
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition
   /** The last transition of a job, for answers. @param error of an EXPIRE */
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition
@@ -167,7 +179,9 @@ export interface UnitOfWork<Row extends JobRow> {
    * @returns its number in the log; null if its id exists
    */
   insertMade(job: NewJob, state: JobState): number | null
-  /** Deletes an ended job. A dead one is taken from the dead jobs of its group, if it died since the `firstAt` of that. */
+  /**
+   * Deletes an ended job. A dead one is taken from the dead jobs of its group, if it died since the `firstAt` of that.
+   */
   remove(row: Row): void
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field]
@@ -187,7 +201,10 @@ export interface UnitOfWork<Row extends JobRow> {
 
   /** Messages with a number greater than `after`, ascending: deferred and unread ones. */
   inbox(row: Row, after: number): readonly InboxEntry[]
-  /** Sets the number of the last message read, and which events up to it stay in the inbox, deferred; removes all others up to it. */
+  /**
+   * Sets the number of the last message read, and which events up to it stay in the inbox, deferred; removes all others
+   * up to it.
+   */
   markRead(row: Row, read: number, deferred: readonly number[]): void
   /** Writes a checkpoint and its log entry. */
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void
@@ -207,9 +224,14 @@ export type JobToInsert = Pick<NewJob, 'id' | 'type' | 'key' | 'onConflict' | 'r
 export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends UnitOfWork<Row> {
   /** The types of the jobs whose ids exist already, by id. */
   existing(jobs: readonly New[]): ReadonlyMap<string, string>
-  /** ENQUEUE of a job whose key is free; counts it as `enqueueCounted`. @returns its seq; null if its id exists already */
+  /**
+   * ENQUEUE of a job whose key is free; counts it as `enqueueCounted`. @returns its seq; null if its id exists already
+   */
   insert(job: New, state: JobState, dueAt: number | null): number | null
-  /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another due time. */
+  /**
+   * Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another due
+   * time.
+   */
   waitForPredecessor(row: Row, dueAt: number): void
   /** Has the existing job the input of the new one? The order of members does not matter. */
   hasSameInput(row: Row, job: New): boolean

@@ -1,9 +1,9 @@
 /**
- * Jobs whose machine no claiming worker can run, because it knows no version that continues from their checkpoint. They are
- * postponed with growing delays, until a worker runs them or sends a `resume`.
+ * Jobs whose machine no claiming worker can run, because it knows no version that continues from their checkpoint. They
+ * are postponed with growing delays, until a worker runs them or sends a `resume`.
  *
- * The history of the job keeps the first SNOOZE. Each later round (DUE, CLAIM, SNOOZE) ends in the same state, and is removed: a
- * history is capped, and repeated rounds would displace the entries before them.
+ * The history of the job keeps the first SNOOZE. Each later round (DUE, CLAIM, SNOOZE) ends in the same state, and is
+ * removed: a history is capped, and repeated rounds would displace the entries before them.
  */
 import { arrows } from './lifecycle.ts'
 import type { Unsupported } from './machine-record.ts'
@@ -21,7 +21,10 @@ export const unsupportedDelayMs = ({ machine }: JobRow): number =>
 export const isPutOff = ({ machine, state, dueAt }: JobRow): boolean =>
   machine !== null && machine.unsupported !== null && dueAt !== null && promotable.has(state)
 
-/** Records the postponement by the given transition. A job that the transition has ended, because it was cancelled, is not recorded. */
+/**
+ * Records the postponement by the given transition. A job that the transition has ended, because it was cancelled, is
+ * not recorded.
+ */
 export function putOff<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,

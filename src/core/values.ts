@@ -39,23 +39,23 @@ export interface NewJob {
   /** Unique key within the type, from the insert until the write that ends the job. */
   readonly key: string | null
   /**
-   * When the job gives up its key: by default at its end; `start`: at its first claim. A retry of the ended job takes the key
-   * again.
+   * When the job gives up its key: by default at its end; `start`: at its first claim. A retry of the ended job takes
+   * the key again.
    */
   readonly until?: 'start'
   /**
    * If another job holds the key:
    * - `keep` answers with the holder.
-   * - `replace` does the same; if the holder is in the backlog, it gets the new input, tags and meta, and, if it is `scheduled` and
-   *   the new job is due in the future, the new due time.
+   * - `replace` does the same; if the holder is in the backlog, it gets the new input, tags and meta, and, if it is
+   *   `scheduled` and the new job is due in the future, the new due time.
    * - `supersede` cancels the holder (running → cancelling), and inserts the new job, which takes the key.
    * - `follow` is `replace` if the holder is in the backlog; otherwise it inserts the new job, which takes the key.
    *
    * If the holder is `cancelling`, the new job is inserted and takes the key in all four cases.
    *
-   * At most one job of a key is started and not ended. A job that takes the key while an earlier holder is live is `scheduled`
-   * without a due time. The write that ends the earlier holder makes it `queued` (DUE), or sets its own due time if that lies in
-   * the future.
+   * At most one job of a key is started and not ended. A job that takes the key while an earlier holder is live is
+   * `scheduled` without a due time. The write that ends the earlier holder makes it `queued` (DUE), or sets its own due
+   * time if that lies in the future.
    */
   readonly onConflict: 'keep' | 'replace' | 'supersede' | 'follow'
   /** The job that invokes it: the write that ends this job puts a message into the inbox of the parent. */
@@ -79,8 +79,8 @@ export interface InsertRequest {
 export interface QueueLimit {
   readonly type: string
   /**
-   * Jobs of the type in the backlog at most. 0 = hand-over: a request is stored only if the workers have a free slot for each of
-   * its new jobs (see `core/hand-over.ts`), however many jobs of the type are scheduled or retrying.
+   * Jobs of the type in the backlog at most. 0 = hand-over: a request is stored only if the workers have a free slot
+   * for each of its new jobs (see `core/hand-over.ts`), however many jobs of the type are scheduled or retrying.
    */
   readonly capacity: number
 }
@@ -115,7 +115,10 @@ export interface InsertAnswer {
 
 // ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Limits of a type. Concurrency counts all leases of all workers: from the claim until the attempt is settled or expired. */
+/**
+ * Limits of a type. Concurrency counts all leases of all workers: from the claim until the attempt is settled or
+ * expired.
+ */
 export interface TypeLimits {
   /** Jobs leased at once; null = no limit. */
   readonly concurrency: number | null
@@ -141,14 +144,14 @@ export interface Demand {
   /** Sets `maxAttempts` of each claimed job that has not pinned its own. Omitted: it stays as it is. */
   readonly maxAttempts?: number
   /**
-   * Type of the job that the store inserts when a job of this claim dies, in the write that makes it dead (FAIL or EXPIRE), regardless of
-   * the capacity. Its id is `<id>/dead/<generation>` (or `….2` and so on, if that exists), its input a `Death`; tags, meta and priority are
-   * those of the dead job. Every claim sets it anew. Omitted: none.
+   * Type of the job that the store inserts when a job of this claim dies, in the write that makes it dead (FAIL or
+   * EXPIRE), regardless of the capacity. Its id is `<id>/dead/<generation>` (or `….2` and so on, if that exists), its
+   * input a `Death`; tags, meta and priority are those of the dead job. Every claim sets it anew. Omitted: none.
    */
   readonly onDead?: string
   /**
-   * Claims are shared among the concurrency keys in proportion to their weights (see `core/shares.ts`). Jobs without a key share
-   * as if they had one key. Omitted: jobs are claimed by priority and place, regardless of their keys.
+   * Claims are shared among the concurrency keys in proportion to their weights (see `core/shares.ts`). Jobs without a
+   * key share as if they had one key. Omitted: jobs are claimed by priority and place, regardless of their keys.
    */
   readonly keyShares?: true
 }
@@ -159,9 +162,9 @@ export interface ClaimRequest {
   /** Random, new for each claim; (id, attempt, token) identifies one attempt for ever. */
   readonly token: string
   /**
-   * When the worker started, by the store's clock. If workers differ in `perKey`, `keyRate` or `keyShares` of a type, those of the worker
-   * that has started last hold for the claims of all, until none that has them has claimed for 30 s (`core/key-terms.ts`). Omitted: those of
-   * this claim apply, and from then on.
+   * When the worker started, by the store's clock. If workers differ in `perKey`, `keyRate` or `keyShares` of a type,
+   * those of the worker that has started last hold for the claims of all, until none that has them has claimed for 30 s
+   * (`core/key-terms.ts`). Omitted: those of this claim apply, and from then on.
    */
   readonly startedAt?: number
   /** At most one entry per type. */
@@ -199,9 +202,10 @@ export interface ClaimedJob {
 }
 
 /**
- * Why a claim returned fewer jobs of a type than requested; the first reason that applies: `paused` · `empty` · `capped` by the
- * concurrency limit of the type or of its keys · `limited` by the rate limit of the type or of its keys, until `until`. When one
- * of the first three may have ended, the store sends a hint (see `watch`), also for each key at its concurrency limit.
+ * Why a claim returned fewer jobs of a type than requested; the first reason that applies: `paused` · `empty` ·
+ * `capped` by the concurrency limit of the type or of its keys · `limited` by the rate limit of the type or of its
+ * keys, until `until`. When one of the first three may have ended, the store sends a hint (see `watch`), also for each
+ * key at its concurrency limit.
  */
 export interface Shortfall {
   readonly type: string
@@ -211,8 +215,9 @@ export interface Shortfall {
 
 export interface ClaimAnswer {
   /**
-   * Per type by (priority descending, place ascending); with `keyShares` in this order within each key. A job takes a new place at
-   * the end of its queue when ENQUEUE, DUE, WAKE or RETRY makes it queued; after RELEASE and EXPIRE it has its previous place.
+   * Per type by (priority descending, place ascending); with `keyShares` in this order within each key. A job takes a
+   * new place at the end of its queue when ENQUEUE, DUE, WAKE or RETRY makes it queued; after RELEASE and EXPIRE it has
+   * its previous place.
    */
   readonly jobs: readonly ClaimedJob[]
   readonly shortfalls: readonly Shortfall[]
@@ -228,8 +233,8 @@ export interface Lease {
 }
 
 /**
- * The state of a claimed job that has not started. `leased`: it may start · `cancelling`: it was cancelled · `paused`: its queue was
- * paused since the claim · `lost`: its lease belongs to another attempt, or it has none.
+ * The state of a claimed job that has not started. `leased`: it may start · `cancelling`: it was cancelled · `paused`:
+ * its queue was paused since the claim · `lost`: its lease belongs to another attempt, or it has none.
  */
 export interface Standing {
   readonly outcome: 'leased' | 'cancelling' | 'paused' | 'lost'
@@ -246,8 +251,8 @@ export interface WrittenTransition extends Transition {
 
 export interface SettleAnswer {
   /**
-   * `settled` · `lost`: the lease belongs to another attempt, or there is none; nothing was written, and the other fields have no
-   * meaning · `failed`: nothing was written because of `error`; the other fields have no meaning.
+   * `settled` · `lost`: the lease belongs to another attempt, or there is none; nothing was written, and the other
+   * fields have no meaning · `failed`: nothing was written because of `error`; the other fields have no meaning.
    */
   readonly outcome: 'settled' | 'lost' | 'failed'
   readonly seq: number
@@ -257,7 +262,10 @@ export interface SettleAnswer {
   /** Attempts spent after the transition. */
   readonly attempt: number
   readonly dueAt: number | null
-  /** A WAKE in the same write: of this job, if it was parked with messages in its inbox, or of its parent, if it has ended. */
+  /**
+   * A WAKE in the same write: of this job, if it was parked with messages in its inbox, or of its parent, if it has
+   * ended.
+   */
   readonly woken?: WrittenTransition
   /** A DUE in the same write: of the job with the same unique key that waited for the end of this one. */
   readonly successor?: WrittenTransition
@@ -278,7 +286,8 @@ export interface HeartbeatPayload extends Lease {
 
 export interface HeartbeatAnswer {
   /**
-   * `extended`: the lease was extended · `cancelling`: the lease was extended, and the run must stop · `lost`: nothing was written ·
+   * `extended`: the lease was extended · `cancelling`: the lease was extended, and the run must stop · `lost`: nothing
+   * was written ·
    * `failed`: nothing was written because of `error`.
    */
   readonly outcome: 'extended' | 'cancelling' | 'lost' | 'failed'
@@ -300,8 +309,8 @@ export interface ExtendRequest {
 // ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Selects jobs: all given fields must match; an array matches any of its elements. A write selects only jobs in a state that
- * allows it. Times are ms since the epoch; `Time` is wider where a caller may also pass a Date.
+ * Selects jobs: all given fields must match; an array matches any of its elements. A write selects only jobs in a state
+ * that allows it. Times are ms since the epoch; `Time` is wider where a caller may also pass a Date.
  */
 export interface JobFilter<Time = number> {
   readonly type?: string | readonly string[]
@@ -318,8 +327,8 @@ export interface JobFilter<Time = number> {
   readonly parent?: string
   /**
    * Only jobs whose machine was in this state, or in a child state of it, at its last checkpoint: a path such as
-   * `'paid.shipping'`. A job that has ended keeps its last states. A job retried from the start, and a fork, has none until its
-   * first checkpoint.
+   * `'paid.shipping'`. A job that has ended keeps its last states. A job retried from the start, and a fork, has none
+   * until its first checkpoint.
    */
   readonly machineState?: string
   /** Only jobs whose machine had this tag at its last checkpoint. */
@@ -337,9 +346,9 @@ export interface JobFilter<Time = number> {
 }
 
 /**
- * Jobs by id, or by a filter, oldest first. By filter one call changes `caps.selection` jobs at most, and reads a bounded
- * number: while there may be more, the answer has a `next`, and a call with it as `after` continues. Jobs that were enqueued, or
- * that have ended, after the first of these calls are not changed.
+ * Jobs by id, or by a filter, oldest first. By filter one call changes `caps.selection` jobs at most, and reads a
+ * bounded number: while there may be more, the answer has a `next`, and a call with it as `after` continues. Jobs that
+ * were enqueued, or that have ended, after the first of these calls are not changed.
  */
 export type Selection =
   { readonly ids: readonly string[] } | { readonly filter: JobFilter; readonly after?: string; readonly limit?: number }
@@ -364,15 +373,15 @@ export interface CancelAnswer {
   /** By filter: pass it as `after` to continue, because there may be more jobs. */
   readonly next?: string
   /**
-   * If present, nothing of this request was written, because of this error; or all but those that have failed, if a store had to write
-   * them one by one: then those that are listed were written.
+   * If present, nothing of this request was written, because of this error; or all but those that have failed, if a
+   * store had to write them one by one: then those that are listed were written.
    */
   readonly error?: ErrorRecord
 }
 
 /**
- * Which messages a retry removes from an inbox: how many unread ones, oldest first; or the numbers of messages: of deferred
- * events, and of unread messages as long as no number is left out between them and the first.
+ * Which messages a retry removes from an inbox: how many unread ones, oldest first; or the numbers of messages: of
+ * deferred events, and of unread messages as long as no number is left out between them and the first.
  */
 export type DropInbox = number | readonly number[]
 
@@ -383,7 +392,10 @@ export interface EditedInput {
 
 export interface RetryAnswer {
   readonly retried: readonly string[]
-  /** Jobs that are neither dead nor cancelled, or whose unique key is held by another job or by one that is `cancelling`. */
+  /**
+   * Jobs that are neither dead nor cancelled, or whose unique key is held by another job or by one that is
+   * `cancelling`.
+   */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
   readonly transitions: readonly WrittenTransition[]
@@ -425,7 +437,10 @@ export interface RetentionPolicies {
 
 export interface PruneAnswer {
   readonly pruned: number
-  /** When the next job is to be removed if no other job ends, ms since the epoch; null if no ended job is kept, or with `more`. */
+  /**
+   * When the next job is to be removed if no other job ends, ms since the epoch; null if no ended job is kept, or with
+   * `more`.
+   */
   readonly nextAt: number | null
   /** Was the limit reached? Then the caller calls again. */
   readonly more: boolean

@@ -33,15 +33,19 @@ function hostName(host: string): string | null {
 const forwarded = ['forwarded', 'x-forwarded-for', 'x-forwarded-host'] as const
 
 /**
- * Without `authorize`: only from this computer, with a loopback name in the Host header, and with the token. Another site may resolve
- * its own name to 127.0.0.1 (DNS rebinding), but the Host header of its requests then has that name. A proxy on this computer may
- * send that header as its default does, with a loopback name, whoever has asked it: the token is not in such a request.
+ * Without `authorize`: only from this computer, with a loopback name in the Host header, and with the token. Another
+ * site may resolve its own name to 127.0.0.1 (DNS rebinding), but the Host header of its requests then has that name. A
+ * proxy on this computer may send that header as its default does, with a loopback name, whoever has asked it: the
+ * token is not in such a request.
  */
 function refusedOutside(request: Request, peer: Peer, token: AccessToken): Response | null {
   return refusedElsewhere(request, peer) ?? (isOwnCall(request, peer) || token.isIn(request) ? null : unknownUser())
 }
 
-/** Was the request made by this program itself? What comes through a server has a Host header, because HTTP/1.1 requires it. */
+/**
+ * Was the request made by this program itself? What comes through a server has a Host header, because HTTP/1.1 requires
+ * it.
+ */
 const isOwnCall = (request: Request, { address }: Peer): boolean =>
   address === undefined && !request.headers.has('host')
 

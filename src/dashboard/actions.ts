@@ -31,8 +31,8 @@ function onJobs(
 }
 
 /**
- * Retries, cancels or discards the jobs that the body names: `{ ids }`, with their report, or `{ filter }`, as a bulk operation, which
- * the answer does not wait for.
+ * Retries, cancels or discards the jobs that the body names: `{ ids }`, with their report, or `{ filter }`, as a bulk
+ * operation, which the answer does not wait for.
  */
 export async function changeJobs(
   settings: DashboardSettings,

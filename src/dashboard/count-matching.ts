@@ -15,7 +15,8 @@ interface Matching {
 }
 
 /**
- * Exact where types and states alone are asked for, whose numbers the store keeps; other filters count up to 10,000 jobs.
+ * Exact where types and states alone are asked for, whose numbers the store keeps; other filters count up to 10,000
+ * jobs.
  * @param kind counts only the jobs that this change applies to; default: all that match
  */
 export async function countMatching(client: Client, filter: JobFilter, kind?: BulkChange['kind']): Promise<Matching> {

@@ -44,15 +44,16 @@ export interface Listening {
 /** A dashboard, to mount in a server or to serve by itself. */
 export interface Dashboard {
   /**
-   * Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects. Without `authorize`
-   * a `Request` that the program has made itself, without a Host header, needs no token.
+   * Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects.
+   * Without `authorize` a `Request` that the program has made itself, without a Host header, needs no token.
    */
   readonly fetch: (request: Request) => Promise<Response>
   /** The same as a listener for `node:http`, Express, Fastify and compatible servers. */
   readonly node: (request: IncomingMessage, response: ServerResponse) => void
   /**
    * Starts a server for the dashboard alone. It ends with the runtime: a process that stops its runtime ends by itself.
-   * @throws JobchartError INVALID_OPTION, STOPPED if the runtime has stopped; errors of `node:http`, for example if the port is in use
+   * @throws JobchartError INVALID_OPTION, STOPPED if the runtime has stopped; errors of `node:http`, for example if the
+   * port is in use
    */
   readonly listen: (options?: ListenOptions) => Promise<Listening>
 }

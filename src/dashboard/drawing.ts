@@ -1,4 +1,6 @@
-/** Draws charts in a thread, one at a time and within a time limit, so that no chart holds up the jobs of this process. */
+/**
+ * Draws charts in a thread, one at a time and within a time limit, so that no chart holds up the jobs of this process.
+ */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { ChartGraph } from '../chart/index.ts'
@@ -11,7 +13,10 @@ import type { DrawAnswer, DrawRequest } from './drawing-messages.ts'
 
 /** The time limit of a picture, ms; the thread is then stopped. */
 const limitMsDefault = 2_000
-/** That of a chart with at most this many states and transitions: its layout takes longer on an overloaded computer only. */
+/**
+ * That of a chart with at most this many states and transitions: its layout takes longer on an overloaded computer
+ * only.
+ */
 const smallMax = 120
 const smallLimitMs = 10_000
 /** A thread that drew nothing for so long, ms, is ended: it holds 50 MB. */
@@ -68,7 +73,10 @@ export class Drawing {
     })
   }
 
-  /** @returns null if the thread was stopped because the layout took too long or too much memory: the next one draws a list */
+  /**
+   * @returns null if the thread was stopped because the layout took too long or too much memory: the next one draws a
+   * list
+   */
   private async answer(chart: Chart, known: Known, marks: MarkOptions): Promise<DrawAnswer | null> {
     if (this.thread?.hasEnded) this.thread = null
     const thread = (this.thread ??= new DrawingThread())

@@ -4,7 +4,10 @@ import type { Json } from '../index.ts'
 
 const charsMax = 65_536
 
-/** @returns null if the schema gives no JSON Schema (Standard JSON Schema), cannot express itself as one, or is too large to send */
+/**
+ * @returns null if the schema gives no JSON Schema (Standard JSON Schema), cannot express itself as one, or is too
+ * large to send
+ */
 export function jsonSchemaOf(schema: StandardSchemaV1): Json {
   const standard: StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props> = schema['~standard']
   if (standard.jsonSchema === undefined) return null

@@ -1,6 +1,6 @@
 /**
- * The last entries of the store's transition log and the counts, read once for all readers of the dashboard: four times a second
- * while there is a listener; without readers, nothing is read.
+ * The last entries of the store's transition log and the counts, read once for all readers of the dashboard: four times
+ * a second while there is a listener; without readers, nothing is read.
  */
 import { consoleLogger } from '../core/logger.ts'
 import type { Client, Counts } from '../index.ts'
@@ -41,7 +41,10 @@ export class Feed {
     return this.dropped + this.entries.length
   }
 
-  /** The place after the entry with this cursor, or null if that is not kept; `startCursor` is the place before the first one. */
+  /**
+   * The place after the entry with this cursor, or null if that is not kept; `startCursor` is the place before the
+   * first one.
+   */
   placeAfter(cursor: string): number | null {
     if (cursor === startCursor) return this.dropped === 0 ? 0 : null
     const found = this.entries.findLastIndex((entry) => entry.cursor === cursor)

@@ -1,6 +1,6 @@
 /**
- * The jobs that readers of the live stream watch. Check-ins and logs of other processes cause no event here, so each job is polled:
- * once for all its readers, and a part of all jobs in one read. Without readers, nothing is read.
+ * The jobs that readers of the live stream watch. Check-ins and logs of other processes cause no event here, so each
+ * job is polled: once for all its readers, and a part of all jobs in one read. Without readers, nothing is read.
  */
 import { consoleLogger } from '../core/logger.ts'
 import type { JobRecord } from '../core/record.ts'
@@ -9,7 +9,9 @@ import { Repeat } from './repeat.ts'
 
 /** Minimum interval between two polls, and between two reads of a job, ms. */
 const pollMs = 100
-/** The next poll comes this many ms later for each reader of the jobs polled: what readers cost in a second is bounded. */
+/**
+ * The next poll comes this many ms later for each reader of the jobs polled: what readers cost in a second is bounded.
+ */
 const pollMsPerReader = 2
 /** Jobs of one read of the store. */
 const readMax = 50
@@ -44,7 +46,10 @@ export class JobWatches {
     }
   }
 
-  /** Resolves when a watched job has been read, so that no later change is missed. @throws JobchartError STORE_UNAVAILABLE */
+  /**
+   * Resolves when a watched job has been read, so that no later change is missed. @throws JobchartError
+   * STORE_UNAVAILABLE
+   */
   async known(id: string): Promise<void> {
     while (this.watches.get(id)?.seen === null) {
       this.firstReads ??= this.readFirst().finally(() => {

@@ -1,4 +1,6 @@
-/** JSON in pieces: the text of a value of megabytes takes longer to make than the jobs of this process may be held up. */
+/**
+ * JSON in pieces: the text of a value of megabytes takes longer to make than the jobs of this process may be held up.
+ */
 import { systemClock } from '../core/clock.ts'
 import { headersOf } from './answers.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The live stream: transitions as server-sent events, four messages a second at most, and changes of a watched job, ten. Each reader has
- * a cursor in the transition log, so that a reader that reconnects continues where it stopped. A reader that does not read gets no more
- * messages, and is disconnected after a minute.
+ * The live stream: transitions as server-sent events, four messages a second at most, and changes of a watched job,
+ * ten. Each reader has a cursor in the transition log, so that a reader that reconnects continues where it stopped. A
+ * reader that does not read gets no more messages, and is disconnected after a minute.
  */
 import { systemClock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -23,7 +23,10 @@ interface LiveRequest {
   /** A job whose check-ins and logs are sent as well. */
   readonly job: string | null
   readonly role: Role
-  /** Its signal aborts when the reader leaves. The request itself is held, because in Node a request that is not loses its signal. */
+  /**
+   * Its signal aborts when the reader leaves. The request itself is held, because in Node a request that is not loses
+   * its signal.
+   */
   readonly http: Request
 }
 

@@ -29,15 +29,15 @@ export interface DashboardOptions {
   /** The client to show; or pass `runtime`. */
   readonly client?: Client
   /**
-   * Returns the role of the user, or the response that refuses the request (401, or a redirect to a login). Without `authorize`, the
-   * dashboard answers only requests to a loopback address that carry its token, as admin.
+   * Returns the role of the user, or the response that refuses the request (401, or a redirect to a login). Without
+   * `authorize`, the dashboard answers only requests to a loopback address that carry its token, as admin.
    */
   readonly authorize?: (request: Request) => Role | Response | Promise<Role | Response>
   /**
-   * Removes data that must not be shown, before it leaves the process. Its argument is a record, or the part of one that is shown;
-   * `checkpoint.context` is the context of the machine. For a schedule it is the record of its jobs, with an empty id. What it
-   * changes in the input is hidden in the context and the output as well, and filters by what it changes are refused. `redactKeys`
-   * makes one from the names of what may be shown.
+   * Removes data that must not be shown, before it leaves the process. Its argument is a record, or the part of one
+   * that is shown; `checkpoint.context` is the context of the machine. For a schedule it is the record of its jobs,
+   * with an empty id. What it changes in the input is hidden in the context and the output as well, and filters by what
+   * it changes are refused. `redactKeys` makes one from the names of what may be shown.
    * @example redact: (job) => ('input' in job ? { ...job, input: '(hidden)' } : job)
    */
   readonly redact?: Redact

@@ -77,7 +77,10 @@ export class Pictures {
     return this.draw(machines.runtime, { tags: false }, active === undefined ? {} : { active })
   }
 
-  /** The machine of a type, with the number of jobs in each state that have not ended. @returns null if this process does not have it */
+  /**
+   * The machine of a type, with the number of jobs in each state that have not ended. @returns null if this process
+   * does not have it
+   */
   async machineChart(type: string, version: string | null): Promise<string | null> {
     const machine = this.machineOf(type, version)
     if (machine === null) return null

@@ -1,6 +1,6 @@
 /**
- * What leaves the process of a job: its record in one shape, whatever screen shows it, after the user's `redact`. What that hides in the
- * input is hidden wherever the job carries it on, and cannot be asked for by a filter.
+ * What leaves the process of a job: its record in one shape, whatever screen shows it, after the user's `redact`. What
+ * that hides in the input is hidden wherever the job carries it on, and cannot be asked for by a filter.
  */
 import type { JobFilter, JobRecord, Json } from '../index.ts'
 import type { ErrorRecord } from '../core/failure.ts'
@@ -114,10 +114,11 @@ const plainFields = {
 }
 
 /**
- * A `redact` that shows of jobs only what is named: members of payloads (input, output, context, check-ins, meta, events and messages
- * in the inbox, fields of log lines) at any depth, and `tags`, `key`, `concurrencyKey`, `message` (texts of errors and log lines) and
- * `reason` (of cancels and transitions). All else of these is replaced by `'(hidden)'`; ids, types, states, times, names and codes of
- * errors stay. A member that is added to an input tomorrow is hidden until it is named here.
+ * A `redact` that shows of jobs only what is named: members of payloads (input, output, context, check-ins, meta,
+ * events and messages in the inbox, fields of log lines) at any depth, and `tags`, `key`, `concurrencyKey`, `message`
+ * (texts of errors and log lines) and `reason` (of cancels and transitions). All else of these is replaced by
+ * `'(hidden)'`; ids, types, states, times, names and codes of errors stay. A member that is added to an input tomorrow
+ * is hidden until it is named here.
  * @param names what is shown
  * @example createDashboard({ runtime, authorize, redact: redactKeys(['orderId', 'status', 'percent']) })
  */
@@ -167,7 +168,8 @@ export function redacted<Shown extends ShownRecord>(redact: Redact | null, recor
   const names = new Set<string>()
   changedNames(record.input, shown.input, names)
   if (names.size === 0) return shown
-  // A machine copies its input into its context, a handler into its output: what is hidden there is hidden in what `redact` has left as it is.
+  // A machine copies its input into its context, a handler into its output: what is hidden there is hidden in what
+  // `redact` has left as it is.
   const mask = (value: Json): Json => masked(value, (name) => names.has(name))
   const left = Object.entries(record).filter(
     ([field, value]) => field !== 'input' && shown[field as keyof Shown] === value,
@@ -179,7 +181,10 @@ export function redacted<Shown extends ShownRecord>(redact: Redact | null, recor
 
 const unchanged = { message: same, reason: same, key: same, concurrencyKey: same, tags: same }
 
-/** The record of a job in the shape in which all screens show it. @param context of its machine; undefined if it cannot be shown */
+/**
+ * The record of a job in the shape in which all screens show it. @param context of its machine; undefined if it cannot
+ * be shown
+ */
 export const shownRecord = ({ checkpoint, ...record }: JobRecord, context: Json | undefined) => ({
   ...record,
   checkpoint:

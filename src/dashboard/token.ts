@@ -1,6 +1,7 @@
 /**
- * The token of a dashboard without `authorize`. A proxy on the same computer passes requests of strangers on as requests of its
- * own, with a loopback name and without a trace of them: only what the process has printed tells its user from others.
+ * The token of a dashboard without `authorize`. A proxy on the same computer passes requests of strangers on as
+ * requests of its own, with a loopback name and without a trace of them: only what the process has printed tells its
+ * user from others.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { nanoid } from 'nanoid'
@@ -10,7 +11,10 @@ const segment = 'token='
 
 export class AccessToken {
   readonly text = nanoid(tokenChars)
-  /** A part of the page's address, before its last slash: `token=…`. Addresses that are relative to the page's carry it on. */
+  /**
+   * A part of the page's address, before its last slash: `token=…`. Addresses that are relative to the page's carry it
+   * on.
+   */
   readonly segment = `${segment}${this.text}`
 
   /** Does the request carry it in its address: in a part of the path, or as `?token=`? */

@@ -1,7 +1,7 @@
 /**
- * The arguments of an action, as a checkpoint stores them. An event may hold values that JSON cannot represent, such as a
- * promise's output that is a Set. They are left out of the checkpoint, and an action that reads one throws: before a crash
- * as after it, so that both behave the same.
+ * The arguments of an action, as a checkpoint stores them. An event may hold values that JSON cannot represent, such as
+ * a promise's output that is a Set. They are left out of the checkpoint, and an action that reads one throws: before a
+ * crash as after it, so that both behave the same.
  */
 import { Actor, type EventObject } from 'xstate'
 import { describe, JobchartError } from '../core/errors.ts'
@@ -14,7 +14,10 @@ interface ActionArgs {
   readonly params: unknown
 }
 
-/** The storable part of an argument, with placeholders. A value that is no JSON at all is returned as it is: encoding refuses it. */
+/**
+ * The storable part of an argument, with placeholders. A value that is no JSON at all is returned as it is: encoding
+ * refuses it.
+ */
 export function storable(value: unknown): unknown {
   const kept = storablePartOf(value, 0)
   return kept instanceof NotStorable ? value : kept

@@ -1,6 +1,6 @@
 /**
- * How a checkpoint names an action, so that another process finds it again: a named action by its name, an inline action by
- * its place in the chart.
+ * How a checkpoint names an action, so that another process finds it again: a named action by its name, an inline
+ * action by its place in the chart.
  */
 import type { AnyActorRef, AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
 import { isMachine, nodesOf } from './machines.ts'
@@ -19,7 +19,9 @@ export type ActionFunction = (
 export interface ActionName {
   /** The name; for an inline action the place: `order.paid#entry[0]`. */
   readonly type: string
-  /** For an inline action: the kinds of all actions in its list. A changed list may hold another action at this place. */
+  /**
+   * For an inline action: the kinds of all actions in its list. A changed list may hold another action at this place.
+   */
   readonly list?: string
 }
 
@@ -76,7 +78,10 @@ export function machineAt(machine: AnyStateMachine, sources: readonly string[]):
   return at
 }
 
-/** The lists of actions written in a node. A list of an `after` is identified by index: a deployment may change the delay. */
+/**
+ * The lists of actions written in a node. A list of an `after` is identified by index: a deployment may change the
+ * delay.
+ */
 function* listsOf(node: AnyStateNode): Iterable<readonly [place: string, actions: readonly unknown[]]> {
   // XState appends the actions that set and cancel the timers of `after`: they are cut off.
   yield ['entry', node.entry.slice(0, lengthOf(node.config.entry))]

@@ -1,6 +1,6 @@
 /**
- * What a run of a machine knows of each of its actors. It is kept on the actor and goes with it: an actor belongs to one run, and
- * a weak map of each run, or several, would cost the garbage collector far more than what it holds.
+ * What a run of a machine knows of each of its actors. It is kept on the actor and goes with it: an actor belongs to
+ * one run, and a weak map of each run, or several, would cost the garbage collector far more than what it holds.
  */
 import type { AnyActorRef, AnyActorScope } from 'xstate'
 

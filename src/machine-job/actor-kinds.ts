@@ -1,4 +1,7 @@
-/** What kind of logic an actor of a machine job has: a machine, a transition function, a child job, or work in this process. */
+/**
+ * What kind of logic an actor of a machine job has: a machine, a transition function, a child job, or work in this
+ * process.
+ */
 import type { AnyActorLogic, AnyActorRef, AnyStateMachine } from 'xstate'
 import type { MachineActions } from './actions.ts'
 import type { DelayPlace } from './timers.ts'
@@ -32,7 +35,10 @@ export function kindOfActor(actor: AnyActorRef): ActorKind {
   return isPlannedLogic(logic) ? 'machine' : kindOf(logic)
 }
 
-/** Is the actor's snapshot all of its state? True for machines and transition functions: they run nothing between events. */
+/**
+ * Is the actor's snapshot all of its state? True for machines and transition functions: they run nothing between
+ * events.
+ */
 export function isSnapshotOnly(actor: AnyActorRef): boolean {
   const kind = kindOfActor(actor)
   return kind === 'machine' || kind === 'transition'

@@ -1,6 +1,6 @@
 /**
- * The steps of the durable promises in a machine. Each is stored as a step of the job, under the actor's address and the
- * step's name: `kid/1/charge/2/capture`. The first checkpoint after the end of the actor deletes them.
+ * The steps of the durable promises in a machine. Each is stored as a step of the job, under the actor's address and
+ * the step's name: `kid/1/charge/2/capture`. The first checkpoint after the end of the actor deletes them.
  */
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
 import { StepResults, Steps } from '../core/steps.ts'

@@ -1,7 +1,8 @@
 /**
- * The addresses of a machine's actors. Actors of the same id follow each other when a state is entered again, so an address
- * counts starts: `kid/1/work/2` is the second start of `work` in the first start of `kid`; the root is ''. Timers, the
- * outbox, references in contexts and idempotency keys use addresses, so that none of them reaches a later actor of the same id.
+ * The addresses of a machine's actors. Actors of the same id follow each other when a state is entered again, so an
+ * address counts starts: `kid/1/work/2` is the second start of `work` in the first start of `kid`; the root is ''.
+ * Timers, the outbox, references in contexts and idempotency keys use addresses, so that none of them reaches a later
+ * actor of the same id.
  */
 import { createActor, type AnyActorLogic, type AnyActorRef } from 'xstate'
 import { factsOf } from './actor-facts.ts'

@@ -7,7 +7,9 @@ import { checkedDelays, delayMs } from './delays.ts'
 import { actionSites, isMachine, namedActors } from './machines.ts'
 import { builtInWith, isBuiltIn, replaceDelays, resolveOf, type Resolve } from './xstate-internals.ts'
 
-/** Microsteps per macrostep, for machines that set no `maxIterations`: an endless loop of transitions ends in an error. */
+/**
+ * Microsteps per macrostep, for machines that set no `maxIterations`: an endless loop of transitions ends in an error.
+ */
 const iterationsMax = 10_000
 
 type Children = Record<string, AnyActorRef | undefined>
@@ -35,8 +37,8 @@ export function prepareBuiltIns(machine: AnyStateMachine): BuiltIns {
 
 class BuiltIns {
   /**
-   * Copies of `children` made in the current step, with the event of the step. They may be changed in place: no published
-   * snapshot holds them.
+   * Copies of `children` made in the current step, with the event of the step. They may be changed in place: no
+   * published snapshot holds them.
    */
   private readonly copies = new WeakMap<Children, object>()
 
@@ -65,7 +67,10 @@ class BuiltIns {
     }
   }
 
-  /** XState copies all children of a machine for each spawn. Here the first spawn of a step copies, the others add to the copy. */
+  /**
+   * XState copies all children of a machine for each spawn. Here the first spawn of a step copies, the others add to
+   * the copy.
+   */
   private spawning(resolve: Resolve): Resolve {
     return (scope, snapshot, args, ...rest) => {
       const [next, params] = resolve(scope, { ...snapshot, children: {} }, args, ...rest)

@@ -1,6 +1,6 @@
 /**
- * Checks a machine when its job is defined: every name is implemented, every option is valid, and nothing would be lost or
- * repeated wrongly after a crash. All problems are reported in one error, each with its place in the chart.
+ * Checks a machine when its job is defined: every name is implemented, every option is valid, and nothing would be lost
+ * or repeated wrongly after a crash. All problems are reported in one error, each with its place in the chart.
  */
 import { getInitialSnapshot, type AnyStateMachine, type AnyStateNode } from 'xstate'
 import { describe, JobchartError } from '../core/errors.ts'
@@ -43,7 +43,8 @@ export class MachineError extends JobchartError {
 const problemsMax = 20
 
 /**
- * @throws MachineError with all problems: NOT_DURABLE if a part of the machine, or of a machine among its actors, would be lost in
+ * @throws MachineError with all problems: NOT_DURABLE if a part of the machine, or of a machine among its actors, would
+ * be lost in
  *   a crash; INVALID_OPTION if a part is not implemented or invalid
  */
 export function checkMachine(machine: AnyStateMachine): void {
@@ -165,7 +166,9 @@ function* delayProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   }
 }
 
-/** Events and checkpoints name an actor by its id: two actors that are active at the same time must have different ids. */
+/**
+ * Events and checkpoints name an actor by its id: two actors that are active at the same time must have different ids.
+ */
 function* idProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   const found = nodesOf(machine).flatMap((node) =>
     invokesOf(node).flatMap(({ id }, i) => (id === undefined ? [] : [{ id, node, i }])),
@@ -178,7 +181,9 @@ function* idProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   }
 }
 
-/** An actor that takes the id of an active one replaces it: the machine, and its checkpoint, have only the later one. */
+/**
+ * An actor that takes the id of an active one replaces it: the machine, and its checkpoint, have only the later one.
+ */
 function* spawnProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   const nodes = nodesOf(machine)
   const hint = 'Give each actor a different id.'

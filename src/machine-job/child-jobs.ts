@@ -1,4 +1,6 @@
-/** The child jobs of a machine: enqueues them, cancels them, and reports to their actors those that had already ended. */
+/**
+ * The child jobs of a machine: enqueues them, cancels them, and reports to their actors those that had already ended.
+ */
 import type { AnyActorRef } from 'xstate'
 import type { ChildEnd, MachineRunContext } from '../core/definition.ts'
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
@@ -30,7 +32,10 @@ export class ChildJobs implements JobActorServices {
     this.stored = new Set(known?.generation === options.attempt.generation ? known.ids : [])
   }
 
-  /** Which of the jobs that `list` gives are known to be in the store, for the checkpoint: they need not be enqueued again. */
+  /**
+   * Which of the jobs that `list` gives are known to be in the store, for the checkpoint: they need not be enqueued
+   * again.
+   */
   storedAmong(list: () => readonly string[]): MachineState['jobs'] {
     this.storedChanged = false
     const ids = this.stored.size === 0 ? [] : list().filter((id) => this.stored.has(id))

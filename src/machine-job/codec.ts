@@ -1,7 +1,7 @@
 /**
  * Encodes a machine's state as strict JSON, and decodes it. Two kinds of values beside JSON are supported: errors, as
- * records, and references to actors of the same job, as addresses. User data with the keys of these encodings is escaped, so
- * that an event cannot forge an error or an actor.
+ * records, and references to actors of the same job, as addresses. User data with the keys of these encodings is
+ * escaped, so that an event cannot forge an error or an actor.
  */
 import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'

@@ -1,7 +1,7 @@
 /**
- * Events that a machine has read and not taken, and that wait in the inbox for a state that takes them: those that were sent with
- * `accept: 'later'`, and those that another version of the machine has accepted. After each step of the machine they are offered again,
- * in the order of their arrival.
+ * Events that a machine has read and not taken, and that wait in the inbox for a state that takes them: those that were
+ * sent with `accept: 'later'`, and those that another version of the machine has accepted. After each step of the
+ * machine they are offered again, in the order of their arrival.
  */
 import { defaultKeepMs, type DroppedEvent, type InboxEntry, type SentEvent } from '../core/machine-record.ts'
 
@@ -21,7 +21,10 @@ export function keptUntil({ at, message: { keepMs, judgedBy } }: EventEntry, mac
   return judgedBy === undefined || judgedBy === machine ? null : at + defaultKeepMs
 }
 
-/** When a deferred event expires, ms since the epoch. One that the machine itself would drop was deferred by another version. */
+/**
+ * When a deferred event expires, ms since the epoch. One that the machine itself would drop was deferred by another
+ * version.
+ */
 export const expiryOf = (entry: EventEntry, machine: string): number =>
   keptUntil(entry, machine) ?? entry.at + defaultKeepMs
 

@@ -1,6 +1,6 @@
 /**
- * Delays of a machine: milliseconds, or a duration as text ('3d'). XState treats any other value as no delay and sends the
- * event at once; here such a value fails the attempt with an error that names the delay.
+ * Delays of a machine: milliseconds, or a duration as text ('3d'). XState treats any other value as no delay and sends
+ * the event at once; here such a value fails the attempt with an error that names the delay.
  */
 import { describe, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -30,7 +30,10 @@ export function isDelay(delay: unknown): boolean {
   }
 }
 
-/** The named delays of a machine, each checked when it is used. An unknown name is read as a duration: charts may compute names. */
+/**
+ * The named delays of a machine, each checked when it is used. An unknown name is read as a duration: charts may
+ * compute names.
+ */
 export const checkedDelays = (machine: string, delays: Record<string, unknown>): Record<string, unknown> =>
   new Proxy(delays, {
     get: (_, name) => {

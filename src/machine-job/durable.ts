@@ -3,9 +3,9 @@
  *
  *   attempt 1 ── rejects ──▶ waits (a timer of the actor) ── due ──▶ attempt 2 ── … ──▶ done, or the last error
  *
- * The snapshot of the actor holds the number of the attempt and whether it waits; the timer belongs to the actor system. So in
- * a machine job the checkpoint holds both, an attempt begins after the checkpoint with its number, and the job is parked while
- * all its actors wait. An attempt that a crash has cut off begins again with the same number.
+ * The snapshot of the actor holds the number of the attempt and whether it waits; the timer belongs to the actor
+ * system. So in a machine job the checkpoint holds both, an attempt begins after the checkpoint with its number, and
+ * the job is parked while all its actors wait. An attempt that a crash has cut off begins again with the same number.
  */
 import type {
   AnyActorRef,
@@ -36,8 +36,9 @@ export interface DurableScope<Input = NonReducibleUnknown, Emitted extends Event
   readonly attempt: number
   readonly maxAttempts: number
   /**
-   * Runs `work` once per actor: the result is stored, and later attempts, also after a crash, get the stored result. Another
-   * actor may use the same names. The results are deleted after the end of the actor. Outside of a job they are kept in memory.
+   * Runs `work` once per actor: the result is stored, and later attempts, also after a crash, get the stored result.
+   * Another actor may use the same names. The results are deleted after the end of the actor. Outside of a job they are
+   * kept in memory.
    * @throws as `step` of a handler (`RunContext.step`); NOT_ACCEPTED after the end of the attempt
    * @example const charge = await step('charge', () => charges.create(input.card, { key: `${self.sessionId}/charge` }))
    */
@@ -84,14 +85,16 @@ const dueEvent = 'jobchart.attempt.due'
 const timeoutEvent = 'jobchart.attempt.timeout'
 
 /**
- * Actor logic of the type of `fromPromise` whose work is retried before the machine gets an error, and whose finished steps
- * are not run again. `fatal(error)` ends the attempts at once; `snooze` is refused.
+ * Actor logic of the type of `fromPromise` whose work is retried before the machine gets an error, and whose finished
+ * steps are not run again. `fatal(error)` ends the attempts at once; `snooze` is refused.
  *
- * In a machine job (`defineJob({ machine })`) the number of the attempt, the time of the next one and finished steps survive a
- * crash, and the job takes no slot while it waits for a backoff. In any other actor system they are kept in memory.
+ * In a machine job (`defineJob({ machine })`) the number of the attempt, the time of the next one and finished steps
+ * survive a crash, and the job takes no slot while it waits for a backoff. In any other actor system they are kept in
+ * memory.
  *
  * @param work gets `{ input, signal, step, attempt, maxAttempts, self, system, emit }`
- * @returns logic for `setup({ actors })`, `invoke: { src }`, `spawn`, `provide` or `createActor`. `onDone` gets what `work`
+ * @returns logic for `setup({ actors })`, `invoke: { src }`, `spawn`, `provide` or `createActor`. `onDone` gets what
+ * `work`
  *   resolves with, `onError` the error of the last attempt, `onSnapshot` each attempt (`snapshot.attempt`)
  * @throws JobchartError INVALID_OPTION for an unknown or invalid option
  * @example
@@ -115,7 +118,10 @@ export function durable<Output, Input = NonReducibleUnknown, Emitted extends Eve
 export const isWaiting = (actor: AnyActorRef): boolean =>
   isDurable(actor) && attemptOf(actor.getSnapshot() as Snapshot<unknown>).delayMs !== null
 
-/** Did the machine get this snapshot before it was stored? The snapshot of a first attempt is sent when the actor starts. */
+/**
+ * Did the machine get this snapshot before it was stored? The snapshot of a first attempt is sent when the actor
+ * starts.
+ */
 export const isReportedSnapshot = (actor: AnyActorRef): boolean => {
   if (!isDurable(actor)) return false
   const { number, delayMs } = attemptOf(actor.getSnapshot() as Snapshot<unknown>)
@@ -219,7 +225,8 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     if (snapshot.status !== 'active') return
     const { delayMs } = attemptOf(snapshot)
     if (delayMs === null) this.begin(scope)
-    // The checkpoint of a job holds the timer, unless `migrate` has dropped it. A snapshot persisted outside of a job does not.
+    // The checkpoint of a job holds the timer, unless `migrate` has dropped it. A snapshot persisted outside of a job
+    // does not.
     else if (runnerOf(scope.self)?.attempts.isTimerSet(scope.self, dueEvent) !== true) schedule(scope, delayMs)
   }
 
@@ -272,7 +279,10 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     return true
   }
 
-  /** Begins the attempt of the current snapshot: in a job after the checkpoint, else after the machine has got the snapshot. */
+  /**
+   * Begins the attempt of the current snapshot: in a job after the checkpoint, else after the machine has got the
+   * snapshot.
+   */
   private beginNext(scope: AnyActorScope): void {
     const begin = (): void => this.begin(scope)
     const runner = runnerOf(scope.self)

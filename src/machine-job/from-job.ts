@@ -1,7 +1,8 @@
 /**
  * A job as an actor: any XState machine can invoke or spawn it, with onDone, onError and onSnapshot.
  *
- * The actor's snapshot holds the id of the job, so that a restored actor finds its job instead of enqueueing a second one.
+ * The actor's snapshot holds the id of the job, so that a restored actor finds its job instead of enqueueing a second
+ * one.
  */
 import { nanoid } from 'nanoid'
 import type { Unsubscribable } from 'rxjs'
@@ -65,14 +66,17 @@ export type JobActorLogic<Input, Output> = ActorLogic<
 
 /**
  * Actor logic that enqueues a job and ends with it: done with the job's output, or error with JobDeadError or
- * JobCancelledError. A check-in, in whichever process, is a new snapshot (`snapshot.context.checkin`). Stopping the actor, as leaving its state
- * does, cancels the job.
+ * JobCancelledError. A check-in, in whichever process, is a new snapshot (`snapshot.context.checkin`). Stopping the
+ * actor, as leaving its state does, cancels the job.
  *
- * @param runtime the runtime or client that enqueues the job. Leave it out in a machine job (`defineJob({ machine })`): there
- *   the job is a child of the machine's job, is found again after a crash and cancelled with it; waiting for it takes no slot
- * @param options for the enqueue, or a function that makes them of the input: synchronous, and called for each enqueue. If it throws, the
- *   actor fails with INVALID_INPUT, as by a refused input. The actor chooses the id. A child inherits `meta`, tags and priority of its
- *   parent; own tags and an own priority replace them, and `meta` is merged by member
+ * @param runtime the runtime or client that enqueues the job. Leave it out in a machine job (`defineJob({ machine })`):
+ * there
+ *   the job is a child of the machine's job, is found again after a crash and cancelled with it; waiting for it takes
+ *   no slot
+ * @param options for the enqueue, or a function that makes them of the input: synchronous, and called for each enqueue.
+ * If it throws, the
+ *   actor fails with INVALID_INPUT, as by a refused input. The actor chooses the id. A child inherits `meta`, tags and
+ *   priority of its parent; own tags and an own priority replace them, and `meta` is merged by member
  * @returns logic for `setup({ actors })`, `invoke: { src }`, `provide` or `createActor`; its `input` is the job's
  * @example
  * const machine = setup({ actors: { sendEmail: fromJob(sendEmail, runtime) } }).createMachine({

@@ -1,4 +1,7 @@
-/** The live machine of a run: starts or restores it, delivers events and timers to it, and reads its state for checkpoints. */
+/**
+ * The live machine of a run: starts or restores it, delivers events and timers to it, and reads its state for
+ * checkpoints.
+ */
 import {
   createActor,
   type Actor,
@@ -48,10 +51,15 @@ interface LiveMachineOptions {
   readonly changed: () => void
 }
 
-/** Limit of the events that follow from one event. A step that starts ten thousand children sends and receives that many each. */
+/**
+ * Limit of the events that follow from one event. A step that starts ten thousand children sends and receives that many
+ * each.
+ */
 const sentInTurnMax = 50_000
 
-/** Failed attempts that one checkpoint counts: a machine with more promises than this at once counts so many of them. */
+/**
+ * Failed attempts that one checkpoint counts: a machine with more promises than this at once counts so many of them.
+ */
 const failuresMax = 100
 
 type Status = 'active' | 'done' | 'error' | 'stopped'
@@ -247,7 +255,10 @@ export class LiveMachine {
     if (machine?.getSnapshot().status === 'active') machine.send(event)
   }
 
-  /** Starts actors that do work. As in XState, all actors of a step start before a machine gets an event from one of them. */
+  /**
+   * Starts actors that do work. As in XState, all actors of a step start before a machine gets an event from one of
+   * them.
+   */
   startWork(run: () => void): void {
     this.relays = []
     try {
@@ -392,7 +403,9 @@ export class LiveMachine {
     this.options.changed()
   }
 
-  /** Counts an attempt of a promise that has failed. An error that no machine handles is the failure of the job itself. */
+  /**
+   * Counts an attempt of a promise that has failed. An error that no machine handles is the failure of the job itself.
+   */
   private noticeFailure(event: EventObject, actor: AnyActorRef, snapshot: unknown): void {
     const facts = factsOf(actor)
     const now = this.options.now()

@@ -1,4 +1,7 @@
-/** The services that a machine's run offers to the actors in it, and how an actor finds them: through the logic of its root. */
+/**
+ * The services that a machine's run offers to the actors in it, and how an actor finds them: through the logic of its
+ * root.
+ */
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { Random, Timer } from '../core/clock.ts'
@@ -12,7 +15,10 @@ export interface ChildJob {
   readonly id: string
   readonly job: JobDefinition
   readonly input: unknown
-  /** Makes the options of the enqueue, with the id: called only if the job is not in the store. @throws what the user's function throws */
+  /**
+   * Makes the options of the enqueue, with the id: called only if the job is not in the store. @throws what the user's
+   * function throws
+   */
   readonly options: () => EnqueueOptions
   /** Is the actor to be told of the job's check-ins? */
   readonly checkins: boolean

@@ -6,8 +6,8 @@
  *        │                                ▼
  *   execute the effects ◀── commit (state, timers, outbox, messages read: one conditional write)
  *
- * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint. After
- * a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
+ * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint.
+ * After a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
  */
 import { format } from 'node:util'
 import type { Timer } from '../core/clock.ts'
@@ -61,7 +61,10 @@ export class MachineRun {
   private cancel: ReadCancel | null
   private readonly childJobs: ChildJobs
   private readonly steps: ActorSteps
-  /** After a failed attempt each message gets its own checkpoint: the message that causes the failure becomes the first unread. */
+  /**
+   * After a failed attempt each message gets its own checkpoint: the message that causes the failure becomes the first
+   * unread.
+   */
   private readonly checkpointEachMessage: boolean
   /** The message that the machine handles now. */
   private reading: Reading | null = null
@@ -175,8 +178,9 @@ export class MachineRun {
   }
 
   /**
-   * Executes the outbox of the restored checkpoint, and starts the actors that were at work: before any message or timer is
-   * delivered. An actor that has not started would only keep the event in memory, while the next checkpoint says that it was read.
+   * Executes the outbox of the restored checkpoint, and starts the actors that were at work: before any message or
+   * timer is delivered. An actor that has not started would only keep the event in memory, while the next checkpoint
+   * says that it was read.
    */
   private async executeRestored(restored: readonly PendingEffect[]): Promise<void> {
     const { plan } = this.machine
@@ -186,8 +190,8 @@ export class MachineRun {
   }
 
   /**
-   * Executes one-time effects; if there are none, starts work. Work waits for the checkpoint that removes the executed effects
-   * from the outbox: if it failed before, the next attempt would execute them again.
+   * Executes one-time effects; if there are none, starts work. Work waits for the checkpoint that removes the executed
+   * effects from the outbox: if it failed before, the next attempt would execute them again.
    */
   private async executeOrHold(pending: readonly PendingEffect[]): Promise<void> {
     if (!pending.some(isOneTimeEffect)) return this.startWork(pending)
@@ -285,7 +289,10 @@ export class MachineRun {
     }
   }
 
-  /** Fires the timers that are due at `by`, and drops the deferred events that have expired then, in the order of their times. */
+  /**
+   * Fires the timers that are due at `by`, and drops the deferred events that have expired then, in the order of their
+   * times.
+   */
   private advance(by: number): void {
     const { machine, deferred } = this
     if (deferred.isEmpty) return machine.fireTimers(by)
@@ -321,8 +328,8 @@ export class MachineRun {
   }
 
   /**
-   * Sends the cancel to the machine if its state handles it. The machine may have left the state in which the cancel was
-   * accepted; then the cancel waits for the next state that handles it.
+   * Sends the cancel to the machine if its state handles it. The machine may have left the state in which the cancel
+   * was accepted; then the cancel waits for the next state that handles it.
    */
   private readCancel(): void {
     if (this.cancel === null || this.cancel.taken) return

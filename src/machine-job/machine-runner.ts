@@ -88,8 +88,9 @@ class Version {
   }
 
   /**
-   * Does `migrate` accept the version that a job was enqueued with? A job that has not started has no snapshot, so `migrate`
-   * gets the initial snapshot of this version. A TypeError means that `migrate` did not expect its form, and counts as accepted.
+   * Does `migrate` accept the version that a job was enqueued with? A job that has not started has no snapshot, so
+   * `migrate` gets the initial snapshot of this version. A TypeError means that `migrate` did not expect its form, and
+   * counts as accepted.
    */
   migratesFrom(version: string, input: unknown): boolean {
     const { machine, migrate } = this.options

@@ -1,7 +1,7 @@
 /**
- * Converts a checkpoint for a machine that has changed since: by `migrate` if another version wrote it, and with its timers.
- * The timer of a delayed transition (`after`) is matched by the state and the index in `after`, not by the delay, because a
- * deployment may change the delay.
+ * Converts a checkpoint for a machine that has changed since: by `migrate` if another version wrote it, and with its
+ * timers. The timer of a delayed transition (`after`) is matched by the state and the index in `after`, not by the
+ * delay, because a deployment may change the delay.
  */
 import type { AnyStateMachine, AnyStateNode, EventObject, OutputFrom, SnapshotFrom } from 'xstate'
 import { describe, JobchartError, messageOf } from '../core/errors.ts'
@@ -63,9 +63,11 @@ export interface Migrated<Snapshot = unknown> {
 }
 
 /**
- * Converts a snapshot of another version to this one: `(snapshot, from, { timers }) => …`, where `from` is the version that wrote it. It returns the snapshot,
- * which keeps its timers, or `{ snapshot, timers }`. With two machines it is typed by both versions; without them nothing is known of the snapshots.
- * @example const migrate: Migrate<typeof orderV1, typeof orderV2> = (old) => ({ ...old, context: { lines: [old.context.line] } })
+ * Converts a snapshot of another version to this one: `(snapshot, from, { timers }) => …`, where `from` is the version
+ * that wrote it. It returns the snapshot, which keeps its timers, or `{ snapshot, timers }`. With two machines it is
+ * typed by both versions; without them nothing is known of the snapshots.
+ * @example const migrate: Migrate<typeof orderV1, typeof orderV2> = (old) => ({ ...old, context: { lines:
+ * [old.context.line] } })
  */
 export type Migrate<From = unknown, To = unknown> = MigrateSnapshot<PersistedOf<From>, PersistedOf<To>>
 
@@ -245,7 +247,10 @@ function movedTo(timer: TimerRecord, after: DelayPlace): TimerRecord {
   return { ...timer, id: type, event: { ...timer.event, type }, after }
 }
 
-/** The timer of a delay that a deployment has added; it starts now. @throws JobchartError INVALID_OPTION for an invalid delay */
+/**
+ * The timer of a delay that a deployment has added; it starts now. @throws JobchartError INVALID_OPTION for an invalid
+ * delay
+ */
 export function timerOfNew({ source, place, machine, context }: NewDelay, now: number): TimerRecord {
   const { delays } = machine.implementations as unknown as {
     delays: Record<string, (args: object) => number>

@@ -1,6 +1,6 @@
 /**
- * Converts pending effects to the outbox of a checkpoint and back. Contexts and events of actions may hold actors: the codec
- * stores those by their addresses.
+ * Converts pending effects to the outbox of a checkpoint and back. Contexts and events of actions may hold actors: the
+ * codec stores those by their addresses.
  */
 import type { AnyActorRef, EventObject } from 'xstate'
 import type { MachineActions } from './actions.ts'
@@ -43,7 +43,10 @@ function entryOf({ actor, name, params, context, event }: PendingAction, address
   }
 }
 
-/** The names of the logic of each actor on the path to this one. Actors of unnamed logic were refused when they were spawned. */
+/**
+ * The names of the logic of each actor on the path to this one. Actors of unnamed logic were refused when they were
+ * spawned.
+ */
 function sourcesOf(actor: AnyActorRef): string[] {
   const sources: string[] = []
   for (let each = actor, above = parentOf(each); above !== undefined; each = above, above = parentOf(each)) {

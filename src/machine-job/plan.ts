@@ -1,7 +1,7 @@
 /**
  * Plan, then commit, then execute: the machines of a job make their transitions as usual, but effects outside of them
- * (actions, work of actors, emitted events) are pending until the checkpoint is written. Effects among machines (events sent
- * and raised, timers, stops) happen at once and are part of the checkpoint.
+ * (actions, work of actors, emitted events) are pending until the checkpoint is written. Effects among machines (events
+ * sent and raised, timers, stops) happen at once and are part of the checkpoint.
  *
  * It uses the public `ActorLogic` contract: the logic of a machine is called with a scope that collects effects.
  */
@@ -137,7 +137,9 @@ export class Plan {
     this.working.delete(actor)
   }
 
-  /** Is it the `onSnapshot` event that an actor sends when it is restored? Its machine has handled that snapshot before. */
+  /**
+   * Is it the `onSnapshot` event that an actor sends when it is restored? Its machine has handled that snapshot before.
+   */
   isRestoreEcho({ type, snapshot }: EventObject & { readonly snapshot?: unknown }): boolean {
     return type.startsWith('xstate.snapshot.') && this.restoredSnapshots?.has(snapshot as object) === true
   }
@@ -158,7 +160,8 @@ export class Plan {
       countActorIds(scope.system, () => `x:${++this.nextActorNumber}`)
       planned = {
         ...scope,
-        // Outside of an action XState defers only starts of actors that `assign` has spawned: `registerChildren` starts them.
+        // Outside of an action XState defers only starts of actors that `assign` has spawned: `registerChildren` starts
+        // them.
         defer: (run) => void (this.planning !== null && scope.defer(this.planning(run))),
         // Actions of a machine that is stopped before its start are dropped.
         actionExecutor: (action) => {
@@ -237,8 +240,8 @@ export class Plan {
   }
 
   /**
-   * Assigns addresses to new actors and plans their starts. Machines and transition functions start at once, so that the
-   * checkpoint holds their state; actors that do work start after the checkpoint.
+   * Assigns addresses to new actors and plans their starts. Machines and transition functions start at once, so that
+   * the checkpoint holds their state; actors that do work start after the checkpoint.
    */
   registerChildren<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     const { children } = snapshot as { readonly children?: Children }
@@ -258,7 +261,10 @@ export class Plan {
     return snapshot
   }
 
-  /** XState lets an actor take the id of another one that is active: the machine has lost that one, and so has its next checkpoint. */
+  /**
+   * XState lets an actor take the id of another one that is active: the machine has lost that one, and so has its next
+   * checkpoint.
+   */
   private warnReplaced(before: AnyActorRef | undefined, actor: AnyActorRef): void {
     if (before === undefined || before === actor) return
     if (factsOf(before).isStopped || before.getSnapshot().status !== 'active') return
@@ -276,8 +282,8 @@ export class Plan {
       return
     }
     this.working.set(actor, scope)
-    // Not through `hold`: the start needs no checkpoint, it follows from the snapshot. A checkpoint by each attempt that
-    // restores the actor would also reset the count of attempts, which starts at the last checkpoint.
+    // Not through `hold`: the start needs no checkpoint, it follows from the snapshot. A checkpoint by each attempt
+    // that restores the actor would also reset the count of attempts, which starts at the last checkpoint.
     this.pending.push({ kind: 'start', actor })
   }
 

@@ -1,4 +1,7 @@
-/** The actor logic of a machine in a job: one for all jobs of a definition. It finds the plan of a job through the root actor. */
+/**
+ * The actor logic of a machine in a job: one for all jobs of a definition. It finds the plan of a job through the root
+ * actor.
+ */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import { kindOfActor, type PlannedLogic } from './actor-kinds.ts'
 import { prepareBuiltIns } from './built-ins.ts'

@@ -34,7 +34,10 @@ export function afterInbox(preview: Preview, entry: InboxEntry): Preview {
   return keptUntil(entry, due.machine) === null ? due : { ...due, deferred: [...due.deferred, entry] }
 }
 
-/** After the timers due at `by`, the earliest first, and without the deferred events that have expired. @throws as `afterInbox` */
+/**
+ * After the timers due at `by`, the earliest first, and without the deferred events that have expired. @throws as
+ * `afterInbox`
+ */
 export function afterTimers(preview: Preview, by: number): Preview {
   let current = preview
   for (const timer of preview.timers.toSorted((a, b) => a.at - b.at)) {
@@ -46,7 +49,10 @@ export function afterTimers(preview: Preview, by: number): Preview {
   return unexpired(current, by)
 }
 
-/** After the deferred events that the machine takes, in order: each may lead to a state that takes others. @throws as `afterInbox` */
+/**
+ * After the deferred events that the machine takes, in order: each may lead to a state that takes others. @throws as
+ * `afterInbox`
+ */
 export function afterOffers(preview: Preview): Preview {
   let current = preview
   for (;;) {

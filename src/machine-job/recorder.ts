@@ -1,4 +1,7 @@
-/** Records the events that reach the machines of a job from outside of them, so that changed charts can live through them again. */
+/**
+ * Records the events that reach the machines of a job from outside of them, so that changed charts can live through
+ * them again.
+ */
 import type { EventObject } from 'xstate'
 import type { Json } from '../core/payload.ts'
 import { storable } from './action-args.ts'

@@ -1,6 +1,7 @@
 /**
- * Restores contexts that hold actors. XState's own restore treats any data of the form of its marks as an actor, and finds
- * only children of the same machine. So XState restores the snapshot without contexts, and they are set afterwards.
+ * Restores contexts that hold actors. XState's own restore treats any data of the form of its marks as an actor, and
+ * finds only children of the same machine. So XState restores the snapshot without contexts, and they are set
+ * afterwards.
  */
 import type { AnyActorRef } from 'xstate'
 import { childrenOf } from './addresses.ts'

@@ -1,6 +1,6 @@
 /**
- * Lets a machine live a recorded life again, in virtual time: the events of each checkpoint at their times, and its own timers. Effects
- * are planned and dropped; the answers of actors are among the events.
+ * Lets a machine live a recorded life again, in virtual time: the events of each checkpoint at their times, and its own
+ * timers. Effects are planned and dropped; the answers of actors are among the events.
  */
 import type { EventObject } from 'xstate'
 import { seededRandom } from '../core/clock.ts'

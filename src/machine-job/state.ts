@@ -52,8 +52,8 @@ export interface MachineState {
   readonly actorNumber: number
   readonly outbox: readonly OutboxEntry[]
   /**
-   * Child jobs known to be in the store. Valid for one generation: ends of children are not sent to a job that has ended, so
-   * the next generation must ask for them.
+   * Child jobs known to be in the store. Valid for one generation: ends of children are not sent to a job that has
+   * ended, so the next generation must ask for them.
    */
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
   /** The cancel that was read in this generation of the job. */

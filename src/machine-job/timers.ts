@@ -1,6 +1,6 @@
 /**
- * The timers of a machine and its children: kept as data with an absolute deadline, stored in each checkpoint, and delivered
- * when they are due by the process that runs the machine then.
+ * The timers of a machine and its children: kept as data with an absolute deadline, stored in each checkpoint, and
+ * delivered when they are due by the process that runs the machine then.
  */
 import type { AnyActorRef, AnyStateMachine, EventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
@@ -8,7 +8,10 @@ import type { ActorAddresses } from './addresses.ts'
 import { nodesOf } from './machines.ts'
 import { afterEventType } from './xstate-internals.ts'
 
-/** The place of a delayed transition (`after`) in a chart. It outlives a change of the delay, which the event's type does not. */
+/**
+ * The place of a delayed transition (`after`) in a chart. It outlives a change of the delay, which the event's type
+ * does not.
+ */
 export interface DelayPlace {
   /** Id of the state node. */
   readonly node: string
@@ -37,7 +40,9 @@ export interface TimerRecord {
   readonly detached?: true
 }
 
-/** A delayed transition of an active state whose timer has fired: recorded so that a deployment does not set it again. */
+/**
+ * A delayed transition of an active state whose timer has fired: recorded so that a deployment does not set it again.
+ */
 export interface PassedDelay {
   /** Address of the machine. */
   readonly source: string
@@ -71,8 +76,8 @@ export class DurableTimers {
   /** In the order in which they were set. */
   private readonly timers = new Set<TimerRecord>()
   /**
-   * The timer that `cancel` reaches, by actor and id. As in XState that is the last one that was set, and none once any timer
-   * of the id has fired: the others of the id fire in any case.
+   * The timer that `cancel` reaches, by actor and id. As in XState that is the last one that was set, and none once any
+   * timer of the id has fired: the others of the id fire in any case.
    */
   private readonly cancellable = new Map<string, TimerRecord>()
   private unnamed = 0

@@ -1,6 +1,6 @@
 /**
- * Which machine wrote a checkpoint, and whether another machine can resume from it. XState restores any snapshot without an
- * error: a missing state, a renamed actor or a state that has become compound would leave the job stuck.
+ * Which machine wrote a checkpoint, and whether another machine can resume from it. XState restores any snapshot
+ * without an error: a missing state, a renamed actor or a state that has become compound would leave the job stuck.
  */
 import { createHash } from 'node:crypto'
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
@@ -14,12 +14,14 @@ export interface MachineVersion {
   readonly hash: string
 }
 
-/** The name of a machine by which processes compare what they know: its id, its version and the hash of its structure. */
+/**
+ * The name of a machine by which processes compare what they know: its id, its version and the hash of its structure.
+ */
 export const nameOf = ({ id, version, hash }: MachineVersion): string => `${id} ${version} ${hash}`
 
 /**
- * Kinds of actors, by what a snapshot of one holds: a machine, the state of a transition function, the id of a child job, or the
- * input of work in this process (a promise, a callback, an observable), which begins again.
+ * Kinds of actors, by what a snapshot of one holds: a machine, the state of a transition function, the id of a child
+ * job, or the input of work in this process (a promise, a callback, an observable), which begins again.
  */
 export type ActorKind = 'machine' | 'transition' | 'job' | 'work'
 

@@ -1,6 +1,7 @@
 /**
- * Everything that is used of XState beyond its documented API: undocumented members, writes to objects that XState owns, and
- * event types that XState derives. `test/machine-job/xstate-contract.test.ts` checks it: read both before an upgrade.
+ * Everything that is used of XState beyond its documented API: undocumented members, writes to objects that XState
+ * owns, and event types that XState derives. `test/machine-job/xstate-contract.test.ts` checks it: read both before an
+ * upgrade.
  */
 import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine } from 'xstate'
 
@@ -32,8 +33,8 @@ export function replaceScheduler(system: System, scheduler: System['scheduler'])
 }
 
 /**
- * Lets `wrap` decide whether and when an event is delivered. Every event between actors of the system, and to them, passes
- * through it. An event from outside has no source.
+ * Lets `wrap` decide whether and when an event is delivered. Every event between actors of the system, and to them,
+ * passes through it. An event from outside has no source.
  */
 export function wrapRelays(
   system: System,

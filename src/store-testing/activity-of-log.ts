@@ -1,4 +1,7 @@
-/** The activity of queues as the transition log tells it: counted anew, entry by entry, without the code that stores count with. */
+/**
+ * The activity of queues as the transition log tells it: counted anew, entry by entry, without the code that stores
+ * count with.
+ */
 import assert from 'node:assert/strict'
 import type { Transition } from '../core/record.ts'
 import type { ActivityBucket, ActivityPeriod, Store } from '../store.ts'

@@ -259,7 +259,8 @@ export class NaiveJobs {
   failures(): contract.FailureGroup[] {
     return this.groups.toReversed().map(({ type, failure, firstAt, count, lastAt, lastId }) => {
       const dead = this.jobs.filter(({ record }) => {
-        const isOfGroup = record.type === type && record.error !== null && failureOf(record.error).fingerprint === failure.fingerprint // prettier-ignore
+        const isOfGroup =
+          record.type === type && record.error !== null && failureOf(record.error).fingerprint === failure.fingerprint
         return isOfGroup && record.state === 'dead' && (record.finishedAt ?? 0) >= firstAt
       })
       return { type, ...failure, count, dead: dead.length, firstAt, lastAt, lastId }

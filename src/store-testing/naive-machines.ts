@@ -184,7 +184,11 @@ export class NaiveMachines extends NaiveJobs {
     }
     for (const why of ['not taken', 'expired'] as const) {
       const numbers = new Set(dropped.filter((each) => each.why === why).map(({ number }) => number))
-      this.drop(job, record.inbox.filter(({ number }) => numbers.has(number)), why) // prettier-ignore
+      this.drop(
+        job,
+        record.inbox.filter(({ number }) => numbers.has(number)),
+        why,
+      )
     }
     record.inbox = record.inbox.filter(({ number }) => number > read || deferred.includes(number))
     record.deferred = record.inbox.map(({ number }) => number).filter((number) => deferred.includes(number))

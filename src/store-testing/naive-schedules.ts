@@ -79,7 +79,10 @@ export class NaiveSchedules extends NaiveStore {
     const { overlap } = schedule
     const live = overlap === 'allow' ? [] : this.earlier(schedule, job)
     const [first] = live
-    const leftOut = first !== undefined && this.find(job.id) === undefined && (overlap === 'skip' || (overlap === 'queue-one' && live.length === 2)) // prettier-ignore
+    const leftOut =
+      first !== undefined &&
+      this.find(job.id) === undefined &&
+      (overlap === 'skip' || (overlap === 'queue-one' && live.length === 2))
     if (leftOut) {
       this.save({ ...schedule, skipped: schedule.skipped + 1 })
       return { outcome: 'skipped', id: first.record.id }

@@ -1,6 +1,7 @@
 /**
- * A store so simple that it is evidently correct: plain arrays, filtered and sorted anew by every call, in virtual time. Random
- * command sequences run against it and a real store side by side. It shares no code with other stores except the chart.
+ * A store so simple that it is evidently correct: plain arrays, filtered and sorted anew by every call, in virtual
+ * time. Random command sequences run against it and a real store side by side. It shares no code with other stores
+ * except the chart.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { caps } from '../core/caps.ts'
@@ -120,7 +121,10 @@ export class NaiveStore extends NaiveMachines {
     return { ...answer('inserted', added), seq, at, ...(superseded && { superseded }) }
   }
 
-  /** A claim with the limits per key that hold: those of the worker that has started last, for half a minute after its last claim. */
+  /**
+   * A claim with the limits per key that hold: those of the worker that has started last, for half a minute after its
+   * last claim.
+   */
   private withTerms(demand: contract.Demand, startedAt: number | undefined): contract.Demand {
     const { keyShares, limits, ...rest } = demand
     if (!this.jobs.some(({ record }) => record.type === demand.type) || this.paused.has(demand.type)) return demand
@@ -133,7 +137,11 @@ export class NaiveStore extends NaiveMachines {
       if (this.terms.has(demand.type) && isNew)
         this.terms.set(demand.type, { ...held, since: Math.max(since, held.since), at: this.time })
     } else if (!isKept) this.terms.set(demand.type, { text: own, since, at: this.time })
-    const [perKey, keyRate, shares] = JSON.parse(this.terms.get(demand.type)?.text ?? own) as [number | null, contract.RateLimit | null, boolean] // prettier-ignore
+    const [perKey, keyRate, shares] = JSON.parse(this.terms.get(demand.type)?.text ?? own) as [
+      number | null,
+      contract.RateLimit | null,
+      boolean,
+    ]
     const { concurrency, rate } = limits
     const settled = { concurrency, perKey, rate, ...(keyRate && { keyRate }) }
     return { ...rest, limits: settled, ...(shares && { keyShares: true }) }

@@ -1,9 +1,9 @@
 /**
- * A store that fails like a real one: it wraps any store and, at random, rejects a call before anything is written, loses the
- * reply after everything is written, or delays it. The wrapped store does all the work.
+ * A store that fails like a real one: it wraps any store and, at random, rejects a call before anything is written,
+ * loses the reply after everything is written, or delays it. The wrapped store does all the work.
  *
- * Calls take effect in the order in which they are made, as on one connection: a delayed call delays the calls after it.
- * Replies may arrive in another order.
+ * Calls take effect in the order in which they are made, as on one connection: a delayed call delays the calls after
+ * it. Replies may arrive in another order.
  */
 import { checkKeys, checkInteger } from '../core/checks.ts'
 import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'

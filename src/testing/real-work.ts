@@ -1,6 +1,6 @@
 /**
- * Handlers that wait for something outside virtual time: a file, a socket, a child process, a real timer. Every such resource that
- * Node opens while it runs a handler belongs to that handler.
+ * Handlers that wait for something outside virtual time: a file, a socket, a child process, a real timer. Every such
+ * resource that Node opens while it runs a handler belongs to that handler.
  */
 import { AsyncLocalStorage, createHook, type AsyncHook } from 'node:async_hooks'
 import type { Logger } from '../core/logger.ts'
@@ -57,8 +57,8 @@ export class RealWork {
   }
 
   /**
-   * Waits until no running handler has an open resource. A handler that takes longer than the limit is named once, and not waited
-   * for again.
+   * Waits until no running handler has an open resource. A handler that takes longer than the limit is named once, and
+   * not waited for again.
    */
   async settle(): Promise<void> {
     const until = performance.now() + this.limitMs

@@ -11,8 +11,9 @@ export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'clock' | 'rand
   /** Seed of jitter, random selection and ids. Default 1. */
   readonly seed?: number
   /**
-   * How long the clock waits, in real time, for a handler that reads a file, asks a server or sets a real timer, before virtual time
-   * passes. A handler that takes longer is named in a warning, and not waited for again. Default 1 s; 0 = not at all.
+   * How long the clock waits, in real time, for a handler that reads a file, asks a server or sets a real timer, before
+   * virtual time passes. A handler that takes longer is named in a warning, and not waited for again. Default 1 s; 0 =
+   * not at all.
    */
   readonly realWait?: Duration
   /** Default: a new one. */

@@ -1,7 +1,7 @@
 /**
- * Virtual time: a clock that advances only when told to. It drives a whole runtime (delays, backoff, timeouts, leases, grace)
- * one timer at a time, in order, and awaits all consequences of a timer before the next one. So an hour passes in milliseconds,
- * and a test repeats exactly.
+ * Virtual time: a clock that advances only when told to. It drives a whole runtime (delays, backoff, timeouts, leases,
+ * grace) one timer at a time, in order, and awaits all consequences of a timer before the next one. So an hour passes
+ * in milliseconds, and a test repeats exactly.
  */
 import { timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
 import { Heap, type HeapItem } from '../core/heap.ts'
@@ -111,7 +111,9 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Resolves after `duration` of virtual time; for handlers under test. Rejects with the signal's reason if it aborts. */
+  /**
+   * Resolves after `duration` of virtual time; for handlers under test. Rejects with the signal's reason if it aborts.
+   */
   sleep(duration: Duration, signal?: AbortSignal): Promise<void> {
     const delayMs = durationMs(duration, 'sleep')
     return new Promise((resolve, reject) => {
@@ -132,14 +134,16 @@ export class VirtualClock implements Clock {
     })
   }
 
-  /** Sets the wall clock forward or, with a negative number, back, as an operator or NTP would. Timers are not affected. */
+  /**
+   * Sets the wall clock forward or, with a negative number, back, as an operator or NTP would. Timers are not affected.
+   */
   jump(ms: number): void {
     this.wallOffset += ms
   }
 
   /**
-   * Advances both clocks like a handler that blocks the event loop: no timer fires. Timers that have become due fire in order
-   * with the next advance.
+   * Advances both clocks like a handler that blocks the event loop: no timer fires. Timers that have become due fire in
+   * order with the next advance.
    * @example run: () => clock.block('2m')
    */
   block(duration: Duration): void {

@@ -104,7 +104,9 @@ export class HandlerRun {
     }
   }
 
-  /** Handles the messages that have arrived: a loop that does not await gives the event loop no turn to deliver them. */
+  /**
+   * Handles the messages that have arrived: a loop that does not await gives the event loop no turn to deliver them.
+   */
   private receive(): void {
     let received
     while (!this.over && (received = receiveMessageOnPort(this.port)) !== undefined)

@@ -1,6 +1,6 @@
 /**
- * What a module imports whose handler runs in a thread: light, because every thread loads it. The job that runs it is defined
- * in the program: `defineJob({ type, thread: new URL('./resize.ts', import.meta.url) })`.
+ * What a module imports whose handler runs in a thread: light, because every thread loads it. The job that runs it is
+ * defined in the program: `defineJob({ type, thread: new URL('./resize.ts', import.meta.url) })`.
  */
 import '../core/node-version.ts'
 import { checkFunction } from '../core/checks.ts'

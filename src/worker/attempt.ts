@@ -1,8 +1,8 @@
 /**
  * One attempt of a job: validates the input, calls the middleware and the handler, and awaits their end.
  *
- * A run only reports how it ended. `decide.ts` decides by the chart what becomes of the job, and `settle.ts` writes it. A run
- * ends once: the result of an abandoned handler is refused.
+ * A run only reports how it ended. `decide.ts` decides by the chart what becomes of the job, and `settle.ts` writes it.
+ * A run ends once: the result of an abandoned handler is refused.
  */
 import type { Observable, Subscription } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
@@ -36,7 +36,9 @@ import type { ThreadRun, Threads } from './threads.ts'
 
 /** The calls of `ctx` to the runtime. */
 export interface ContextServices {
-  /** Why the run may begin no more work: it has ended, was asked to end, or its lease may have expired; null if it may. */
+  /**
+   * Why the run may begin no more work: it has ended, was asked to end, or its lease may have expired; null if it may.
+   */
   readonly refusal: (run: Run) => JobchartError | null
   /** Stores the result of a step. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   readonly saveStep: (run: Run, name: string, result: Json) => Promise<void>
@@ -65,8 +67,8 @@ export interface RunServices extends ContextServices {
 }
 
 /**
- * `returned` and `threw`: the handler's own end · `abandoned`: it did not end in time · `unstarted`: a cancel or stop came
- * before its start.
+ * `returned` and `threw`: the handler's own end · `abandoned`: it did not end in time · `unstarted`: a cancel or stop
+ * came before its start.
  */
 type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 
@@ -226,7 +228,8 @@ export class Run {
       this.machineResult = machine
       return undefined
     }
-    // Without a schema it begins in the turn of its start: the store has just confirmed all jobs that start in it, in one call.
+    // Without a schema it begins in the turn of its start: the store has just confirmed all jobs that start in it, in
+    // one call.
     const input = job.schema === null ? claimed.input : await this.validInput()
     // The validation, or an older checkpoint, may have taken long.
     services.confirm(this)
@@ -330,7 +333,10 @@ export class Run {
   }
 }
 
-/** `ctx`, the second argument of a handler. Its functions are bound, so that they may be destructured, and made on demand. */
+/**
+ * `ctx`, the second argument of a handler. Its functions are bound, so that they may be destructured, and made on
+ * demand.
+ */
 class Context implements RunContext {
   private readonly run: Run
   private own: ContextValues | null = null

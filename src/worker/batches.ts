@@ -1,6 +1,7 @@
 /**
- * Gathers the runs of a type into calls of its handler of batches. Each run stays a run of its own, with its permit, lease, signal and
- * middleware; the handler is called when enough of them wait for it. A run that is aborted while it waits leaves the batch.
+ * Gathers the runs of a type into calls of its handler of batches. Each run stays a run of its own, with its permit,
+ * lease, signal and middleware; the handler is called when enough of them wait for it. A run that is aborted while it
+ * waits leaves the batch.
  */
 import type { Timer } from '../core/clock.ts'
 import type { BatchDefinition, BatchItem, JobDefinition, RunContext } from '../core/definition.ts'
@@ -108,7 +109,10 @@ async function call({ type, definition }: Gathering, members: readonly Member[])
   }
 }
 
-/** Null: no item has an output. @throws FatalError unless there is a result for each item: a retry would repeat the work and fail in the same way */
+/**
+ * Null: no item has an output. @throws FatalError unless there is a result for each item: a retry would repeat the work
+ * and fail in the same way
+ */
 function outputs(results: unknown, count: number, type: string): readonly unknown[] | null {
   if (results === undefined) return null
   if (Array.isArray(results) && results.length === count) return results as unknown[]

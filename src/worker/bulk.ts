@@ -14,7 +14,9 @@ export class BulkTakeover {
     this.options = options
   }
 
-  /** Carries out operations without a live lease, one after the other, and those that are named meanwhile after them. */
+  /**
+   * Carries out operations without a live lease, one after the other, and those that are named meanwhile after them.
+   */
   async take(ids: readonly string[]): Promise<void> {
     for (const id of ids) this.waiting.add(id)
     if (this.isAtWork) return

@@ -1,6 +1,6 @@
 /**
- * Cancels jobs. Every cancel of this runtime passes through a lane of the dispatcher, higher priority first, and reaches the
- * store before the next pick. While a cancel is in flight, claimed jobs do not start.
+ * Cancels jobs. Every cancel of this runtime passes through a lane of the dispatcher, higher priority first, and
+ * reaches the store before the next pick. While a cancel is in flight, claimed jobs do not start.
  */
 import { JobCancelledError } from '../core/errors.ts'
 import type { HeartbeatAnswer, CancelAnswer, Store } from '../store.ts'
@@ -74,7 +74,10 @@ export class Canceller {
     return this.cancelledBeforeStart.size === 0 ? null : (this.cancelledBeforeStart.get(id)?.error ?? null)
   }
 
-  /** To be called when claims were answered. @param oldest the number of the oldest claim in flight; Infinity if there is none */
+  /**
+   * To be called when claims were answered. @param oldest the number of the oldest claim in flight; Infinity if there
+   * is none
+   */
   forget(oldest: number): void {
     for (const [id, { claim }] of this.cancelledBeforeStart) {
       if (claim >= oldest) return

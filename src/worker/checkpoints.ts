@@ -1,6 +1,7 @@
 /**
- * Writes the checkpoints of machines. Those that are asked for in one turn, or while an earlier call is under way, are one call:
- * machines that were claimed together share a commit, go on and end together. A store that answers at once is asked at once.
+ * Writes the checkpoints of machines. Those that are asked for in one turn, or while an earlier call is under way, are
+ * one call: machines that were claimed together share a commit, go on and end together. A store that answers at once is
+ * asked at once.
  */
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'

@@ -1,8 +1,9 @@
 /**
- * Claims jobs and starts them. One claim is in flight at a time; slots that become free meanwhile go into the next, together
- * with the settles. With many slots and a store that takes a round trip it is two, each for half of the slots at most: while
- * the store carries out one, the jobs of the other run. The second is sent when the first has been written: a server that reads
- * both at once answers both at once. Claimed jobs start only after every stop and cancel given until then has been handled.
+ * Claims jobs and starts them. One claim is in flight at a time; slots that become free meanwhile go into the next,
+ * together with the settles. With many slots and a store that takes a round trip it is two, each for half of the slots
+ * at most: while the store carries out one, the jobs of the other run. The second is sent when the first has been
+ * written: a server that reads both at once answers both at once. Claimed jobs start only after every stop and cancel
+ * given until then has been handled.
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../core/definition.ts'
@@ -103,7 +104,10 @@ export class Claimer {
     return claim
   }
 
-  /** Keeps the second claim back until the first has been written: the next turn of the loop writes, and in the one after it the store reads. */
+  /**
+   * Keeps the second claim back until the first has been written: the next turn of the loop writes, and in the one
+   * after it the store reads.
+   */
   private awaitWrite(): void {
     if (this.unwritten) return
     const { clock } = this.options.timers
@@ -152,8 +156,8 @@ export class Claimer {
   }
 
   /**
-   * Starts claimed jobs, one by one. A start may run user code, which may give an `urgent` command: it is handled before the
-   * next start.
+   * Starts claimed jobs, one by one. A start may run user code, which may give an `urgent` command: it is handled
+   * before the next start.
    */
   start(commands: readonly StartCommand[], urgent: () => boolean): void {
     for (const { claimed } of commands) if (claimed !== null) this.admit(claimed)

@@ -66,7 +66,9 @@ export interface IdleCommand {
 /** An ended run is itself the command to settle it. */
 export type WorkerCommand = ControlCommand | IdleCommand | CancelCommand | Run | StartCommand | WakeCommand
 
-/** An Observable with a single subscriber, the dispatcher. A Subject would copy its list of observers for every command. */
+/**
+ * An Observable with a single subscriber, the dispatcher. A Subject would copy its list of observers for every command.
+ */
 export class Commands extends Observable<WorkerCommand> {
   private subscriber: Subscriber<WorkerCommand> | null = null
 

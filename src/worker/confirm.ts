@@ -1,6 +1,6 @@
 /**
- * Checks claimed jobs right before user code is called: another process may have cancelled the job or paused its queue since
- * the claim, and its call has resolved. Only stores that answer synchronously are asked.
+ * Checks claimed jobs right before user code is called: another process may have cancelled the job or paused its queue
+ * since the claim, and its call has resolved. Only stores that answer synchronously are asked.
  */
 import { JobCancelledError, JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'

@@ -31,9 +31,9 @@ export interface DecideOptions {
 }
 
 /**
- * The settlement of an ended run, with its unwritten reports; null if the loss of its lease made it fail. A run that returned or
- * did not start is settled also after that: the lease may have been treated as lost only as a precaution, and the store writes
- * the end only if no other process has claimed the job.
+ * The settlement of an ended run, with its unwritten reports; null if the loss of its lease made it fail. A run that
+ * returned or did not start is settled also after that: the lease may have been treated as lost only as a precaution,
+ * and the store writes the end only if no other process has claimed the job.
  */
 export function decide(run: Run, options: DecideOptions): Settlement | null {
   const gaveUp = run.ending === 'threw' || run.ending === 'abandoned'

@@ -1,12 +1,12 @@
 /**
- * Brings parked machine jobs up to the definitions of this process. A parked machine is in no process's memory: without this check, a
- * deployment would take effect for it only at its next event, perhaps months later.
+ * Brings parked machine jobs up to the definitions of this process. A parked machine is in no process's memory: without
+ * this check, a deployment would take effect for it only at its next event, perhaps months later.
  *
- * At its start a runtime assesses the parked jobs. Those that must wait for other events now are resumed. Those that it cannot run, and
- * no other live worker can either, are recorded as unsupported and reported. Those whose states have other names are found by the new
- * ones, once no other worker defines the machines differently. Jobs that other processes postponed as unsupported and that this one can
- * run are resumed. It repeats the check after a minute while it finds something to do, or while another worker defines the machines
- * differently and may postpone more.
+ * At its start a runtime assesses the parked jobs. Those that must wait for other events now are resumed. Those that it
+ * cannot run, and no other live worker can either, are recorded as unsupported and reported. Those whose states have
+ * other names are found by the new ones, once no other worker defines the machines differently. Jobs that other
+ * processes postponed as unsupported and that this one can run are resumed. It repeats the check after a minute while
+ * it finds something to do, or while another worker defines the machines differently and may postpone more.
  */
 import { nanoid } from 'nanoid'
 import type { Timer } from '../core/clock.ts'

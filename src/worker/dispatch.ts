@@ -1,12 +1,12 @@
 /**
  * The dispatcher: a custom RxJS operator, a trampoline with priority lanes.
  *
- * Each command enters the lane of its urgency. Lanes are handled in order of urgency, all commands of a lane at once. A pick
- * is emitted only when every lane is empty, including commands raised by handlers and earlier picks. So every command given
- * before a pick takes effect before it, in whatever order the commands were delivered.
+ * Each command enters the lane of its urgency. Lanes are handled in order of urgency, all commands of a lane at once. A
+ * pick is emitted only when every lane is empty, including commands raised by handlers and earlier picks. So every
+ * command given before a pick takes effect before it, in whatever order the commands were delivered.
  *
- * The commands of one turn are collected before any is handled: the end of a job does not start the next one in its own call
- * stack, the ends of a turn share one write, and a cancel goes before an end of the same turn.
+ * The commands of one turn are collected before any is handled: the end of a job does not start the next one in its own
+ * call stack, the ends of a turn share one write, and a cancel goes before an end of the same turn.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
 import type { TurnBudget } from '../core/turn-budget.ts'
@@ -19,8 +19,8 @@ export interface Command {
 export interface DispatchOptions<C extends Command, P> {
   readonly lanes: number
   /**
-   * Handles all commands of one lane, in the order of arrival. A handler with many steps checks between two of them whether a
-   * command `waits` in a more urgent lane, and if so puts the rest back into its own lane.
+   * Handles all commands of one lane, in the order of arrival. A handler with many steps checks between two of them
+   * whether a command `waits` in a more urgent lane, and if so puts the rest back into its own lane.
    */
   readonly handle: (lane: number, commands: readonly C[], waits: (lane: number) => boolean) => void
   /** When to let the event loop turn. Default: never. */

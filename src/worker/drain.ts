@@ -1,8 +1,8 @@
 /**
  * Waits until no job of the known types is queued or running. The counts are read when a job has ended, and polled.
  *
- * Jobs that are scheduled, wait for a retry or an event, or are queued in a paused queue do not count: they may wait for hours,
- * or endlessly. With `retries`, jobs that wait for a retry count.
+ * Jobs that are scheduled, wait for a retry or an event, or are queued in a paused queue do not count: they may wait
+ * for hours, or endlessly. With `retries`, jobs that wait for a retry count.
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError } from '../core/errors.ts'
@@ -101,7 +101,10 @@ export class DrainWatcher {
     this.schedulePoll()
   }
 
-  /** Is a job due now? It counts as queued. Asked after the counts: a job that was due when they were read is due now, or was queued since. */
+  /**
+   * Is a job due now? It counts as queued. Asked after the counts: a job that was due when they were read is due now,
+   * or was queued since.
+   */
   private async dueNow(): Promise<'queued' | 'soon' | 'none'> {
     const { count, nextAt, complete } = await this.options.promote()
     if (count > 0) return 'queued'

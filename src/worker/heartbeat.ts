@@ -1,7 +1,7 @@
 /**
- * Heartbeats: extend the leases of all runs, write their check-ins, logs and step results, and learn from the answers which
- * runs are cancelled or lost. A run whose lease may have expired is fenced: its signal aborts before another process may claim
- * the job.
+ * Heartbeats: extend the leases of all runs, write their check-ins, logs and step results, and learn from the answers
+ * which runs are cancelled or lost. A run whose lease may have expired is fenced: its signal aborts before another
+ * process may claim the job.
  */
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -23,7 +23,10 @@ const heartbeatsMax = 1_000
 /** Lease checks per heartbeat interval. A check interval (1/24 lease) is shorter than the early fence (1/10 lease). */
 const checksPerHeartbeat = 8
 const heartbeatsPerLease = 3
-/** The part of a lease for which nothing is rescued after a jump of the store's clock: every live worker sends a heartbeat in it. */
+/**
+ * The part of a lease for which nothing is rescued after a jump of the store's clock: every live worker sends a
+ * heartbeat in it.
+ */
 const jumpRestOfLease = 0.5
 
 interface HeartbeatOptions {
@@ -39,7 +42,10 @@ interface HeartbeatOptions {
   readonly cancelling: (run: Run, answer: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>) => void
   /** A run's lease is lost. */
   readonly lost: (run: Run) => void
-  /** Registers the worker again if it has changed, or if it was silent for so long that its record may have been removed. */
+  /**
+   * Registers the worker again if it has changed, or if it was silent for so long that its record may have been
+   * removed.
+   */
   readonly announce: (wasSilent: boolean) => Promise<void>
 }
 
@@ -52,7 +58,10 @@ export class Heartbeat {
   private blockedAt = -Infinity
   /** Time of the last heartbeat of all runs, by `LeaseClock`. */
   private heartbeatAt = 0
-  /** How far the store's clock was ahead of `LeaseClock` at the last heartbeat, ms; and when it was set forward, by `LeaseClock`. */
+  /**
+   * How far the store's clock was ahead of `LeaseClock` at the last heartbeat, ms; and when it was set forward, by
+   * `LeaseClock`.
+   */
   private storeAheadMs = 0
   private storeJumpedAt = -Infinity
   /** Lease checks since the last heartbeat. */
@@ -118,10 +127,10 @@ export class Heartbeat {
   }
 
   /**
-   * May expired leases be rescued? Not right after the store's clock was set forward, by which leases of live workers have expired:
-   * they are extended by the next heartbeats. On a store of a single process, not while a lease of its own runs has expired because
-   * the process was blocked: that lease is extended or the run fenced first. Other runtimes of the process were blocked, too: they
-   * have the time of a heartbeat to do the same.
+   * May expired leases be rescued? Not right after the store's clock was set forward, by which leases of live workers
+   * have expired: they are extended by the next heartbeats. On a store of a single process, not while a lease of its
+   * own runs has expired because the process was blocked: that lease is extended or the run fenced first. Other
+   * runtimes of the process were blocked, too: they have the time of a heartbeat to do the same.
    */
   get mayRescue(): boolean {
     const { store, time, runs, leaseMs } = this.options
@@ -135,8 +144,8 @@ export class Heartbeat {
   }
 
   /**
-   * Was the store's clock set forward? A jump that is shorter than a tenth of a lease lets no lease expire that is extended at each
-   * third of it. @returns whether a heartbeat is to be sent
+   * Was the store's clock set forward? A jump that is shorter than a tenth of a lease lets no lease expire that is
+   * extended at each third of it. @returns whether a heartbeat is to be sent
    */
   private storeJumped(now: number): boolean {
     const { store, leaseMs } = this.options
@@ -154,7 +163,10 @@ export class Heartbeat {
     this.storeAheadMs = this.options.store.now() - now
   }
 
-  /** Extends a lease that expired while this process was blocked. On a store of a single process no other process can have claimed it. */
+  /**
+   * Extends a lease that expired while this process was blocked. On a store of a single process no other process can
+   * have claimed it.
+   */
   private renewedAfterBlock(run: Run, now: number): boolean {
     const { store } = this.options
     if (store.capabilities.shared || !this.wasBlocked(now)) return false
@@ -165,8 +177,8 @@ export class Heartbeat {
   }
 
   /**
-   * Stores the result of a step. A failed write is repeated until the lease expires: without the result the next attempt would
-   * repeat the step.
+   * Stores the result of a step. A failed write is repeated until the lease expires: without the result the next
+   * attempt would repeat the step.
    * @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE
    */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
@@ -181,8 +193,8 @@ export class Heartbeat {
   }
 
   /**
-   * Repeats an idempotent write of a run until the store answers. Throws the last error when the run ends, is asked to end, or
-   * its lease expires.
+   * Repeats an idempotent write of a run until the store answers. Throws the last error when the run ends, is asked to
+   * end, or its lease expires.
    */
   async writeUntilAnswered<T>(run: Run, write: () => Promise<T>): Promise<T> {
     const { timers, time } = this.options
@@ -229,8 +241,8 @@ export class Heartbeat {
   }
 
   /**
-   * Fences runs with expired leases, and sends heartbeats when they are due. The checks do not depend on answers of the store:
-   * a claim may be answered late, the machine may have been suspended, and a heartbeat may be unanswered.
+   * Fences runs with expired leases, and sends heartbeats when they are due. The checks do not depend on answers of the
+   * store: a claim may be answered late, the machine may have been suspended, and a heartbeat may be unanswered.
    */
   private checkLeases(): void {
     this.renewOrFence()
@@ -239,8 +251,8 @@ export class Heartbeat {
   }
 
   /**
-   * Fences the runs whose leases may have expired. On a store of a single process, no other process can have claimed their jobs
-   * while this one was blocked: their leases are extended first.
+   * Fences the runs whose leases may have expired. On a store of a single process, no other process can have claimed
+   * their jobs while this one was blocked: their leases are extended first.
    */
   private renewOrFence(): void {
     const { store, time } = this.options
@@ -306,7 +318,9 @@ export class Heartbeat {
     })
   }
 
-  /** The store could not write the check-in or logs of a run. They are dropped; the next heartbeat extends the lease. */
+  /**
+   * The store could not write the check-in or logs of a run. They are dropped; the next heartbeat extends the lease.
+   */
   private reportRefused(run: Run, { error }: HeartbeatAnswer): void {
     const { id } = run.claimed
     this.options.logger.error('a check-in or log lines of a run could not be written, and are lost', { error, id })
@@ -333,7 +347,9 @@ export function leaseLost(run: Run): JobchartError {
 
 const heartbeatOf = ({ claimed: { id, attempt, token } }: Run): HeartbeatPayload => ({ id, attempt, token })
 
-/** A check-in stays with its run until it is confirmed as written: if the run ends before, the settlement contains it. */
+/**
+ * A check-in stays with its run until it is confirmed as written: if the run ends before, the settlement contains it.
+ */
 function takeReports(run: Run): HeartbeatPayload {
   const heartbeat: { -readonly [K in keyof HeartbeatPayload]: HeartbeatPayload[K] } = heartbeatOf(run)
   if (run.mailbox !== null) heartbeat.lastMessageNumber = run.mailbox.after

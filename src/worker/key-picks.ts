@@ -1,7 +1,8 @@
 /**
- * How many jobs of a queue this process has picked of each concurrency key. Of a queue with more keys than are counted, the key with
- * the fewest picks makes room for a new one, which takes over its number (Metwally et al., 2005): so keys with many picks are never
- * missing, and a number is too high by no more than all picks divided by the keys that are counted.
+ * How many jobs of a queue this process has picked of each concurrency key. Of a queue with more keys than are counted,
+ * the key with the fewest picks makes room for a new one, which takes over its number (Metwally et al., 2005): so keys
+ * with many picks are never missing, and a number is too high by no more than all picks divided by the keys that are
+ * counted.
  */
 import { Heap, type HeapItem } from '../core/heap.ts'
 

@@ -1,19 +1,25 @@
 /**
- * The clock by which a process judges its own leases: the larger of monotonic time and boot time. Monotonic time stops while the
- * machine is suspended; boot time goes on. The wall clock is not asked how much time has passed, because it may be set: a jump of it
- * aborts nothing.
+ * The clock by which a process judges its own leases: the larger of monotonic time and boot time. Monotonic time stops
+ * while the machine is suspended; boot time goes on. The wall clock is not asked how much time has passed, because it
+ * may be set: a jump of it aborts nothing.
  *
- * Boot time comes in steps of up to a second, at other moments than monotonic time. So the difference of the two is known to within a
- * step. A difference that grows by more is a suspension. One that grows by less may be none, or a short one: then the wall clock,
- * which is exact, says how long it may have been, and that is counted.
+ * Boot time comes in steps of up to a second, at other moments than monotonic time. So the difference of the two is
+ * known to within a step. A difference that grows by more is a suspension. One that grows by less may be none, or a
+ * short one: then the wall clock, which is exact, says how long it may have been, and that is counted.
  */
 import type { Clock } from '../core/clock.ts'
 
 /** Platforms tell boot time in whole seconds, or in steps of up to 16 ms. */
 const steps = { whole: 1_000, fine: 16 } as const
-/** A shorter suspension needs no notice: it is half of the margin by which a run on the shortest lease (1 s) is fenced early. */
+/**
+ * A shorter suspension needs no notice: it is half of the margin by which a run on the shortest lease (1 s) is fenced
+ * early.
+ */
 const differenceMs = 50
-/** Boot time is asked so often, monotonic ms, and when the wall clock says something else than monotonic time: asking costs some µs. */
+/**
+ * Boot time is asked so often, monotonic ms, and when the wall clock says something else than monotonic time: asking
+ * costs some µs.
+ */
 const askEveryMs = 500
 
 export class LeaseClock {
@@ -65,7 +71,10 @@ export class LeaseClock {
   }
 }
 
-/** What the store has said of a lease. Jobs of one claim share the object: a time in each run would be an object of its own in V8. */
+/**
+ * What the store has said of a lease. Jobs of one claim share the object: a time in each run would be an object of its
+ * own in V8.
+ */
 export interface ConfirmedLease {
   /** When the store last confirmed that the run may start, ms of `LeaseClock`. */
   readonly confirmedAt: number

@@ -12,7 +12,8 @@ interface MiddlewareOptions {
 
 /**
  * The output of the outermost middleware. A middleware that returns undefined keeps the output of its `next()`.
- * @throws errors of middleware and handler; INVALID_MIDDLEWARE if one calls `next` twice, or neither calls it nor returns a value
+ * @throws errors of middleware and handler; INVALID_MIDDLEWARE if one calls `next` twice, or neither calls it nor
+ * returns a value
  */
 export function throughMiddleware(options: MiddlewareOptions, depth = 0): Promise<unknown> {
   const middleware = options.middleware[depth]

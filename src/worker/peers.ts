@@ -1,6 +1,6 @@
 /**
- * Compares this worker with the other workers of the store, and logs a warning once for each disagreement: different limits of
- * the same job type, or a clock that is ahead.
+ * Compares this worker with the other workers of the store, and logs a warning once for each disagreement: different
+ * limits of the same job type, or a clock that is ahead.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
@@ -10,7 +10,9 @@ import { ownValue } from '../core/own-value.ts'
 
 /** A heartbeat that is farther in the future is by a clock that is ahead. */
 const aheadMsMax = 1_000
-/** The fractional parts of its multiples are spread evenly, so that the checks meet heartbeats of others in every phase. */
+/**
+ * The fractional parts of its multiples are spread evenly, so that the checks meet heartbeats of others in every phase.
+ */
 const goldenRatio = 0.618_033_988_75
 
 interface PeersOptions {

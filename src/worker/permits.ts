@@ -1,6 +1,7 @@
 /**
- * The slots of this process. A permit is taken before a job is claimed and given back when its run has ended, so that the
- * number of running jobs never exceeds the slots. Limits of types and keys are enforced by the store, from its leases.
+ * The slots of this process. A permit is taken before a job is claimed and given back when its run has ended, so that
+ * the number of running jobs never exceeds the slots. Limits of types and keys are enforced by the store, from its
+ * leases.
  */
 export class Permits {
   private takenNow = 0

@@ -5,8 +5,9 @@
  *      ▲                                                                      │
  *      └── ends of attempts, cancels, stops, inserts, hints of the store ◀────┘
  *
- * A selection is made only when every lane is empty, so that all earlier commands have taken effect. The answer of a claim
- * returns as a command of its own lane, so that cancels and stops given meanwhile are handled before an attempt starts.
+ * A selection is made only when every lane is empty, so that all earlier commands have taken effect. The answer of a
+ * claim returns as a command of its own lane, so that cancels and stops given meanwhile are handled before an attempt
+ * starts.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
 import type { Clock } from '../core/clock.ts'

@@ -1,6 +1,6 @@
 /**
- * Handles hints that running jobs were cancelled or have messages. A hint holds only ids: a heartbeat confirms the cancel and
- * brings the messages.
+ * Handles hints that running jobs were cancelled or have messages. A hint holds only ids: a heartbeat confirms the
+ * cancel and brings the messages.
  */
 import type { Canceller } from './cancel.ts'
 import type { Heartbeat } from './heartbeat.ts'

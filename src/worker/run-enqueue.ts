@@ -1,6 +1,6 @@
 /**
- * `ctx.enqueue`: derives the ids of enqueued jobs from the running job, so that a repeated attempt finds the jobs of the
- * attempt before it instead of enqueueing them again.
+ * `ctx.enqueue`: derives the ids of enqueued jobs from the running job, so that a repeated attempt finds the jobs of
+ * the attempt before it instead of enqueueing them again.
  */
 import { createHash } from 'node:crypto'
 import { runEnqueueKeys, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
@@ -12,7 +12,10 @@ import { inheritFrom, type Inherit } from '../core/inherit.ts'
 import { limits, payloadLimits } from '../core/limits.ts'
 import type { ClaimedJob } from '../store.ts'
 
-/** Form of generated ids (`client/ids.ts`), which begin with the time in 7 characters. Derived ids keep it as their prefix. */
+/**
+ * Form of generated ids (`client/ids.ts`), which begin with the time in 7 characters. Derived ids keep it as their
+ * prefix.
+ */
 const madeId = /^[-\w]{21}$/
 const timeChars = 7
 const idChars = 21

@@ -1,6 +1,6 @@
 /**
- * The runs of this process. Every job adds and removes one, but look-ups by id are rare (cancels, messages): so they are kept
- * in a list, each with its position, and an index is made only for large look-ups.
+ * The runs of this process. Every job adds and removes one, but look-ups by id are rare (cancels, messages): so they
+ * are kept in a list, each with its position, and an index is made only for large look-ups.
  */
 import type { Run } from './attempt.ts'
 
@@ -31,8 +31,8 @@ export class Runs {
   }
 
   /**
-   * The runs of these jobs, null for jobs that do not run here. A job whose lease was lost may be claimed again before its old
-   * run has ended: then the latest run is found.
+   * The runs of these jobs, null for jobs that do not run here. A job whose lease was lost may be claimed again before
+   * its old run has ended: then the latest run is found.
    */
   find(ids: readonly string[]): (Run | null)[] {
     if (ids.length < indexFrom) {

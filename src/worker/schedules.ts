@@ -1,6 +1,7 @@
 /**
- * Fires schedules. One timer is set for the next tick of all schedules that this process may fire. It reads due schedules, makes
- * their jobs and asks the store to fire: the first process advances the schedule, and the writes of others have no effect.
+ * Fires schedules. One timer is set for the next tick of all schedules that this process may fire. It reads due
+ * schedules, makes their jobs and asks the store to fire: the first process advances the schedule, and the writes of
+ * others have no effect.
  */
 import type { Timer } from '../core/clock.ts'
 import type { FireSchedule, FireScheduleAnswer, InsertAnswer, NewJob, StoredSchedule } from '../store.ts'

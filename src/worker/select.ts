@@ -1,16 +1,17 @@
 /**
  * Selects the queue of the next job.
  *
- * A heap holds every queue that may have work, ordered by key. The queue with the smallest key is picked, and the pick raises
- * its key. The strategies differ in the key:
- * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): a pick adds 1/weight. Shares are exact, no queue starves.
+ * A heap holds every queue that may have work, ordered by key. The queue with the smallest key is picked, and the pick
+ * raises its key. The strategies differ in the key:
+ * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): a pick adds 1/weight. Shares are exact, no queue
+ *   starves.
  * - `random` adds Exp(1)/weight. As the exponential distribution is memoryless, each pick is an independent draw with
  *   probability weight / sum of weights.
- * - `strict` uses the weight itself; with ageing, a queue gains one point of weight for each `ageing` that it waits. All
- *   queues age alike, so their order does not change while they wait, and a key needs to be computed only once.
+ * - `strict` uses the weight itself; with ageing, a queue gains one point of weight for each `ageing` that it waits.
+ *   All queues age alike, so their order does not change while they wait, and a key needs to be computed only once.
  *
- * A queue without work leaves the heap. It enters again with a key no smaller than that of the last pick: the others get its
- * share, and it gains no credit meanwhile.
+ * A queue without work leaves the heap. It enters again with a key no smaller than that of the last pick: the others
+ * get its share, and it gains no credit meanwhile.
  */
 import { checkFunction, checkKeys, checkEnum, checkInteger, checkSyncFunction } from '../core/checks.ts'
 import type { Random } from '../core/clock.ts'
@@ -159,8 +160,8 @@ export class Selector {
   }
 
   /**
-   * Jobs of the queue are being inserted: a claim that is sent at once finds them, unless they exist, their queue is paused or its
-   * limits are reached. Where the last claim found none, the next waits for the hint of the store.
+   * Jobs of the queue are being inserted: a claim that is sent at once finds them, unless they exist, their queue is
+   * paused or its limits are reached. Where the last claim found none, the next waits for the hint of the store.
    */
   expect(type: string, jobs: number): void {
     const queue = this.queues.get(type)
@@ -171,7 +172,10 @@ export class Selector {
     for (const type of this.queues.keys()) this.wake(type)
   }
 
-  /** Picks up to `slots` times; null if no queue may have work. Pass the plan and the answer of its claim to `applyClaim`. */
+  /**
+   * Picks up to `slots` times; null if no queue may have work. Pass the plan and the answer of its claim to
+   * `applyClaim`.
+   */
   plan(slots: number): Plan | null {
     const planned: QueueEntry[] = []
     let left = slots

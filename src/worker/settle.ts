@@ -1,6 +1,6 @@
 /**
- * Settles ended runs: writes the settlements of a turn in one call, then emits the events. A failed write is repeated, which
- * the token makes safe, until the leases have expired and the jobs are rescued anyway.
+ * Settles ended runs: writes the settlements of a turn in one call, then emits the events. A failed write is repeated,
+ * which the token makes safe, until the leases have expired and the jobs are rescued anyway.
  */
 import type { AnyJobEvent } from '../core/record.ts'
 import { recordError } from '../core/failure.ts'
@@ -127,8 +127,8 @@ export class Settler {
   }
 
   /**
-   * The store could not write a settlement. A retry would repeat the work and fail in the same way: the job is settled as dead
-   * with that error, if that can be written.
+   * The store could not write a settlement. A retry would repeat the work and fail in the same way: the job is settled
+   * as dead with that error, if that can be written.
    */
   private refused(run: Run, settlement: Settlement, { error }: SettleAnswer): void {
     const { logger, store } = this.options

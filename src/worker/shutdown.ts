@@ -1,6 +1,6 @@
 /**
- * A running stop: waits as its mode says, never longer than its timeout. A second stop joins the first and can only speed it
- * up, by a harder mode or an earlier deadline.
+ * A running stop: waits as its mode says, never longer than its timeout. A second stop joins the first and can only
+ * speed it up, by a harder mode or an earlier deadline.
  */
 import type { StopMode } from '../../machines/runtime.machine.ts'
 import type { Timer } from '../core/clock.ts'
@@ -51,8 +51,8 @@ export class Shutdown {
 
   /**
    * Resolves when all work has ended, or after the timeout when also the releases are written.
-   * @returns whether the work ended before the timeout; and the limit for these releases and all calls that follow, so that a store
-   * that does not answer delays the stop once
+   * @returns whether the work ended before the timeout; and the limit for these releases and all calls that follow, so
+   * that a store that does not answer delays the stop once
    */
   async wait(timeoutMs: number, graceMs: number): Promise<WorkEnd> {
     const how = await new Promise<'done' | 'timeout'>((resolve) => {
@@ -131,7 +131,10 @@ interface ShutdownTargets {
   readonly deadline: CallDeadline
 }
 
-/** Stops the worker and closes the connection, also if the store does not answer. Returns the number of jobs that are lost. */
+/**
+ * Stops the worker and closes the connection, also if the store does not answer. Returns the number of jobs that are
+ * lost.
+ */
 export async function shutdown({ connection, worker, id, starting, deadline }: ShutdownTargets): Promise<number> {
   const { store, settings } = connection
   const failed = (error: unknown): void =>

@@ -34,7 +34,8 @@ export function stopOnSignals(
     stopping.then(
       (report) => {
         logger.info('stopped', { ...report })
-        // A stuck handler may keep the process alive. The signal handlers are removed by now, so the signal ends the process.
+        // A stuck handler may keep the process alive. The signal handlers are removed by now, so the signal ends the
+        // process.
         if (report.running > 0) process.kill(process.pid, signal)
       },
       (error: unknown) => logger.error('the stop failed', { error }),

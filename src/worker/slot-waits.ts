@@ -1,6 +1,6 @@
 /**
- * Notices slot deadlocks: handlers that hold all slots of this worker, or all of a type, and await jobs that need such a slot.
- * Nothing is read or timed while no run waits.
+ * Notices slot deadlocks: handlers that hold all slots of this worker, or all of a type, and await jobs that need such
+ * a slot. Nothing is read or timed while no run waits.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'

@@ -145,7 +145,10 @@ export class Sweeper {
     look()
   }
 
-  /** Queues the jobs that are due now. Resolves when they are queued; counts those that are queued since the call, and maybe more. */
+  /**
+   * Queues the jobs that are due now. Resolves when they are queued; counts those that are queued since the call, and
+   * maybe more.
+   */
   promote(): Promise<Swept> {
     // A running promotion may miss jobs that became due meanwhile.
     this.promoteAgain = this.promotion !== null

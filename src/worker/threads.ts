@@ -1,7 +1,7 @@
 /**
- * Handlers in threads. A thread runs one job at a time and is kept for the next job of its module. A run holds its slot until its
- * thread can take another job or has ended, so that there are never more threads than slots: to start one where only idle threads of
- * other modules hold the room, the one that has been idle longest is ended first.
+ * Handlers in threads. A thread runs one job at a time and is kept for the next job of its module. A run holds its slot
+ * until its thread can take another job or has ended, so that there are never more threads than slots: to start one
+ * where only idle threads of other modules hold the room, the one that has been idle longest is ended first.
  */
 import { receiveMessageOnPort, MessageChannel, Worker as NodeWorker, type MessagePort } from 'node:worker_threads'
 import type { Timer } from '../core/clock.ts'
@@ -32,7 +32,10 @@ interface ThreadsOptions {
 
 /** A handler that runs in a thread. */
 export interface ThreadRun {
-  /** What the handler returns. Rejects with its error; with THREAD_FAILED if its thread ends; after `terminate` with the reason of `signal`. */
+  /**
+   * What the handler returns. Rejects with its error; with THREAD_FAILED if its thread ends; after `terminate` with the
+   * reason of `signal`.
+   */
   readonly output: Promise<unknown>
   /** Ends the handler with its thread. Resolves when the thread has ended. */
   terminate(): Promise<void>
@@ -347,8 +350,8 @@ class Thread {
 const workThrew = new Error('the work of a step in a thread has thrown')
 
 /**
- * The main module of threads: beside the entry `jobchart/thread`, which is found by its name, because this module may be built
- * into a file in another folder.
+ * The main module of threads: beside the entry `jobchart/thread`, which is found by its name, because this module may
+ * be built into a file in another folder.
  * @throws JobchartError UNSUPPORTED in a bundle, which has no such file
  */
 function mainModule(): URL {

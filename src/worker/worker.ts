@@ -1,6 +1,6 @@
 /**
- * The worker: creates the parts of a running runtime and connects them by `pipeline.ts`. Every command passes through the lanes
- * control · cancel · settle · start · wake · idle. Each part is described in its own file.
+ * The worker: creates the parts of a running runtime and connects them by `pipeline.ts`. Every command passes through
+ * the lanes control · cancel · settle · start · wake · idle. Each part is described in its own file.
  */
 import type { Subscription } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
@@ -235,7 +235,10 @@ export class Worker {
     void this.wakeQueuesWithWork()
   }
 
-  /** Writes the worker's record again if its slots have changed, or it was paused or resumed: jobs may be handed over to it, or not. */
+  /**
+   * Writes the worker's record again if its slots have changed, or it was paused or resumed: jobs may be handed over to
+   * it, or not.
+   */
   async announceChange(): Promise<void> {
     if (this.stopped || !this.hasChanged) return
     try {
@@ -257,7 +260,10 @@ export class Worker {
     )
   }
 
-  /** Writes what the store is to know of this worker: how long ended jobs of its types are kept, if it may not know that, and its record. */
+  /**
+   * Writes what the store is to know of this worker: how long ended jobs of its types are kept, if it may not know
+   * that, and its record.
+   */
   private async announce(load = this.load): Promise<void> {
     const { id, settings, connection } = this.options
     const { mayBeUnknown } = this
@@ -327,8 +333,8 @@ export class Worker {
   }
 
   /**
-   * For a pause: claimed jobs of this type (null: of all types) that have not started are released, and those that wait for their
-   * batch run at once. Resolves when no claim is in flight.
+   * For a pause: claimed jobs of this type (null: of all types) that have not started are released, and those that wait
+   * for their batch run at once. Resolves when no claim is in flight.
    */
   holdBack(type: string | null, reason: JobchartError): Promise<void> {
     for (const run of this.runs.all()) {

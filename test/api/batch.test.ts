@@ -1,4 +1,6 @@
-/** Handlers of batches: what comes together, how long a batch waits, and that each of its jobs stays a job of its own. */
+/**
+ * Handlers of batches: what comes together, how long a batch waits, and that each of its jobs stays a job of its own.
+ */
 import {
   constant,
   defineJob,

@@ -1,4 +1,7 @@
-/** Handlers that block the event loop for longer than a lease: nobody else can have taken their jobs where nobody else is. */
+/**
+ * Handlers that block the event loop for longer than a lease: nobody else can have taken their jobs where nobody else
+ * is.
+ */
 import { defineJob, memoryStore, type Duration, type Runtime, type Store } from 'jobchart'
 import { faultyStore, type VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'

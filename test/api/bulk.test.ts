@@ -88,7 +88,11 @@ test('a runtime goes on with an operation whose process has died, and each job i
   const reader = clientOf(made)
   expect(await operation(reader)).toMatchObject({ state: 'running', counts: { retried: 200 } })
   // It runs the jobs, too: what dies again is not retried again.
-  const failing = defineJob({ type: 'mail', retry: { maxAttempts: 1 }, run: async () => Promise.reject(new Error('again')) }) // prettier-ignore
+  const failing = defineJob({
+    type: 'mail',
+    retry: { maxAttempts: 1 },
+    run: async () => Promise.reject(new Error('again')),
+  })
   await made.runtime({ jobs: [failing], lease: '4s', concurrency: 500 })
   await made.clock.advance('5s')
   expect((await operation(reader))?.state, 'while the lease runs').toBe('running')
@@ -245,7 +249,10 @@ test('more operations than the store runs are refused', async () => {
   const client = clientOf(made)
   await putDeadJobs(store, 300)
   const { bulk } = store
-  const full: Store = { ...store, bulk: { ...bulk, start: () => ({ outcome: 'full', operation: null, jobs: {}, transitions: [] }) } } // prettier-ignore
+  const full: Store = {
+    ...store,
+    bulk: { ...bulk, start: () => ({ outcome: 'full', operation: null, jobs: {}, transitions: [] }) },
+  }
   await expect(clientOf(made, full).bulk.start(retryAll)).rejects.toMatchObject({ code: 'CAPACITY' })
   expect(await client.counts()).toMatchObject({ dead: 300 })
 })

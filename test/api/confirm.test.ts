@@ -1,4 +1,7 @@
-/** What another process asks for between the claim of a job and its start: the store is asked again before user code runs. */
+/**
+ * What another process asks for between the claim of a job and its start: the store is asked again before user code
+ * runs.
+ */
 import { createClient, defineJob, JobchartError, memoryStore, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'

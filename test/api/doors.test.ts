@@ -1,6 +1,7 @@
 /**
- * Whatever is passed to a public function, it is accepted or refused with a JobchartError that has a hint: no raw TypeError,
- * no hang. Each parameter and each option of each function gets every value of a list that a caller without types may pass.
+ * Whatever is passed to a public function, it is accepted or refused with a JobchartError that has a hint: no raw
+ * TypeError, no hang. Each parameter and each option of each function gets every value of a list that a caller without
+ * types may pass.
  */
 import {
   constant,

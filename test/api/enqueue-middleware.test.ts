@@ -1,4 +1,7 @@
-/** `enqueueMiddleware`: every way to enqueue goes through it, it changes options and nothing else, and what it throws refuses the call. */
+/**
+ * `enqueueMiddleware`: every way to enqueue goes through it, it changes options and nothing else, and what it throws
+ * refuses the call.
+ */
 import {
   createClient,
   defineJob,

@@ -1,4 +1,7 @@
-/** Jobs in event streams: what a source emits is enqueued or run, in order, within bounds, and nothing is lost in silence. */
+/**
+ * Jobs in event streams: what a source emits is enqueued or run, in order, within bounds, and nothing is lost in
+ * silence.
+ */
 import { createRuntime, defineJob, enqueueTo, fatal, runJob, type JobHandle } from 'jobchart'
 import { concat, from, lastValueFrom, NEVER, of, Subject, throwError, toArray, type Observable } from 'rxjs'
 import { expect, expectTypeOf, test } from 'vitest'

@@ -10,7 +10,10 @@ const unreadable = {
   },
 }
 
-/** A memory store that cannot store an input 'unreadable', nor write what says 'bad': the end of a run, what a run checks in, or a cancel. */
+/**
+ * A memory store that cannot store an input 'unreadable', nor write what says 'bad': the end of a run, what a run
+ * checks in, or a cancel.
+ */
 function picky(): Store {
   const inner = memoryStore()
   return {

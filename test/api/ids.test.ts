@@ -1,4 +1,7 @@
-/** Ids at every door: what cannot be an id is refused with a typed error, the same on every store; what an id gives is told. */
+/**
+ * Ids at every door: what cannot be an id is refused with a typed error, the same on every store; what an id gives is
+ * told.
+ */
 import { createClient, defineJob, memoryStore, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
 import { sqliteSubject } from '../support/sqlite-subject.ts'

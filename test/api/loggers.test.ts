@@ -13,7 +13,8 @@ interface Winston {
   readonly transports: { readonly Stream: new (options: { readonly stream: Writable }) => object }
 }
 
-// By its name at run time: an installation without it still compiles. Its types are compared in test/built/types.test.ts.
+// By its name at run time: an installation without it still compiles. Its types are compared in
+// test/built/types.test.ts.
 const name: string = 'winston'
 const { default: winston } = (await import(name)) as { readonly default: Winston }
 

@@ -1,4 +1,6 @@
-/** Every door refuses what makes no sense: with INVALID_OPTION, the name of the option and a hint, and nothing is done. */
+/**
+ * Every door refuses what makes no sense: with INVALID_OPTION, the name of the option and a hint, and nothing is done.
+ */
 import {
   createClient,
   createRuntime,

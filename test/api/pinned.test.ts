@@ -1,4 +1,7 @@
-/** What an enqueue fixes for its job: attempts, backoff and the time of an attempt, whatever the worker's definition says. */
+/**
+ * What an enqueue fixes for its job: attempts, backoff and the time of an attempt, whatever the worker's definition
+ * says.
+ */
 import { constant, createRuntime, defineJob, exponential, type EnqueueOptions, type RetryOptions } from 'jobchart'
 import { expect, test } from 'vitest'
 import { fileStore } from '../support/file-store.ts'

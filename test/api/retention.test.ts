@@ -151,11 +151,23 @@ test('a type is kept as its definition says, the rest as the runtime says, which
   for (const each of [long, short, plain]) await worker.enqueueMany(each, ['a', 'b'])
   const kept = async () => Object.entries((await worker.counts()).types).map(([type, { done }]) => [type, done])
   await clock.advance('2m')
-  expect(await kept()).toEqual([['long', 2], ['short', 1], ['plain', 2]]) // prettier-ignore
+  expect(await kept()).toEqual([
+    ['long', 2],
+    ['short', 1],
+    ['plain', 2],
+  ])
   await clock.advance('10h')
-  expect(await kept()).toEqual([['long', 2], ['short', 0], ['plain', 0]]) // prettier-ignore
+  expect(await kept()).toEqual([
+    ['long', 2],
+    ['short', 0],
+    ['plain', 0],
+  ])
   await clock.advance('38h')
-  expect(await kept()).toEqual([['long', 0], ['short', 0], ['plain', 0]]) // prettier-ignore
+  expect(await kept()).toEqual([
+    ['long', 0],
+    ['short', 0],
+    ['plain', 0],
+  ])
 })
 
 test('a runtime with many types keeps a million jobs of a state in all by default', async () => {

@@ -6,7 +6,9 @@ import { world } from '../support/leaks.ts'
 const mail = defineJob<{ to: string }>({ type: 'mail', run: async () => {} })
 const page = defineJob<{ to: string }>({ type: 'page', run: async () => {} })
 
-/** Runs a handler three times, the first two attempts fail at their end. Gives the mails and pages that are there then. */
+/**
+ * Runs a handler three times, the first two attempts fail at their end. Gives the mails and pages that are there then.
+ */
 async function inThreeAttempts(run: (context: RunContext) => Promise<void>) {
   const { clock, runtime } = world()
   const job = defineJob<undefined>({

@@ -88,7 +88,10 @@ test('the socket of a server that has not started yet is waited for', async () =
   const away = new JobchartError('STORE_UNAVAILABLE', 'no answer', { cause })
   const inner = memoryStore({ clock })
   let tries = 0
-  const store = { ...inner, open: (host: Parameters<typeof inner.open>[0]) => (++tries < 3 ? Promise.reject(away) : inner.open(host)) } // prettier-ignore
+  const store = {
+    ...inner,
+    open: (host: Parameters<typeof inner.open>[0]) => (++tries < 3 ? Promise.reject(away) : inner.open(host)),
+  }
   const runtime = createRuntime({ jobs: [job], store, clock, logger: {} })
   onTestFinished(async () => void (await runtime.stop()))
   const start = runtime.start({ retry: true })

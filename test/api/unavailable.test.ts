@@ -1,4 +1,6 @@
-/** The store is away for a while: calls are repeated, nothing is done twice, and what was said to be stored is there. */
+/**
+ * The store is away for a while: calls are repeated, nothing is done twice, and what was said to be stored is there.
+ */
 import { createClient, defineJob, memoryStore } from 'jobchart'
 import { faultyStore, type FaultPlan } from 'jobchart/testing'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** Unique keys where what comes during a run counts: one more run afterwards, with the newest input, and delays that start anew. */
+/**
+ * Unique keys where what comes during a run counts: one more run afterwards, with the newest input, and delays that
+ * start anew.
+ */
 import { createRuntime, defineJob } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'

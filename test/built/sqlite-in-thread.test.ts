@@ -1,4 +1,6 @@
-/** The SQLite store against the contract, in a thread of its own: every eighth case, and all of them in the long form. */
+/**
+ * The SQLite store against the contract, in a thread of its own: every eighth case, and all of them in the long form.
+ */
 import { storeConformance } from 'jobchart/store-testing'
 import { test } from 'vitest'
 import { everyNth, isLong } from '../support/long-form.ts'

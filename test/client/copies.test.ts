@@ -1,4 +1,7 @@
-/** Two copies of a module, as a hot reload or two bundles load it: their definitions are the same, unless they say otherwise. */
+/**
+ * Two copies of a module, as a hot reload or two bundles load it: their definitions are the same, unless they say
+ * otherwise.
+ */
 import { defineJob, exponential, fromJob } from 'jobchart'
 import { expect, test } from 'vitest'
 import { createMachine } from 'xstate'

@@ -1,4 +1,7 @@
-/** A suite that cannot fail proves nothing: stores that are broken in one way each must be caught, by name and by chance. */
+/**
+ * A suite that cannot fail proves nothing: stores that are broken in one way each must be caught, by name and by
+ * chance.
+ */
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { ActivityBucket, Demand, FailureGroup, InsertRequest, NewJob, Store } from '../../src/store.ts'

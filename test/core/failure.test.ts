@@ -39,7 +39,17 @@ test('whatever is thrown, recording it does not throw', () => {
   const cycle: Record<string, unknown> = { name: 5 }
   cycle['cause'] = cycle
   const hostile: readonly unknown[] = [
-    { get name() { return boom() }, get message() { return boom() }, get cause() { return boom() } }, // prettier-ignore
+    {
+      get name() {
+        return boom()
+      },
+      get message() {
+        return boom()
+      },
+      get cause() {
+        return boom()
+      },
+    },
     { toString: boom, toJSON: boom },
     Object.create(null),
     Object.assign(new Error('x'), { stack: 5, message: { not: 'text' } }),

@@ -5,8 +5,8 @@ import { canonical, inputKey } from '../../src/core/unique.ts'
 import type { Json } from '../../src/core/payload.ts'
 
 /**
- * V8 13.6 reads a name that is one escaped character as a backslash, where it has seen an object of the same names before and a backslash:
- * after `JSON.parse('{"a":1,"\\\\":2}')`, `JSON.parse('{"a":1,"\\n":2}')` has the name `\\`.
+ * V8 13.6 reads a name that is one escaped character as a backslash, where it has seen an object of the same names
+ * before and a backslash: after `JSON.parse('{"a":1,"\\\\":2}')`, `JSON.parse('{"a":1,"\\n":2}')` has the name `\\`.
  */
 const isMisread = (text: string): boolean => /"\\(?:[^u]|u[\da-f]{4})":/.test(text)
 

@@ -40,7 +40,10 @@ const heavy = defineJob<{ text: string }, number>({ type: 'heavy', run: async ({
 const chart = defineJob({ type: 'large', machine: large })
 
 const keys = isLong ? 100_000 : 30_000
-/** The longest turn in ms of processor time. Of three answers the best counts: the others may have been there for the garbage. */
+/**
+ * The longest turn in ms of processor time. Of three answers the best counts: the others may have been there for the
+ * garbage.
+ */
 const heldMax = 10
 
 async function world(store: Store) {

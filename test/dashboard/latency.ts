@@ -1,4 +1,6 @@
-/** What happens is shown within half a second, in this process and in another one. Each time is the median of several. */
+/**
+ * What happens is shown within half a second, in this process and in another one. Each time is the median of several.
+ */
 import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

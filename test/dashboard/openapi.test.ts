@@ -1,4 +1,7 @@
-/** docs/dashboard-api.json says what the API answers: every route is in it, every path of it is a route, and answers are as it says. */
+/**
+ * docs/dashboard-api.json says what the API answers: every route is in it, every path of it is a route, and answers are
+ * as it says.
+ */
 import { readFileSync } from 'node:fs'
 import { createRuntime } from 'jobchart'
 import { expect, test } from 'vitest'

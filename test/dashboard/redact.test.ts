@@ -1,4 +1,6 @@
-/** What leaves the process of jobs with data that must not be shown: on every screen, by every filter, to every role. */
+/**
+ * What leaves the process of jobs with data that must not be shown: on every screen, by every filter, to every role.
+ */
 import { createRuntime, defineJob, fatal, JobchartError, memoryStore } from 'jobchart'
 import { createDashboard, redactKeys, type Redact, type ShownRecord } from 'jobchart/dashboard'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,6 @@
-/** A process of its own that works on a store: `sqlite PATH`, or `redis URL PREFIX`. Its job reports what it is told to. */
+/**
+ * A process of its own that works on a store: `sqlite PATH`, or `redis URL PREFIX`. Its job reports what it is told to.
+ */
 import { once } from 'node:events'
 import { createRuntime, defineJob } from 'jobchart'
 import { redisStore } from 'jobchart/redis'

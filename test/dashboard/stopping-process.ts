@@ -1,4 +1,6 @@
-/** A service with a dashboard: on its own port, or mounted in a server of the service (`mounted`). It ends by a signal. */
+/**
+ * A service with a dashboard: on its own port, or mounted in a server of the service (`mounted`). It ends by a signal.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRuntime, defineJob } from 'jobchart'

@@ -96,7 +96,10 @@ export async function jobs(store: Store = memoryStore()) {
   return runtime
 }
 
-/** A started runtime with 1,000 dead e-mails, and a store that does each batch of a bulk operation but the first when it is `let` to. */
+/**
+ * A started runtime with 1,000 dead e-mails, and a store that does each batch of a bulk operation but the first when it
+ * is `let` to.
+ */
 export async function deadEmails() {
   const inner = memoryStore()
   const waiting: (() => void)[] = []

@@ -1,4 +1,7 @@
-/** The programs of the pages for users of other queues run as they are shown: a worker, then what enqueues and administers. */
+/**
+ * The programs of the pages for users of other queues run as they are shown: a worker, then what enqueues and
+ * administers.
+ */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

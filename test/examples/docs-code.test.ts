@@ -1,4 +1,7 @@
-/** The TypeScript that the README and the pages of docs/ show is checked as a reader would write it: one folder per page. */
+/**
+ * The TypeScript that the README and the pages of docs/ show is checked as a reader would write it: one folder per
+ * page.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'

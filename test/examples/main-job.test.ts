@@ -137,7 +137,8 @@ test('a second Ctrl-C aborts what runs', async () => {
   const { exitCode, stdout, stderr } = await run(['files'], (child) => onProgress(child, () => child.kill('SIGINT')))
 
   expect(exitCode, stderr).toBe(130)
-  // Counting lines is over at the first zero byte, if it comes to that in time; hashing and compressing would take hours.
+  // Counting lines is over at the first zero byte, if it comes to that in time; hashing and compressing would take
+  // hours.
   const { done } = total(stdout)
   expect(done).toBeLessThanOrEqual(1)
   expect(total(stdout)).toEqual({ jobs: 3, done, dead: 0, retries: 0 })

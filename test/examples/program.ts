@@ -63,7 +63,9 @@ export function total(stdout: string) {
   return { jobs, done, dead, retries }
 }
 
-/** What the program has written with `--ledger`: how often each piece of work was started and ended, by type and file. */
+/**
+ * What the program has written with `--ledger`: how often each piece of work was started and ended, by type and file.
+ */
 export class Ledger {
   readonly path: string
   private readonly folder: string

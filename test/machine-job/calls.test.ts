@@ -1,4 +1,6 @@
-/** What is asked of a machine job from outside: where it stands and stood, what it takes, what it is told, and forks. */
+/**
+ * What is asked of a machine job from outside: where it stands and stood, what it takes, what it is told, and forks.
+ */
 import { createClient, defineJob, fromJob, type Client, type JobDefinition } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { assign, fromPromise, setup } from 'xstate'

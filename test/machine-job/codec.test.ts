@@ -1,4 +1,7 @@
-/** A machine's state as JSON and back: errors come through, and nothing that an event brings can pass for one that breaks. */
+/**
+ * A machine's state as JSON and back: errors come through, and nothing that an event brings can pass for one that
+ * breaks.
+ */
 import { expect, test } from 'vitest'
 import { decode, encode, toDisplayJson } from '../../src/machine-job/codec.ts'
 

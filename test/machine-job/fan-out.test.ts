@@ -1,4 +1,7 @@
-/** A machine that spawns many child jobs: what it costs grows in proportion to them. Held by counts of work, not by time. */
+/**
+ * A machine that spawns many child jobs: what it costs grows in proportion to them. Held by counts of work, not by
+ * time.
+ */
 import { defineJob, fromJob, memoryStore, type Store } from 'jobchart'
 import { assign, enqueueActions, setup, spawnChild } from 'xstate'
 import { expect, test } from 'vitest'

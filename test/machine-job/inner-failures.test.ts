@@ -1,4 +1,7 @@
-/** What fails within a machine is seen where failures are looked for: in groups, rates and figures; and how machines end is counted. */
+/**
+ * What fails within a machine is seen where failures are looked for: in groups, rates and figures; and how machines end
+ * is counted.
+ */
 import { constant, createRuntime, defineJob, durable, memoryStore, type Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test } from 'vitest'

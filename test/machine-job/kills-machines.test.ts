@@ -1,4 +1,7 @@
-/** Machines within machines, killed at every write: invoked and spawned, told and telling, with timers and actions of their own. */
+/**
+ * Machines within machines, killed at every write: invoked and spawned, told and telling, with timers and actions of
+ * their own.
+ */
 import { defineJob } from 'jobchart'
 import {
   assign,

@@ -1,4 +1,7 @@
-/** A deployment makes an actor of one kind one of another kind under the same name: what was kept of it does not fit the new one. */
+/**
+ * A deployment makes an actor of one kind one of another kind under the same name: what was kept of it does not fit the
+ * new one.
+ */
 import { defineJob, durable, fromJob, type JobDefinition } from 'jobchart'
 import {
   createMachine,

@@ -1,4 +1,7 @@
-/** What a deployment means for jobs that sleep: they are listed by the new states, shown by every process, and reported if they cannot go on. */
+/**
+ * What a deployment means for jobs that sleep: they are listed by the new states, shown by every process, and reported
+ * if they cannot go on.
+ */
 import { createClient, defineJob, type JobDefinition, type Migrate } from 'jobchart'
 import { createMachine, fromPromise, setup, spawnChild, type AnyStateMachine } from 'xstate'
 import { expect, test } from 'vitest'

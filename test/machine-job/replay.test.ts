@@ -1,4 +1,7 @@
-/** Recorded lives: what happened to jobs happens again to changed charts, in virtual time, and what would have gone another way is said. */
+/**
+ * Recorded lives: what happened to jobs happens again to changed charts, in virtual time, and what would have gone
+ * another way is said.
+ */
 import { defineJob, durable, fromJob, type JobDefinition, type Migrate } from 'jobchart'
 import { recordLives, replayLives, type RecordedLife } from 'jobchart/testing'
 import { assign, createMachine, fromCallback, fromPromise, setup, type AnyStateMachine } from 'xstate'

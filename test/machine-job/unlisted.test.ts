@@ -1,4 +1,7 @@
-/** The jobs that a machine enqueues are listed with it, or said to be run elsewhere: a wiring error never reaches `onError`. */
+/**
+ * The jobs that a machine enqueues are listed with it, or said to be run elsewhere: a wiring error never reaches
+ * `onError`.
+ */
 import { createRuntime, defineJob, fromJob, type JobDefinition } from 'jobchart'
 import { assign, createMachine, setup } from 'xstate'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** Jobs outlive deployments: they stay with the version they began with, are brought to a new one, or wait for who knows theirs. */
+/**
+ * Jobs outlive deployments: they stay with the version they began with, are brought to a new one, or wait for who knows
+ * theirs.
+ */
 import { defineJob, type JobDefinition } from 'jobchart'
 import { createMachine, fromPromise, setup, type AnyStateMachine } from 'xstate'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 /**
- * What the hosting of machines relies on in XState beyond its documented API. When one of these fails after an upgrade, the
- * file that it names has to be looked at before anything else.
+ * What the hosting of machines relies on in XState beyond its documented API. When one of these fails after an upgrade,
+ * the file that it names has to be looked at before anything else.
  */
 import {
   Actor,

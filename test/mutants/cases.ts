@@ -1,4 +1,7 @@
-/** The cases that look at the SQLite store while a fault is injected: the contract, and what only deaths, others and damage show. */
+/**
+ * The cases that look at the SQLite store while a fault is injected: the contract, and what only deaths, others and
+ * damage show.
+ */
 import assert from 'node:assert/strict'
 import fs, { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

@@ -1,4 +1,7 @@
-/** The faults of the SQLite store and the core: each is noticed by the case that is named for it. All cases: `npm run mutants`. */
+/**
+ * The faults of the SQLite store and the core: each is noticed by the case that is named for it. All cases: `npm run
+ * mutants`.
+ */
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { inMethod } from '../support/faults.ts'

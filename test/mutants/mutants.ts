@@ -1,6 +1,6 @@
 /**
- * Mistakes that the SQLite store, or the core under it, could make, as faults that are injected into it. Each must be noticed
- * by a case: a promise whose breach nobody notices is not kept by anything. (Those of the engine are in
+ * Mistakes that the SQLite store, or the core under it, could make, as faults that are injected into it. Each must be
+ * noticed by a case: a promise whose breach nobody notices is not kept by anything. (Those of the engine are in
  * `test/simulation/mutants.ts`; those of any store in `test/conformance/broken-stores.test.ts`.)
  */
 import { enqueueCounted, type Counted } from '../../src/core/activity.ts'

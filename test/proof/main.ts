@@ -1,6 +1,6 @@
 /**
- * `npm run proof`: the long proofs, each of which `npm test` has a short form of. Ends with 1 if one has failed, with 2 if asked
- * wrongly. A new proof is a file beside this one and an entry in `proofs`.
+ * `npm run proof`: the long proofs, each of which `npm test` has a short form of. Ends with 1 if one has failed, with 2
+ * if asked wrongly. A new proof is a file beside this one and an entry in `proofs`.
  */
 import { parseArgs } from 'node:util'
 import { bench } from './bench.ts'

@@ -117,7 +117,9 @@ test('two runtimes on one store make one job per tick, and either may go', async
   await clock.advance('1m')
   await first.stop()
   await clock.advance('1m')
-  expect((await firedMinutes(second)).map((minute) => minute * 60)).toEqual(Array.from({ length: 12 }, (_, i) => 10 * (i + 1))) // prettier-ignore
+  expect((await firedMinutes(second)).map((minute) => minute * 60)).toEqual(
+    Array.from({ length: 12 }, (_, i) => 10 * (i + 1)),
+  )
   const enqueued = (await second.store.transitions(null, 1_000)).transitions.filter(({ event }) => event === 'ENQUEUE')
   expect(enqueued).toHaveLength(12)
   expect((await second.schedules())[0]).toMatchObject({ fired: 12, missed: 0 })

@@ -95,7 +95,8 @@ test('where the clock is set forward, a time that is left out ticks an hour late
 })
 
 test('the same holds of a change that lies far ahead', () => {
-  const next = (spec: string, zone: string): string => texts([tickTimes(spec, zone, zones).next(Date.UTC(2026, 0, 1)) ?? 0])[0] ?? '' // prettier-ignore
+  const next = (spec: string, zone: string): string =>
+    texts([tickTimes(spec, zone, zones).next(Date.UTC(2026, 0, 1)) ?? 0])[0] ?? ''
   expect(next('30 2 8 3 *', 'America/New_York')).toBe('2026-03-08T07:30Z')
   expect(next('30 1 1 11 *', 'America/New_York')).toBe('2026-11-01T05:30Z')
   // Half an hour is left out, so that 02:15 comes after 02:30.

@@ -209,7 +209,9 @@ test('an input function is told the tick, and lives in the processes that declar
   }
   const worker = await runtime({ jobs: [report], schedules: [schedule('f', '* * * * *', report, input)] })
   await clock.advance('2m')
-  expect((await worker.list()).map((job) => job.input)).toEqual([1, 2].map((m) => ({ kind: new Date(start + m * minuteMs).toISOString() }))) // prettier-ignore
+  expect((await worker.list()).map((job) => job.input)).toEqual(
+    [1, 2].map((m) => ({ kind: new Date(start + m * minuteMs).toISOString() })),
+  )
   expect(ticks[0]).toEqual({ name: 'f', at: new Date(start + minuteMs), triggered: false })
   const triggered = await (await worker.getSchedule('f'))?.trigger()
   expect(ticks.at(-1)?.triggered).toBe(true)
@@ -246,10 +248,16 @@ test('what a call asks is checked where it is made, and nothing is stored of it'
   await expect(worker.schedule('s', '*/0 * * * *', strict, { to: 'x' })).rejects.toMatchObject(invalid)
   await expect(worker.schedule('s', '@daily', strict, { to: 'x' }, { timezone: 'X/Y' })).rejects.toMatchObject(invalid)
   await expect(worker.schedule('', '@daily', strict, { to: 'x' })).rejects.toMatchObject(invalid)
-  await expect(worker.schedule('s', '@daily', strict, { to: 'x' }, { catchUp: { all: 1e9 } })).rejects.toMatchObject(invalid) // prettier-ignore
-  await expect(worker.schedule('s', '@daily', strict, { to: 'x' }, { overlap: 'no' as 'skip' })).rejects.toMatchObject(invalid) // prettier-ignore
+  await expect(worker.schedule('s', '@daily', strict, { to: 'x' }, { catchUp: { all: 1e9 } })).rejects.toMatchObject(
+    invalid,
+  )
+  await expect(worker.schedule('s', '@daily', strict, { to: 'x' }, { overlap: 'no' as 'skip' })).rejects.toMatchObject(
+    invalid,
+  )
   await expect(worker.schedule('s', '@daily', unique, 'x', { overlap: 'skip' })).rejects.toMatchObject(invalid)
-  await expect(worker.schedule('s', '@daily', strict, { to: 7 } as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' }) // prettier-ignore
+  await expect(worker.schedule('s', '@daily', strict, { to: 7 } as never)).rejects.toMatchObject({
+    code: 'INVALID_INPUT',
+  })
   await expect(worker.schedule('s', '@daily', report, { kind: 'x' })).rejects.toMatchObject({ code: 'UNKNOWN_TYPE' })
   expect(() => schedule('s', '31 30 * * *', strict, { to: 'x' })).toThrow(/spec/)
   const unlisted = worker.schedule('s', '@daily', report, () => ({ kind: 'x' }))

@@ -1,4 +1,7 @@
-/** The store's own door: every call that changes something is told to the ledger, in the order in which they took effect. */
+/**
+ * The store's own door: every call that changes something is told to the ledger, in the order in which they took
+ * effect.
+ */
 import type { Store } from 'jobchart'
 import type { Answer, WrittenTransition } from '../../src/store.ts'
 import type { Extension, Ledger } from './ledger.ts'

@@ -1,6 +1,7 @@
 /**
  * The floor, where handlers work: what they do by chance, and whether they should have been started, may go on, and get
- * back what they kept. Each start must have a lease of its own that lasts; a lease that runs out must have been noticed.
+ * back what they kept. Each start must have a lease of its own that lasts; a lease that runs out must have been
+ * noticed.
  */
 import { defineJob, fatal, snooze, type JobDefinition, type RunContext } from 'jobchart'
 import type { Dice } from './dice.ts'

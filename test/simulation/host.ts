@@ -1,6 +1,6 @@
 /**
- * A process on a machine of its own. Its wall clock may be set wrong; it may be frozen, fall asleep with its machine, and
- * die without a word. Whatever reaches it (its timers, the answers to its calls) comes through `enter`.
+ * A process on a machine of its own. Its wall clock may be set wrong; it may be frozen, fall asleep with its machine,
+ * and die without a word. Whatever reaches it (its timers, the answers to its calls) comes through `enter`.
  */
 import type { Clock, Timer } from 'jobchart'
 import type { VirtualClock } from 'jobchart/testing'
@@ -114,7 +114,9 @@ export class Host implements Clock {
     this.wallOffsetMsMax = Math.max(this.wallOffsetMsMax, this.wallOffsetMs)
   }
 
-  /** Sets the wall clock to the latest it has ever shown: no time that was set by it lies further ahead than was meant. */
+  /**
+   * Sets the wall clock to the latest it has ever shown: no time that was set by it lies further ahead than was meant.
+   */
   catchUp(): void {
     this.wallOffsetMs = this.wallOffsetMsMax
   }

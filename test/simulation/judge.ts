@@ -1,4 +1,7 @@
-/** What is promised of the end: every acknowledged job is there and has ended, with the output of the attempt that ended it. */
+/**
+ * What is promised of the end: every acknowledged job is there and has ended, with the output of the attempt that ended
+ * it.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import type { JobRecord, JobState, StateCounts, Store } from 'jobchart'
 import { statesTagged } from '../../src/core/lifecycle.ts'
@@ -54,8 +57,8 @@ export async function recount(store: Store): Promise<string[]> {
   let records: readonly JobRecord[]
   let counts: StateCounts
   let again = await listed()
-  // Where each read is a call of its own, something may be written between them; not if all jobs are afterwards as they were. The
-  // counts alone may be the same again.
+  // Where each read is a call of its own, something may be written between them; not if all jobs are afterwards as they
+  // were. The counts alone may be the same again.
   do {
     records = again
     counts = await countedAll(store)

@@ -1,6 +1,6 @@
 /**
- * The ledger: is told at the store's own door what every call did, and holds it to what is promised. What happens on the
- * way there is none of its business; what handlers do is judged in `floor.ts`.
+ * The ledger: is told at the store's own door what every call did, and holds it to what is promised. What happens on
+ * the way there is none of its business; what handlers do is judged in `floor.ts`.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Transition } from 'jobchart'

@@ -1,6 +1,6 @@
 /**
- * A life: some processes with one store in a bad neighbourhood, for a while. Then all is calm, everything must drain, and
- * what was promised must have been kept. A seed decides everything, so that a failure can be played again.
+ * A life: some processes with one store in a bad neighbourhood, for a while. Then all is calm, everything must drain,
+ * and what was promised must have been kept. A seed decides everything, so that a failure can be played again.
  */
 import { judge, liveStates, recount } from './judge.ts'
 import { Storm } from './storm.ts'

@@ -1,4 +1,7 @@
-/** Mistakes that the engine could make, some of which it has made, as faults that are injected into it: a life must notice each. */
+/**
+ * Mistakes that the engine could make, some of which it has made, as faults that are injected into it: a life must
+ * notice each.
+ */
 import type { ErrorCode } from 'jobchart'
 import { inConstructor, inFunction, inGetter, inMethod, together, type Injection } from '../support/faults.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A Redis store in virtual time. The scripts are told the time of the world instead of the server's, and no time passes while a
- * command is on its way: so the network, which takes real time, takes none of the world's.
+ * A Redis store in virtual time. The scripts are told the time of the world instead of the server's, and no time passes
+ * while a command is on its way: so the network, which takes real time, takes none of the world's.
  */
 import { randomUUID } from 'node:crypto'
 import { setImmediate as macrotask } from 'node:timers/promises'

@@ -6,7 +6,10 @@ import { stores, type StoreFactory } from './stores.ts'
 
 const sayEveryMs = process.stderr.isTTY ? 200 : 10_000
 const brokenMax = 10
-/** In the short form of the mutants: lives that may pass before one is noticed. Any change of the engine makes other lives of the same seeds. */
+/**
+ * In the short form of the mutants: lives that may pass before one is noticed. Any change of the engine makes other
+ * lives of the same seeds.
+ */
 const shortLives = 1_000
 
 /** @returns the seeds of the lives in which a promise was broken */

@@ -12,7 +12,10 @@ import { stores, type StoreFactory } from './stores.ts'
 const server = serverOfFile()
 const memory = stores['memory'] as StoreFactory
 
-/** So many seeds are played each time; `npm run proof -- --only lives` plays 10,000, `npm run simulate` as many as asked. */
+/**
+ * So many seeds are played each time; `npm run proof -- --only lives` plays 10,000, `npm run simulate` as many as
+ * asked.
+ */
 const seeds = isLong ? 200 : 100
 
 /** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */

@@ -1,6 +1,7 @@
 /**
- * How a process reaches the store. In a fleet it is a long way: calls fail, are late, lose their replies; hints get lost;
- * what a process has sent when it dies may arrive or not, and no answer finds it any more. An embedded store is at hand.
+ * How a process reaches the store. In a fleet it is a long way: calls fail, are late, lose their replies; hints get
+ * lost; what a process has sent when it dies may arrive or not, and no answer finds it any more. An embedded store is
+ * at hand.
  */
 import type { Store } from 'jobchart'
 import { faultyStore, type Faults, type FaultyStore, type StoreOperation, type VirtualClock } from 'jobchart/testing'

@@ -131,7 +131,8 @@ export class World {
     const limits = Object.fromEntries((this.processes[0]?.jobs ?? []).map(({ type, limits }) => [type, limits]))
     const { violations } = checkHistory(this.history, { final: await this.answer(finalState(this.door)), limits })
     for (const { invariant, message } of violations) {
-      // A handler that was abandoned may go on beside the next attempt, which a history cannot tell; the floor looks at it.
+      // A handler that was abandoned may go on beside the next attempt, which a history cannot tell; the floor looks at
+      // it.
       if (invariant !== 'I5') this.breaks(`${invariant}: ${message}`)
     }
   }

@@ -108,7 +108,9 @@ class World {
     }
   }
 
-  /** Reads what there is, message by message, and rests now and then; a machine that has read three messages is done. */
+  /**
+   * Reads what there is, message by message, and rests now and then; a machine that has read three messages is done.
+   */
   private async host({ id, attempt, token, checkpoint, inbox }: ClaimedJob): Promise<void> {
     const held = { id, attempt, token }
     const kept = checkpoint?.state as { readonly read: number; readonly count: number } | undefined

@@ -1,4 +1,7 @@
-/** Histories of jobs that were put off because no worker could run them: their records leave out what the checker need not miss. */
+/**
+ * Histories of jobs that were put off because no worker could run them: their records leave out what the checker need
+ * not miss.
+ */
 import { createRuntime, defineJob, memoryStore, type JobRecord } from 'jobchart'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { VirtualClock } from 'jobchart/testing'

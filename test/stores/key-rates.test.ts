@@ -1,4 +1,7 @@
-/** The rate limit of a key where the clock or the limit changes, and what is left of it: on the memory store and on SQLite. */
+/**
+ * The rate limit of a key where the clock or the limit changes, and what is left of it: on the memory store and on
+ * SQLite.
+ */
 import { memoryStore } from 'jobchart'
 import { VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** Connections that are cut and half-closed amid load: no call hangs, nothing is lost, and every worker works again within seconds. */
+/**
+ * Connections that are cut and half-closed amid load: no call hangs, nothing is lost, and every worker works again
+ * within seconds.
+ */
 import { randomUUID } from 'node:crypto'
 import { createClient, createRuntime, defineJob } from 'jobchart'
 import { redisStore } from 'jobchart/redis'

@@ -246,7 +246,12 @@ test.for(['is set aside', 'is gone, after a repair'])(
   'no end of a job is told to one of the id of its successor, which %s',
   async (how) => {
     const { store, harm, job } = await withSuccessor()
-    await harm('HSET', 'jobs', 'b', how === 'is set aside' ? String(await harm('HGET', 'jobs', 'b')).replace(/\{.*$/s, '{{{') : 'garbage') // prettier-ignore
+    await harm(
+      'HSET',
+      'jobs',
+      'b',
+      how === 'is set aside' ? String(await harm('HGET', 'jobs', 'b')).replace(/\{.*$/s, '{{{') : 'garbage',
+    )
     expect(await store.get(['b'])).toEqual([null])
     if (how !== 'is set aside') await store.repair?.()
     await put(store, newJob('b', { type: 'other', delayMs: 3_600_000 }))
@@ -292,7 +297,10 @@ async function dump(prefix: string): Promise<Map<string, unknown>> {
 const pairs = (flat: readonly string[]): Record<string, string> =>
   Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1] as string]] : [])))
 
-/** What a repair may write otherwise: counts that are 0, when types are looked at again, and who has been told and who waits for it. */
+/**
+ * What a repair may write otherwise: counts that are 0, when types are looked at again, and who has been told and who
+ * waits for it.
+ */
 function comparable(keys: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const others = [...keys].filter(([name]) => !['looks', 'told', 'capped'].includes(name))
   return Object.fromEntries(
@@ -309,7 +317,8 @@ async function filled() {
   const named = (type: string, key: string, ids: readonly string[], rest: Partial<NewJob> = {}) =>
     put(store, ...ids.map((id) => newJob(`${type} ${id}`, { type, concurrencyKey: key, ...rest })))
   await store.worker('w1', workerInfo('w1'))
-  // Leases of two workers, one of a key; keys at their cap, within it, and beyond their rate; keys that share their claims by weight.
+  // Leases of two workers, one of a key; keys at their cap, within it, and beyond their rate; keys that share their
+  // claims by weight.
   await put(store, ...ids.map((id) => newJob(id)), newJob('later', { delayMs: 3_600_000 }))
   await take(store, { max: 2 })
   await take(store, { max: 1, worker: 'w\0\x012', token: 't2' })
@@ -318,7 +327,13 @@ async function filled() {
   for (const key of ['x', 'y']) await named('rated', key, [`${key}1`, `${key}2`], { priority: 3 })
   const keyRate = { limit: 1, perMs: 600_000 }
   expect(await take(store, { type: 'rated', max: 4, limits: { keyRate } })).toHaveLength(2)
-  for (const key of ['x', 'y']) await named('shared', key, ['1', '2', '3', '4'].map((n) => key + n), { keyWeight: key === 'x' ? 3 : 1 }) // prettier-ignore
+  for (const key of ['x', 'y'])
+    await named(
+      'shared',
+      key,
+      ['1', '2', '3', '4'].map((n) => key + n),
+      { keyWeight: key === 'x' ? 3 : 1 },
+    )
   expect(await take(store, { type: 'shared', max: 5, keyShares: true })).toHaveLength(5)
   // Ended jobs of each state, a failure that is tried again, unique keys, machines and their children.
   for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, end, end, { type: 'ends' })
@@ -334,7 +349,6 @@ async function filled() {
     ['m1', false],
     ['m2', true],
   ] as const) {
-    // prettier-ignore
     const machine = await putAndTake(store, id, { type: 'machine' })
     await write(store, machine, { ...rest(1), ...states })
     if (end) await store.settle([{ ...lease(machine), event: 'COMPLETE', to: 'done', outcome: 'all well' }])
@@ -358,9 +372,26 @@ test('a repair rebuilds every key that follows from the rows alone', async () =>
     /^(all|counts|due|leases|leased-by|unsupported|(queue|group|head|heads|firsts|capped-keys|limited|held|ended|failing|children|machine-state|machine-tag):.*)$/s
   const lost = [...before.keys()].filter((name) => families.test(name))
   const kinds = new Set(lost.map((name) => name.replace(/:.*/s, '')))
-  expect([...kinds].toSorted()).toEqual(
-    ['all', 'capped-keys', 'children', 'counts', 'due', 'ended', 'failing', 'firsts', 'group', 'head', 'heads', 'held', 'leased-by', 'leases', 'limited', 'machine-state', 'machine-tag', 'queue'], // prettier-ignore
-  )
+  expect([...kinds].toSorted()).toEqual([
+    'all',
+    'capped-keys',
+    'children',
+    'counts',
+    'due',
+    'ended',
+    'failing',
+    'firsts',
+    'group',
+    'head',
+    'heads',
+    'held',
+    'leased-by',
+    'leases',
+    'limited',
+    'machine-state',
+    'machine-tag',
+    'queue',
+  ])
   for (const name of lost) await harm('DEL', name)
   await harm('HSET', 'leased-by', 'nobody', '7')
   await harm('HSET', 'machine-counts:machine', 'state:a', '5', 'tag:gone', '2')

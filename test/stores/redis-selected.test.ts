@@ -88,7 +88,8 @@ test.for([
 )
 
 /**
- * A store, and another one that acts before each of the first commits of the first: what that has read has changed then.
+ * A store, and another one that acts before each of the first commits of the first: what that has read has changed
+ * then.
  * @param acts what the other one does before the first commit, the second, …
  */
 async function interrupted(
@@ -134,7 +135,11 @@ test('a job that cannot be cancelled is told by the error, and keeps neither the
     { selection: { ids }, reason: null, graceMs: 0 },
     { selection: { ids: ['own'] }, reason: null, graceMs: 0 },
   ])
-  expect(answers[0]).toMatchObject({ cancelled: ['job 1', 'job 2', 'job 4', 'job 5'], cancelling: ['job 0'], error: { name: 'SyntaxError' } }) // prettier-ignore
+  expect(answers[0]).toMatchObject({
+    cancelled: ['job 1', 'job 2', 'job 4', 'job 5'],
+    cancelling: ['job 0'],
+    error: { name: 'SyntaxError' },
+  })
   expect(answers[1]).toMatchObject({ cancelled: ['own'] })
   expect(answers[1]?.error).toBeUndefined()
   expect((await other.get(['job 3']))[0]?.state).toBe('queued')

@@ -492,8 +492,15 @@ test('what is pruned leaves nothing behind', async () => {
   await put(store, newJob('a', { input: 1, meta: { m: 1 }, key: 'k' }), newJob('b', { concurrencyKey: 'c' }))
   for (const [i, job] of (await take(store, { max: 2 })).entries()) {
     const steps = { one: 1 }
-    await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps, checkin: { at: 1, value: 1 } }] }) // prettier-ignore
-    const end = i === 0 ? ({ event: 'COMPLETE', to: 'done', output: 1 } as const) : ({ event: 'FAIL', to: 'dead', fatal: true, error: { name: 'E', message: '' } } as const) // prettier-ignore
+    await store.extend({
+      worker: 'w1',
+      leaseMs: 1_000,
+      heartbeats: [{ ...lease(job), steps, checkin: { at: 1, value: 1 } }],
+    })
+    const end =
+      i === 0
+        ? ({ event: 'COMPLETE', to: 'done', output: 1 } as const)
+        : ({ event: 'FAIL', to: 'dead', fatal: true, error: { name: 'E', message: '' } } as const)
     await store.settle([{ ...lease(job), ...end }])
   }
   const parent = { id: 'p', checkins: false }

@@ -1,4 +1,7 @@
-/** Workers on a Redis server whose definitions of a type differ, as in a rolling deployment: keys are arranged by the limits of one of them. */
+/**
+ * Workers on a Redis server whose definitions of a type differ, as in a rolling deployment: keys are arranged by the
+ * limits of one of them.
+ */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
 import { newJob, noLimits } from '../../src/store-testing/conformance/acts.ts'

@@ -1,4 +1,6 @@
-/** The Redis store on a cluster, and behind a Sentinel that replaces a server which is killed; with each of the drivers. */
+/**
+ * The Redis store on a cluster, and behind a Sentinel that replaces a server which is killed; with each of the drivers.
+ */
 import { createCluster, createSentinel } from '@redis/client'
 import { Cluster, Redis } from 'ioredis'
 import { createRuntime, defineJob } from 'jobchart'

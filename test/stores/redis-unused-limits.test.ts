@@ -1,4 +1,7 @@
-/** What the Redis store keeps for the limits of types is removed when nobody has used it for a day, in steps of a bounded size. */
+/**
+ * What the Redis store keeps for the limits of types is removed when nobody has used it for a day, in steps of a
+ * bounded size.
+ */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
 import { idsOf, lease, newJob, put, take, workerInfo } from '../../src/store-testing/conformance/acts.ts'

@@ -1,6 +1,6 @@
 /**
- * The Redis store against the contract, with each of the drivers: every third case with ioredis, and all of them in the long form.
- * Each case is a user's who has the rights that the guide names, and no others.
+ * The Redis store against the contract, with each of the drivers: every third case with ioredis, and all of them in the
+ * long form. Each case is a user's who has the rights that the guide names, and no others.
  */
 import { randomUUID } from 'node:crypto'
 import { storeConformance, type Subject } from '../../src/store-testing/conformance/index.ts'

@@ -39,7 +39,8 @@ test.each(stores)(
         claimed++
       }
       if (claimed % 1_000 !== 0) continue
-      // A share may be no whole number of claims: then it is less than one claim off. The shares of all claims are whole.
+      // A share may be no whole number of claims: then it is less than one claim off. The shares of all claims are
+      // whole.
       const off = claimed === claims ? 0 : 1
       for (const { key, weight } of keys) {
         const share = (claimed * weight) / sum
@@ -64,14 +65,22 @@ test.each(stores)('no key waits for longer than its share says while others keep
   expect(claimed).toBeLessThanOrEqual(31)
 })
 
-/** The starts of keys of weights 3, 1 and 1 that always have work, percent: 3,000 jobs of 0.1 to 1.9 s, in so many slots. */
+/**
+ * The starts of keys of weights 3, 1 and 1 that always have work, percent: 3,000 jobs of 0.1 to 1.9 s, in so many
+ * slots.
+ */
 async function startsOf(store: Store, slots: number, perKey: number): Promise<number[]> {
   const random = seededRandom(slots)
   const [started, running]: [string[], { readonly job: ClaimedJob; readonly end: number }[]] = [[], []]
   const add = (key: string) =>
     put(store, newJob(`${key}${started.length}`, { concurrencyKey: key, keyWeight: key === 'a' ? 3 : 1 }))
   for (const key of ['a', 'b', 'c']) {
-    await put(store, ...Array.from({ length: 10 }, (_, i) => newJob(`${key}.${i}`, { concurrencyKey: key, keyWeight: key === 'a' ? 3 : 1 }))) // prettier-ignore
+    await put(
+      store,
+      ...Array.from({ length: 10 }, (_, i) =>
+        newJob(`${key}.${i}`, { concurrencyKey: key, keyWeight: key === 'a' ? 3 : 1 }),
+      ),
+    )
   }
   for (let now = 0; started.length < 3_000;) {
     const limits = { perKey }

@@ -1,4 +1,7 @@
-/** The tables of a file do not depend on the chart of a job: with one state more, files that were written without it are opened and their jobs finished. */
+/**
+ * The tables of a file do not depend on the chart of a job: with one state more, files that were written without it are
+ * opened and their jobs finished.
+ */
 import { expect, test, vi } from 'vitest'
 import { StateMachine } from 'xstate'
 import type * as chart from '../../machines/job.machine.ts'

@@ -1,4 +1,7 @@
-/** Files of which something else has changed what is stored of jobs: these are set aside by themselves, and harm no other job; a repair. */
+/**
+ * Files of which something else has changed what is stored of jobs: these are set aside by themselves, and harm no
+ * other job; a repair.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -124,7 +127,9 @@ test('damaged jobs hold up no sweep, settlement, cancel, prune, list of fields, 
   harm(breaks('a', 'checkin'))
   expect((await store.workers())[0]?.running.map(({ id }) => id)).toEqual(['b', 'c'])
   harm(breaks('b', 'errors'))
-  const settled = await store.settle(jobs.map((job) => ({ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom }))) // prettier-ignore
+  const settled = await store.settle(
+    jobs.map((job) => ({ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom })),
+  )
   expect(settled.map(({ outcome }) => outcome)).toEqual(['lost', 'lost', 'settled'])
   await cancel(store, ['d', 'e'])
   harm(`UPDATE jobs SET history = '"' || printf('%.13000c', 'x') WHERE id = 'later'`)
@@ -307,7 +312,10 @@ test('a repair sets aside what cannot be read, and brings back what can be read 
   const { store, path, harm } = await opened(soundFile())
   const all = idsOf(await store.list({ limit: 1_000 }))
   const before = compared(path)
-  const [first, second] = [`(SELECT id FROM jobs ORDER BY seq LIMIT 1)`, `(SELECT id FROM jobs WHERE spared IS NOT NULL LIMIT 1)`] // prettier-ignore
+  const [first, second] = [
+    `(SELECT id FROM jobs ORDER BY seq LIMIT 1)`,
+    `(SELECT id FROM jobs WHERE spared IS NOT NULL LIMIT 1)`,
+  ]
   harm(`CREATE TABLE kept AS SELECT seq, input, history FROM jobs WHERE id IN (${first}, ${second});
     UPDATE jobs SET input = '{' WHERE id = ${first}; UPDATE jobs SET history = '{' WHERE id = ${second}`)
   const { unreadable, jobs } = (await store.repair?.()) ?? {}

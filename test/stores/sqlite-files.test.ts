@@ -1,10 +1,10 @@
 /**
- * Files that are not what they should be. Whatever is wrong with one, it is refused with an error that says what to do, and
- * left as it was found.
+ * Files that are not what they should be. Whatever is wrong with one, it is refused with an error that says what to do,
+ * and left as it was found.
  *
- * What cannot be noticed, because a SQLite file carries no checksums: a bit that flips within a value (a word of a payload,
- * a number) and leaves it one that could stand there; a file that was emptied, since an empty one is a new one; and the
- * end of a log, since a torn one is what a crash leaves.
+ * What cannot be noticed, because a SQLite file carries no checksums: a bit that flips within a value (a word of a
+ * payload, a number) and leaves it one that could stand there; a file that was emptied, since an empty one is a new
+ * one; and the end of a log, since a torn one is what a crash leaves.
  */
 import {
   chmodSync,

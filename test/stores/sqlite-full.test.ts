@@ -1,6 +1,6 @@
 /**
- * A disk without room. The room is taken in two ways: by a limit on the size of files, which any user may set on a process of
- * his own, and by a small filesystem, where this process may mount one.
+ * A disk without room. The room is taken in two ways: by a limit on the size of files, which any user may set on a
+ * process of his own, and by a small filesystem, where this process may mount one.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'

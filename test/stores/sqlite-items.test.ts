@@ -1,4 +1,7 @@
-/** An item of a call that the file refuses half-way: its part of the transaction is taken back, with all that it has counted. */
+/**
+ * An item of a call that the file refuses half-way: its part of the transaction is taken back, with all that it has
+ * counted.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Settlement } from '../../src/core/settlement.ts'
 import type { Store } from '../../src/store.ts'

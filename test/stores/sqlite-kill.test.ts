@@ -9,7 +9,9 @@ import { dieAtEach, playThrough, type Reference } from './sqlite/kill-points.ts'
 import { playerOn, script } from './sqlite/script.ts'
 import { dieWithinCommits } from './sqlite/torn-commits.ts'
 
-/** Every so many points are tried here, and all of them by `npm run killpoints`. A prime, so that all kinds get a turn. */
+/**
+ * Every so many points are tried here, and all of them by `npm run killpoints`. A prime, so that all kinds get a turn.
+ */
 const stride = isLong ? 37 : 149
 /** From this one on; another one in each run. */
 const first = Math.floor(Math.random() * stride)

@@ -1,4 +1,7 @@
-/** A file that a killed process has left, with jobs in every state: another process loses nothing of it, and brings every job to its end. */
+/**
+ * A file that a killed process has left, with jobs in every state: another process loses nothing of it, and brings
+ * every job to its end.
+ */
 import { copyFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
@@ -32,7 +35,9 @@ function leftFile(): string {
 
 const forEver = { age: '36500d', count: 1_000 } as const
 
-/** A runtime of today with the jobs that are in the files. A step that a file holds the result of must not run again. */
+/**
+ * A runtime of today with the jobs that are in the files. A step that a file holds the result of must not run again.
+ */
 async function startOn(path: string): Promise<Runtime> {
   const mail = defineJob<{ does: string }, { sent: boolean; receipt: string }>({
     type: 'mail',

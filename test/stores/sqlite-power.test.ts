@@ -1,6 +1,7 @@
 /**
- * A power cut at any moment loses nothing that was acknowledged: images of what a disk may hold then are opened and checked.
- * The short form; `npm run proof -- --only power` tries more. Only for Linux: file calls are recorded by a preloaded library.
+ * A power cut at any moment loses nothing that was acknowledged: images of what a disk may hold then are opened and
+ * checked. The short form; `npm run proof -- --only power` tries more. Only for Linux: file calls are recorded by a
+ * preloaded library.
  */
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../src/core/clock.ts'

@@ -1,4 +1,7 @@
-/** Searches in a file: what few jobs have is found without a look at the others, and times are found whatever the clock did. */
+/**
+ * Searches in a file: what few jobs have is found without a look at the others, and times are found whatever the clock
+ * did.
+ */
 import type { JobFilter, ListQuery, Store } from 'jobchart'
 import { expect, test } from 'vitest'
 import { lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'

@@ -10,11 +10,16 @@ export interface StormOptions {
   readonly kills: number
   /** Processes stopped with SIGSTOP and continued, and event loops blocked. */
   readonly zombies: number
-  /** Of a Redis server of the storm's own, which writes each command to its disk: SIGKILLs, and as often a CLIENT PAUSE. */
+  /**
+   * Of a Redis server of the storm's own, which writes each command to its disk: SIGKILLs, and as often a CLIENT PAUSE.
+   */
   readonly restarts: number
   /** How many of these SIGKILLs lose the last second of what the server has acknowledged. */
   readonly losses: number
-  /** Times in which the memory of that server is full, and a worker is killed: the one that follows it must start meanwhile. */
+  /**
+   * Times in which the memory of that server is full, and a worker is killed: the one that follows it must start
+   * meanwhile.
+   */
   readonly full: number
   /** Decides what is enqueued and what befalls whom when; the interleaving of processes it cannot decide. */
   readonly seed: number

@@ -1,6 +1,6 @@
 /**
- * The processes of a storm, as seen from outside: each has a place, and whoever dies in it is followed by another. Says how
- * each ended, and what should not have been.
+ * The processes of a storm, as seen from outside: each has a place, and whoever dies in it is followed by another. Says
+ * how each ended, and what should not have been.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
@@ -142,7 +142,10 @@ export class Fleet {
     process.child.kill('SIGKILL')
   }
 
-  /** Resolves when another process works in the place of one that was killed; false if none does so in the time for a start. */
+  /**
+   * Resolves when another process works in the place of one that was killed; false if none does so in the time for a
+   * start.
+   */
   async hasFollower(place: Place): Promise<boolean> {
     const gone = place.process
     for (let looks = 0; looks < startMs / startLookMs; looks++) {
@@ -352,7 +355,10 @@ function dismiss({ witness }: Process): void {
   if (witness !== null) witness.until = Math.min(witness.until, Date.now())
 }
 
-/** How long the main thread of a process has waited for a core, ms; null where the system does not say, or when it is gone. */
+/**
+ * How long the main thread of a process has waited for a core, ms; null where the system does not say, or when it is
+ * gone.
+ */
 function coreWaitMs(pid: number | undefined): number | null {
   try {
     // The time on a core and the time on a run queue, in ns, and the number of slices.

@@ -1,4 +1,7 @@
-/** `npm run storm -- --store …`: lets a storm loose on a store. Ends with 1 if a promise was broken, with 2 if asked wrongly. */
+/**
+ * `npm run storm -- --store …`: lets a storm loose on a store. Ends with 1 if a promise was broken, with 2 if asked
+ * wrongly.
+ */
 import { parseCommand, usage, UsageError } from './command.ts'
 import { Progress, report } from './report.ts'
 import { runStorm } from './storm.ts'

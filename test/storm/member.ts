@@ -72,6 +72,9 @@ export function member(): Member {
   }
 }
 
-/** A store at the end of a bad road: what is under way when its lease runs out arrives all the same, and must be refused. */
+/**
+ * A store at the end of a bad road: what is under way when its lease runs out arrives all the same, and must be
+ * refused.
+ */
 const remote = (store: Store, { leaseMs }: StormOptions): Store =>
   faultyStore(store, { faults: { settle: { late: 0.05, lateBy: 4 * leaseMs } } })

@@ -1,6 +1,7 @@
 /**
- * A producer process of the storm. It does its share of the tasks, a handful at a time and evenly over the run; one that was
- * killed is followed by one that does the last handful again, as anybody would who does not know what became of it.
+ * A producer process of the storm. It does its share of the tasks, a handful at a time and evenly over the run; one
+ * that was killed is followed by one that does the last handful again, as anybody would who does not know what became
+ * of it.
  */
 import { createClient, type Client } from 'jobchart'
 import { definitions, pausable, sleep } from './jobs.ts'

@@ -1,4 +1,7 @@
-/** `npm run storm:schedules`: processes that fire the same schedules, and are killed. Ends with 1 if a tick was lost or fired twice. */
+/**
+ * `npm run storm:schedules`: processes that fire the same schedules, and are killed. Ends with 1 if a tick was lost or
+ * fired twice.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The Redis server of a storm: it is killed and started again, and makes its clients wait. It keeps what it has acknowledged, unless it is
- * to lose the last second of it.
+ * The Redis server of a storm: it is killed and started again, and makes its clients wait. It keeps what it has
+ * acknowledged, unless it is to lose the last second of it.
  */
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -15,7 +15,10 @@ const redisUrl = 'redis://127.0.0.1:6379'
 /** Where the processes of a storm find the address of the server. */
 export const redisUrlFile = (folder: string): string => join(folder, 'redis-url')
 
-/** A prefix for each storm. The first process of a storm writes where the server is: the others have no environment of ours. */
+/**
+ * A prefix for each storm. The first process of a storm writes where the server is: the others have no environment of
+ * ours.
+ */
 const redis: MakeStore = (folder) => {
   const place = redisUrlFile(folder)
   if (!existsSync(place)) writeFileSync(place, process.env['JOBCHART_REDIS_URL'] ?? redisUrl)
@@ -73,8 +76,8 @@ function take<T>(value: T | undefined): T {
 }
 
 /**
- * A store that now and then writes half a checkpoint: numbers that a machine was told are gone from its inbox, and it stands
- * where it stood. It never loses an END: who waits for that for ever makes the proof a long one.
+ * A store that now and then writes half a checkpoint: numbers that a machine was told are gone from its inbox, and it
+ * stands where it stood. It never loses an END: who waits for that for ever makes the proof a long one.
  */
 const torn: MakeStore = (folder) => {
   const store = sqlite(folder)

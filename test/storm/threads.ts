@@ -1,4 +1,7 @@
-/** `npm run storm:threads`: handlers in threads that crash, loop and are cancelled. Ends with 1 if a slot or a thread was lost. */
+/**
+ * `npm run storm:threads`: handlers in threads that crash, loop and are cancelled. Ends with 1 if a slot or a thread
+ * was lost.
+ */
 import { parseArgs } from 'node:util'
 import { stormThreads } from './threads/storm.ts'
 

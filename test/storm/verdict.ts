@@ -52,10 +52,16 @@ export interface Storm {
 /** What was promised of the jobs of a dead worker: to start again within their lease and this. */
 const promisedMs = 5_000
 
-/** How late a handler may start after the answer to a cancel or a pause: the window of the file, and a moment without a turn. */
+/**
+ * How late a handler may start after the answer to a cancel or a pause: the window of the file, and a moment without a
+ * turn.
+ */
 const startMs = 500
 
-/** What is still to come when nobody is killed any more: a poison's three lives beside a job, and timers one after the other. */
+/**
+ * What is still to come when nobody is killed any more: a poison's three lives beside a job, and timers one after the
+ * other.
+ */
 const livesMax = 3
 const backoffMsMax = 500
 const timersMsMax = 3_000

@@ -1,4 +1,7 @@
-/** A TCP proxy between clients and a server that cuts and half-closes connections at random, or lets what is sent on them vanish. */
+/**
+ * A TCP proxy between clients and a server that cuts and half-closes connections at random, or lets what is sent on
+ * them vanish.
+ */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { seededRandom } from '../../src/core/clock.ts'

@@ -1,11 +1,16 @@
-/** Exported functions and classes that can be replaced while the program runs. `faultable-modules.ts` puts them in place. */
+/**
+ * Exported functions and classes that can be replaced while the program runs. `faultable-modules.ts` puts them in
+ * place.
+ */
 
 type AnyFunction = (...args: readonly unknown[]) => unknown
 type AnyClass = new (...args: readonly unknown[]) => object
 
 /** What is called now in the place of each switchable function: it has the type of the function. */
 const current = new Map<unknown, unknown>()
-/** What changes the first argument of `new` now, by switchable class: it takes and gives an argument of its constructor. */
+/**
+ * What changes the first argument of `new` now, by switchable class: it takes and gives an argument of its constructor.
+ */
 const changes = new Map<unknown, (first: never) => unknown>()
 
 /** A function that calls `right`, or what has taken its place. */

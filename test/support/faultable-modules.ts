@@ -1,6 +1,7 @@
 /**
- * Makes the exported functions and classes of `src/` and `machines/` replaceable, for `faults.ts`: a module is served as one
- * that exports the same names, each function and class behind a switch. Modules that were loaded before stay as they are.
+ * Makes the exported functions and classes of `src/` and `machines/` replaceable, for `faults.ts`: a module is served
+ * as one that exports the same names, each function and class behind a switch. Modules that were loaded before stay as
+ * they are.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'

@@ -1,6 +1,7 @@
 /**
- * Faults that are injected into the running program: a method, an exported function or the arguments of a constructor are
- * replaced, each against the types of the original. So a fault that no longer fits what it replaces does not compile.
+ * Faults that are injected into the running program: a method, an exported function or the arguments of a constructor
+ * are replaced, each against the types of the original. So a fault that no longer fits what it replaces does not
+ * compile.
  *
  * Functions and constructors are replaceable in modules that were loaded after `makeModulesFaultable()`.
  */

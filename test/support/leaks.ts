@@ -1,6 +1,6 @@
 /**
- * Runtimes in virtual time that a test need not stop: after the test each is stopped, and then nothing of it may be left,
- * no timer, no permit, no lease, and no error may have been logged that the test did not expect.
+ * Runtimes in virtual time that a test need not stop: after the test each is stopped, and then nothing of it may be
+ * left, no timer, no permit, no lease, and no error may have been logged that the test did not expect.
  */
 import { createRuntime, memoryStore, type Logger, type Runtime, type RuntimeOptions, type Store } from 'jobchart'
 import { seededRandom, VirtualClock } from 'jobchart/testing'

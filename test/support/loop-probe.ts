@@ -1,8 +1,8 @@
 /** Measures how long this thread works without giving other work of the event loop a turn. */
 
 /**
- * Runs something, and gives the longest time in ms that a turn of the event loop worked meanwhile. It is processor time of this
- * thread: other threads and programs do not count, so that a busy machine changes it little.
+ * Runs something, and gives the longest time in ms that a turn of the event loop worked meanwhile. It is processor time
+ * of this thread: other threads and programs do not count, so that a busy machine changes it little.
  */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   let longest = 0

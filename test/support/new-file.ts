@@ -18,8 +18,8 @@ async function made(): Promise<Buffer> {
 }
 
 /**
- * A file of a SQLite store without jobs in a folder, for tests of what the store does with jobs: a copy, which takes a tenth of
- * the time of making one.
+ * A file of a SQLite store without jobs in a folder, for tests of what the store does with jobs: a copy, which takes a
+ * tenth of the time of making one.
  */
 export async function newFile(folder: string): Promise<string> {
   bytes ??= made()

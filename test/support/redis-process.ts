@@ -1,4 +1,7 @@
-/** Redis servers of our own: each a process in a folder of its own, on a free port, without persistence if it is not asked for. */
+/**
+ * Redis servers of our own: each a process in a folder of its own, on a free port, without persistence if it is not
+ * asked for.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, statSync, truncateSync } from 'node:fs'
@@ -57,12 +60,18 @@ export class RedisServer {
     await ended
   }
 
-  /** The bytes that were appended to the file of commands. The server must be set to append, and not to rewrite its file. */
+  /**
+   * The bytes that were appended to the file of commands. The server must be set to append, and not to rewrite its
+   * file.
+   */
   get appended(): number {
     return statSync(this.commandFile).size
   }
 
-  /** Of a server that was killed: removes what was appended since its file had this size, as a computer that loses power does. */
+  /**
+   * Of a server that was killed: removes what was appended since its file had this size, as a computer that loses power
+   * does.
+   */
   forgetSince(appended: number): void {
     truncateSync(this.commandFile, appended)
   }

@@ -11,7 +11,10 @@ function rightsFor(prefix: string): string[] {
   return rights.replaceAll('{shop}', `{${prefix}}`).split(' ')
 }
 
-/** Makes a user who may use these prefixes, or lets the one of that name use them, too. @returns the address for that user */
+/**
+ * Makes a user who may use these prefixes, or lets the one of that name use them, too. @returns the address for that
+ * user
+ */
 export async function addressFor(server: RedisServer, user: string, ...prefixes: readonly string[]): Promise<string> {
   await server.command('ACL', 'SETUSER', user, 'on', '>secret', ...prefixes.flatMap(rightsFor))
   return server.url.replace('redis://', `redis://${user}:secret@`)

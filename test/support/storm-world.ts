@@ -1,7 +1,7 @@
 /**
- * A small world in which everything happens at once: jobs that cancel each other, subscribers that cancel, stop and pause,
- * a main script that does the same, all in interleavings that a seed decides. It watches from outside, through the public
- * API alone, and says what was broken.
+ * A small world in which everything happens at once: jobs that cancel each other, subscribers that cancel, stop and
+ * pause, a main script that does the same, all in interleavings that a seed decides. It watches from outside, through
+ * the public API alone, and says what was broken.
  */
 import { createRuntime, defineJob, memoryStore, type Runtime } from 'jobchart'
 import { seededRandom, VirtualClock } from 'jobchart/testing'

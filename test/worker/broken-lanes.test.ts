@@ -1,4 +1,7 @@
-/** A property that cannot fail proves nothing: without the lanes, the storms must find jobs that start after their cancel. */
+/**
+ * A property that cannot fail proves nothing: without the lanes, the storms must find jobs that start after their
+ * cancel.
+ */
 import { Observable, type OperatorFunction } from 'rxjs'
 import { expect, test, vi } from 'vitest'
 import type { Command, DispatchOptions } from '../../src/worker/dispatch.ts'

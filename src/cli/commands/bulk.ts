@@ -25,7 +25,12 @@ const columns = (now: number): readonly Column<BulkOperation>[] => [
   { title: 'JOBS', text: progressText },
   { title: 'REQUESTED', text: ({ requestedAt }) => relative(requestedAt, now), optional: 2 },
   { title: 'ENDED', text: ({ endedAt }) => relative(endedAt, now), optional: 3 },
-  { title: 'OF', text: ({ filter, error }) => oneLine(error?.message ?? filterText(filter)), flexible: true, optional: 1 }, // prettier-ignore
+  {
+    title: 'OF',
+    text: ({ filter, error }) => oneLine(error?.message ?? filterText(filter)),
+    flexible: true,
+    optional: 1,
+  },
 ]
 
 /** `type=email.send state=dead,cancelled`. */

@@ -20,7 +20,9 @@ interface Checked {
   readonly stranded: readonly Stranded[] | null
   /** Types with live jobs in the store that the modules do not define; another process may run them. */
   readonly otherTypes: readonly string[]
-  /** Parked jobs that are, or with `--migrate` were, listed as if the new machines were not there. Null without a store. */
+  /**
+   * Parked jobs that are, or with `--migrate` were, listed as if the new machines were not there. Null without a store.
+   */
   readonly reindexed: (Reindexed & { readonly written: boolean }) | null
 }
 

@@ -1,6 +1,6 @@
 /**
- * Bulk operations: those that run are shown on every screen with their progress, to every user and also after a reload; the list of
- * jobs shows the last ones that have ended.
+ * Bulk operations: those that run are shown on every screen with their progress, to every user and also after a reload;
+ * the list of jobs shows the last ones that have ended.
  */
 import { computed, signal } from '@preact/signals'
 import type { JSX } from 'preact'

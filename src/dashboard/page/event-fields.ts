@@ -1,4 +1,6 @@
-/** The fields of a form for an event, read from the JSON Schema of the event; and the event that a filled form makes. */
+/**
+ * The fields of a form for an event, read from the JSON Schema of the event; and the event that a filled form makes.
+ */
 import { ownValue } from '../../core/own-value.ts'
 import type { Json } from '../../index.ts'
 

@@ -1,4 +1,7 @@
-/** Failures by type and error, as the store has counted them; the dead jobs of a group are listed, retried or discarded together. */
+/**
+ * Failures by type and error, as the store has counted them; the dead jobs of a group are listed, retried or discarded
+ * together.
+ */
 import type { JSX } from 'preact'
 import type { FailureGroup } from '../../index.ts'
 import { about } from './about.ts'

@@ -15,7 +15,10 @@ import { Checkpoints, TimeTravel, useTravel, type Travel } from './time-travel.t
 import { Timeline } from './timeline.tsx'
 import { clock, date, duration, number } from './words.ts'
 
-/** Check-ins and logs are shown within half a second, also those of other processes: the worker holds them back for up to 250 ms. */
+/**
+ * Check-ins and logs are shown within half a second, also those of other processes: the worker holds them back for up
+ * to 250 ms.
+ */
 const refreshMs = 100
 
 export function JobScreen({ id }: { readonly id: string }): JSX.Element {

@@ -1,4 +1,6 @@
-/** The list of jobs: stays still while it is read, says how many are new, and changes what is chosen or all that match. */
+/**
+ * The list of jobs: stays still while it is read, says how many are new, and changes what is chosen or all that match.
+ */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { JobState, JobSummary } from '../../index.ts'

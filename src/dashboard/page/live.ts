@@ -1,4 +1,6 @@
-/** The live stream: counts, and what happens to jobs. Closed while the page is hidden, and caught up when it is back. */
+/**
+ * The live stream: counts, and what happens to jobs. Closed while the page is hidden, and caught up when it is back.
+ */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Counts, StateCounts } from '../../index.ts'

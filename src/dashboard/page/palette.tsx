@@ -1,4 +1,6 @@
-/** The command palette (Ctrl-K or Cmd-K): screens, queues, jobs by id, and the actions of the screen it is opened on. */
+/**
+ * The command palette (Ctrl-K or Cmd-K): screens, queues, jobs by id, and the actions of the screen it is opened on.
+ */
 import { signal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -72,8 +74,8 @@ function places(): Command[] {
 }
 
 /**
- * The commands that have each of the words typed, those whose title begins with the first of them first; then jobs. One word must
- * be of the command itself: the id of a job that is typed on its own screen must not choose an action.
+ * The commands that have each of the words typed, those whose title begins with the first of them first; then jobs. One
+ * word must be of the command itself: the id of a job that is typed on its own screen must not choose an action.
  */
 function found(commands: readonly Command[], typed: string): Command[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean)

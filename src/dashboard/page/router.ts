@@ -48,7 +48,9 @@ export function replace(address: string): void {
   hash.value = location.hash
 }
 
-/** Takes the token out of the address, before anything is asked for: the cookie that came with the page takes its place. */
+/**
+ * Takes the token out of the address, before anything is asked for: the cookie that came with the page takes its place.
+ */
 export function dropToken(): void {
   const { pathname, search, hash } = location
   const path = pathname.replace(/\/token=[^/]*(?=\/)/, '')

@@ -184,7 +184,8 @@ export const childrenCases: Cases = {
     await cancel(store, ['p'])
     const complete = { event: 'COMPLETE', to: 'done' } as const
     const [first, second] = await take(store, { type: 'child' })
-    // The first was cancelled with its parent. Left are the orphan, and a child that is inserted after its parent has ended.
+    // The first was cancelled with its parent. Left are the orphan, and a child that is inserted after its parent has
+    // ended.
     assert.deepEqual([first?.id, second], ['orphan', undefined])
     await put(store, child('late'))
     await store.discard({ ids: ['c'] })

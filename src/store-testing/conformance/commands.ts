@@ -1,6 +1,7 @@
 /**
- * Commands for random sequences: few ids, keys, types and times, so that they collide. A command is decoded from a list of
- * small numbers ("genes"), in which lower means simpler: any source of numbers can drive it, and any shrinker shorten it.
+ * Commands for random sequences: few ids, keys, types and times, so that they collide. A command is decoded from a list
+ * of small numbers ("genes"), in which lower means simpler: any source of numbers can drive it, and any shrinker
+ * shorten it.
  */
 import { failureOf } from '../../core/fingerprint.ts'
 import type { JobState } from '../../core/lifecycle.ts'
@@ -15,7 +16,10 @@ export interface AttemptPick {
   readonly forged: boolean
 }
 
-/** A checkpoint relative to the current state: the next one, or the current one again, which has read all messages or half of them. */
+/**
+ * A checkpoint relative to the current state: the next one, or the current one again, which has read all messages or
+ * half of them.
+ */
 export interface Rest {
   readonly again: boolean
   readonly read: 'none' | 'half' | 'all'
@@ -338,7 +342,8 @@ const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
     limits: {
       concurrency: type === 'long' ? from(pick, [null, 1, 2]) : null,
       perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),
-      // The same for all claims of the type: the contract does not say how long a store keeps the claims of other windows.
+      // The same for all claims of the type: the contract does not say how long a store keeps the claims of other
+      // windows.
       rate: type === 'sms' ? { limit: 2, perMs: 2 * tickMs } : null,
       ...(type === 'mail' && { keyRate: { limit: from(pick, [1, 2]), perMs: 2 * tickMs } }),
     },

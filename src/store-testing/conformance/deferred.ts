@@ -1,4 +1,7 @@
-/** Events that a machine has read and no state has taken yet: they stay in the inbox. And events that are dropped: the log says so. */
+/**
+ * Events that a machine has read and no state has taken yet: they stay in the inbox. And events that are dropped: the
+ * log says so.
+ */
 import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'

@@ -160,7 +160,10 @@ export const failureCases: Cases = {
     assert.equal(await found({ failure, type: 'mail', state: 'dead' }), 'abc')
     assert.equal(await found({ failure, type: 'mail', state: 'dead', orderBy: 'finished', order: 'newest' }), 'cba')
     assert.equal(await found({ failure: 'unknown' }), '')
-    assert.deepEqual((await store.retry({ filter: { failure, type: 'mail', state: 'dead' }, limit: 2 })).retried, ['a', 'b']) // prettier-ignore
+    assert.deepEqual((await store.retry({ filter: { failure, type: 'mail', state: 'dead' }, limit: 2 })).retried, [
+      'a',
+      'b',
+    ])
     assert.equal(await found({ failure }), 'cef')
     assert.deepEqual((await store.discard({ filter: { failure } })).discarded, ['c', 'e'])
     await store.promote(10)

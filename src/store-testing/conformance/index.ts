@@ -1,6 +1,6 @@
 /**
- * The suite that holds an implementation of Store to its contract. It registers its cases with whatever test function it
- * is given, so that any runner will do, and every store, ours or not, can prove itself.
+ * The suite that holds an implementation of Store to its contract. It registers its cases with whatever test function
+ * it is given, so that any runner will do, and every store, ours or not, can prove itself.
  */
 import { activityCases } from './activity.ts'
 import { againCases } from './again.ts'

@@ -1,4 +1,7 @@
-/** What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive store has it. */
+/**
+ * What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive
+ * store has it.
+ */
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
@@ -26,8 +29,8 @@ export class Requests {
   }
 
   /**
-   * Who is superseded takes its children along, and may wake its parent. Whether that makes room for its heir at once, or
-   * takes some, is left to the store.
+   * Who is superseded takes its children along, and may wake its parent. Whether that makes room for its heir at once,
+   * or takes some, is left to the store.
    */
   insert(requests: readonly InsertRequest[]): InsertRequest[] {
     this.families ||= requests.some(({ jobs }) => jobs.some(({ parent }) => parent !== undefined))
@@ -97,14 +100,19 @@ export class Requests {
     return { ...made, states: [outer, inner[number % 2] ?? outer], tags: [machineTags[takesCancel ? 0 : 1]] }
   }
 
-  /** Of the events that it has read, two of three checkpoints defer those with an even number, and drop the others, if they were deferred. */
+  /**
+   * Of the events that it has read, two of three checkpoints defer those with an even number, and drop the others, if
+   * they were deferred.
+   */
   private left(id: string, number: number, read: number): Pick<NewCheckpoint, 'deferred' | 'dropped'> {
     if (number % 3 === 0) return {}
     const { inbox = [], deferred: before = [] } = this.model.get([id])[0] ?? {}
     const events = inbox.filter(({ message: { kind }, ...each }) => kind === 'event' && each.number <= read)
     const numbers = events.map((entry) => entry.number)
     const deferred = numbers.filter((each) => (before.includes(each) ? each % 3 !== 0 : each % 2 === 0))
-    const dropped = numbers.filter((each) => !deferred.includes(each)).map((each) => ({ number: each, why: before.includes(each) ? 'expired' : 'not taken' }) as const) // prettier-ignore
+    const dropped = numbers
+      .filter((each) => !deferred.includes(each))
+      .map((each) => ({ number: each, why: before.includes(each) ? 'expired' : 'not taken' }) as const)
     return { ...(deferred.length > 0 && { deferred }), ...(dropped.length > 0 && { dropped }) }
   }
 

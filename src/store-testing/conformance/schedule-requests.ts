@@ -1,4 +1,6 @@
-/** Turns the commands of a random sequence into requests: the times and revisions that they stand on are the model's. */
+/**
+ * Turns the commands of a random sequence into requests: the times and revisions that they stand on are the model's.
+ */
 import type { FireSchedule, NewJob, PauseSchedule, PutSchedule, StoredSchedule } from '../../store.ts'
 import type { NaiveSchedules } from '../naive-schedules.ts'
 import { newJob } from './acts.ts'

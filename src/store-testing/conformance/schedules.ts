@@ -67,7 +67,10 @@ export const scheduleCases: Cases = {
     assert.equal(outcome, 'created')
     assert.deepEqual(await store.schedules.list(), [schedule])
     const { paused, revision, nextAt, last, fired, missed, skipped } = await scheduleOf(store, 'a')
-    assert.deepEqual({ paused, nextAt, last, fired, missed, skipped }, { paused: false, nextAt: at, last: null, fired: 0, missed: 0, skipped: 0 }) // prettier-ignore
+    assert.deepEqual(
+      { paused, nextAt, last, fired, missed, skipped },
+      { paused: false, nextAt: at, last: null, fired: 0, missed: 0, skipped: 0 },
+    )
     assert.ok(revision >= 1)
   },
   'the same terms change nothing; another input keeps the next tick, another spec or time zone changes it': async ({
@@ -81,7 +84,10 @@ export const scheduleCases: Cases = {
     assert.deepEqual([input.outcome, input.schedule?.nextAt], ['changed', at])
     assert.ok((input.schedule?.revision ?? 0) > (first.schedule?.revision ?? 0))
     assert.equal((await declare(store, terms('a', { spec: '@daily' }), at + 3)).schedule?.nextAt, at + 3)
-    assert.equal((await declare(store, terms('a', { spec: '@daily', timezone: 'Asia/Tokyo' }), at + 4)).schedule?.nextAt, at + 4) // prettier-ignore
+    assert.equal(
+      (await declare(store, terms('a', { spec: '@daily', timezone: 'Asia/Tokyo' }), at + 4)).schedule?.nextAt,
+      at + 4,
+    )
   },
   'a declaration neither begins nor ends a pause of what is there': async ({ store }) => {
     await declare(store, terms('a'), 1, true)
@@ -124,7 +130,10 @@ export const scheduleCases: Cases = {
     assert.deepEqual([before.schedules, before.nextAt, before.more], [[], now + 1_000, false])
     await advance(5_000)
     const due = await store.schedules.due(none)
-    assert.deepEqual(due.schedules.map(({ name }) => name), ['first', 'second']) // prettier-ignore
+    assert.deepEqual(
+      due.schedules.map(({ name }) => name),
+      ['first', 'second'],
+    )
     assert.deepEqual([due.nextAt, due.more], [now + 1_000, false])
     const part = await store.schedules.due({ ...none, limit: 1 })
     assert.deepEqual([part.schedules.map(({ name }) => name), part.more], [['first'], true])
@@ -168,7 +177,10 @@ export const scheduleCases: Cases = {
     const ticks = [{ at: 5, job: newJob('by hand') }]
     assert.equal((await ask(store, { name: 'a', ticks, advance: null })).outcome, 'fired')
     const { nextAt, paused, fired, last } = await scheduleOf(store, 'a')
-    assert.deepEqual({ nextAt, paused, fired, last }, { nextAt: 1, paused: true, fired: 1, last: { at: 5, jobId: 'by hand' } }) // prettier-ignore
+    assert.deepEqual(
+      { nextAt, paused, fired, last },
+      { nextAt: 1, paused: true, fired: 1, last: { at: 5, jobId: 'by hand' } },
+    )
   },
   'a pause is conditional on the revision, and a resume names the next tick': async ({ store }) => {
     await declare(store, terms('a'), 1)
@@ -203,7 +215,10 @@ export const scheduleCases: Cases = {
     await store.insert([{ jobs: [newJob('there'), newJob('taken', { type: 'sms' })], capacity: null }])
     const same = await fire(store, 'a', 'there', { nextAt: 2 })
     const taken = await fire(store, 'a', 'taken', { nextAt: 3 })
-    assert.deepEqual([...same.ticks, ...taken.ticks].map(({ outcome }) => outcome), ['duplicate', 'id-taken']) // prettier-ignore
+    assert.deepEqual(
+      [...same.ticks, ...taken.ticks].map(({ outcome }) => outcome),
+      ['duplicate', 'id-taken'],
+    )
     const { nextAt, fired } = await scheduleOf(store, 'a')
     assert.deepEqual({ nextAt, fired }, { nextAt: 3, fired: 0 })
   },
@@ -232,7 +247,10 @@ export const scheduleCases: Cases = {
       await declare(store, terms('a', { overlap: 'supersede' }), 1)
       await fire(store, 'a', 'one')
       const second = await fire(store, 'a', 'two')
-      assert.deepEqual(second.transitions.map(({ id, event, to, reason }) => ({ id, event, to, reason })), [{ id: 'one', event: 'CANCEL', to: 'cancelled', reason: 'superseded' }]) // prettier-ignore
+      assert.deepEqual(
+        second.transitions.map(({ id, event, to, reason }) => ({ id, event, to, reason })),
+        [{ id: 'one', event: 'CANCEL', to: 'cancelled', reason: 'superseded' }],
+      )
       const job = await takeOne(store)
       await fire(store, 'a', 'three')
       assert.deepEqual([await stateOf(store, 'two'), await stateOf(store, 'three')], ['cancelling', 'scheduled'])
@@ -265,9 +283,17 @@ export const scheduleCases: Cases = {
     assert.equal(await stateOf(store, 'next'), 'scheduled')
     const cancel = async (id: string) => store.cancel([{ selection: { ids: [id] }, reason: null, graceMs: 0 }])
     const [answer] = await cancel('queued')
-    assert.deepEqual(answer?.transitions.map(({ id, event }) => [id, event]), [['queued', 'CANCEL'], ['next', 'DUE']]) // prettier-ignore
+    assert.deepEqual(
+      answer?.transitions.map(({ id, event }) => [id, event]),
+      [
+        ['queued', 'CANCEL'],
+        ['next', 'DUE'],
+      ],
+    )
     const job = await takeOne(store)
-    await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 60_000, error: { name: 'E', message: 'm' } }]) // prettier-ignore
+    await store.settle([
+      { ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 60_000, error: { name: 'E', message: 'm' } },
+    ])
     await fire(store, 'a', 'after')
     await cancel('after')
     await fire(store, 'a', 'last')

@@ -1,4 +1,7 @@
-/** Versions of machines: a job keeps the version of its enqueue; a job that no worker can run is postponed with growing delays. */
+/**
+ * Versions of machines: a job keeps the version of its enqueue; a job that no worker can run is postponed with growing
+ * delays.
+ */
 import assert from 'node:assert/strict'
 import type { JobRecord } from '../../core/record.ts'
 import type { Settlement } from '../../core/settlement.ts'

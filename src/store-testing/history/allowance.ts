@@ -1,6 +1,6 @@
 /**
- * How many attempts a job may spend: the value of its enqueue, or of the last claim, plus the attempts in which its machine wrote
- * a checkpoint.
+ * How many attempts a job may spend: the value of its enqueue, or of the last claim, plus the attempts in which its
+ * machine wrote a checkpoint.
  */
 import type { JobFacts, Step } from './facts.ts'
 
@@ -44,7 +44,9 @@ export class Allowance {
     }
   }
 
-  /** A claim may set another value. Where attempts are counted from 0 again, those that led to a checkpoint are, too. */
+  /**
+   * A claim may set another value. Where attempts are counted from 0 again, those that led to a checkpoint are, too.
+   */
   after({ event, to, seq }: Step): void {
     if (event === 'CLAIM' && !this.isPinned) this.claimed(seq)
     if (this.checkpointedAttempts !== null && (event === 'RETRY' || to === 'waiting')) this.checkpointedAttempts = 0

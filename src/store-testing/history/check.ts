@@ -1,8 +1,9 @@
 /**
- * Checks the guarantees of a store against the histories of all processes that used it, and its final state. It does not
- * depend on how a store works. It checks:
+ * Checks the guarantees of a store against the histories of all processes that used it, and its final state. It does
+ * not depend on how a store works. It checks:
  *
- *   I1–I8, I10–I13, late, caps, steps and hooks, as `invariants` names them. I9 (one job per tick) is checked by `npm run storm:schedules`.
+ *   I1–I8, I10–I13, late, caps, steps and hooks, as `invariants` names them. I9 (one job per tick) is checked by `npm
+ *   run storm:schedules`.
  */
 import type { JobRecord, Transition } from '../../core/record.ts'
 import type { Store, TypeLimits, TransitionPage } from '../../store.ts'
@@ -27,13 +28,13 @@ export interface CheckHistoryOptions {
   /** How long after its end, ms, a lease may wait to be rescued; default: not checked. */
   readonly rescueMs?: number
   /**
-   * How long, ms, a handler may still start after the answer to a cancel or a pause, and a step after the end of a lease: the window
-   * of the store, plus a margin for a busy computer. Default: not checked.
+   * How long, ms, a handler may still start after the answer to a cancel or a pause, and a step after the end of a
+   * lease: the window of the store, plus a margin for a busy computer. Default: not checked.
    */
   readonly startMs?: number
   /**
-   * Times in which the server of the store has lost what it had acknowledged, by its own time. Jobs with a call in such a time are not judged.
-   * Default: none.
+   * Times in which the server of the store has lost what it had acknowledged, by its own time. Jobs with a call in such
+   * a time are not judged. Default: none.
    */
   readonly losses?: readonly Loss[]
   /** Must every job have ended? Default true. */

@@ -123,7 +123,10 @@ export interface CheckpointFact {
   readonly read: number
   /** Those that stay in the inbox although they were read. */
   readonly deferred?: readonly number[]
-  /** `kept`: it was written · `lost`: it was refused, because its attempt had ended · `unknown`: it may have been written. */
+  /**
+   * `kept`: it was written · `lost`: it was refused, because its attempt had ended · `unknown`: it may have been
+   * written.
+   */
   readonly outcome: 'kept' | 'lost' | 'unknown'
   /** The messages in its answer; null without an answer. */
   readonly inbox: readonly number[] | null

@@ -9,8 +9,8 @@ export interface HistoryFile {
 }
 
 /**
- * A new file for the history of this process. When the sink returns, the operating system has the line: it survives a kill of the
- * process, but not a power failure.
+ * A new file for the history of this process. When the sink returns, the operating system has the line: it survives a
+ * kill of the process, but not a power failure.
  * @throws if the file exists, because two processes must not write to one file
  */
 export function historyFile(path: string): HistoryFile {
@@ -25,8 +25,8 @@ export function historyFile(path: string): HistoryFile {
 }
 
 /**
- * The lines of a file, or of all `.ndjson` files of a folder, file after file. An incomplete last line, of a process that was
- * killed while it wrote, is skipped.
+ * The lines of a file, or of all `.ndjson` files of a folder, file after file. An incomplete last line, of a process
+ * that was killed while it wrote, is skipped.
  * @throws SyntaxError with file and line for any other line that is not JSON
  */
 export function* readHistory(...paths: readonly string[]): Generator<HistoryLine> {

@@ -1,4 +1,6 @@
-/** Reduces requests and answers to what a history records: ids, times and numbers, but no payloads, messages or states. */
+/**
+ * Reduces requests and answers to what a history records: ids, times and numbers, but no payloads, messages or states.
+ */
 import type { InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type { HeartbeatPayload, HeartbeatAnswer, CheckpointAnswer, ClaimedJob, Demand, NewJob } from '../../store.ts'

@@ -1,4 +1,7 @@
-/** Unique keys (I8): one live job holds a key at a time, at most one job of a key is started, and each duplicate has a live holder. */
+/**
+ * Unique keys (I8): one live job holds a key at a time, at most one job of a key is started, and each duplicate has a
+ * live holder.
+ */
 import { isEnded, statesTagged } from '../../core/lifecycle.ts'
 import { isWhole, wording, type InsertFact, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
@@ -39,7 +42,9 @@ function keyName({ record, inserts }: JobFacts): string | null {
 /** Follows the holders of a key in the order of the transitions. */
 function checkHolders(name: string, changes: readonly Change[], findings: Findings): void {
   let holder = null as Change | null
-  /** A job that gave up its key and has not ended: it is being cancelled, held its key until its start, or is followed. */
+  /**
+   * A job that gave up its key and has not ended: it is being cancelled, held its key until its start, or is followed.
+   */
   let leaving = null as JobFacts | null
   const two = (first: JobFacts, { job, step }: Change): void => {
     const message = `key ${name} has two live jobs, ${first.id} and ${job.id}: ${wording(step)}`

@@ -1,4 +1,6 @@
-/** Leases: which attempt may write (I4), when an attempt may follow another (I5), and how many are held at once (caps). */
+/**
+ * Leases: which attempt may write (I4), when an attempt may follow another (I5), and how many are held at once (caps).
+ */
 import { isLeased } from '../../core/lifecycle.ts'
 import type { RateLimit, TypeLimits } from '../../store.ts'
 import { isWhole, wording, type Attempt, type JobFacts, type Step, type Write } from './facts.ts'

@@ -1,6 +1,7 @@
 /**
- * The lines of a history: the request and the answer of each call to a store, and the start and the end of each run. A line is
- * plain JSON. A call has two lines, so that a call whose process was killed in between is known to have an unknown result.
+ * The lines of a history: the request and the answer of each call to a store, and the start and the end of each run. A
+ * line is plain JSON. A call has two lines, so that a call whose process was killed in between is known to have an
+ * unknown result.
  */
 import type { JobRecord } from '../../core/record.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
@@ -87,7 +88,9 @@ interface StepStart extends RunStart {
   readonly name: string
 }
 
-/** What is recorded of each operation, without payloads, logs and check-ins. `run` and `step` are recorded by handlers. */
+/**
+ * What is recorded of each operation, without payloads, logs and check-ins. `run` and `step` are recorded by handlers.
+ */
 export interface RecordedCalls {
   readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
   readonly claim: {
@@ -150,8 +153,8 @@ type InvokeLine<Op extends RecordedOperation> = Line<Op> & { readonly invoke: Re
 type OkLine<Op extends RecordedOperation> = Line<Op> & { readonly ok: RecordedCalls[Op]['answer'] }
 
 /**
- * One line. `invoke`: the call is made next · `ok`: its answer · `fail`: it was refused, and nothing was written (of a run: the
- * handler threw) · `unknown`: it failed without an answer, and may or may not have been written.
+ * One line. `invoke`: the call is made next · `ok`: its answer · `fail`: it was refused, and nothing was written (of a
+ * run: the handler threw) · `unknown`: it failed without an answer, and may or may not have been written.
  */
 export type HistoryLine =
   | { [Op in RecordedOperation]: InvokeLine<Op> | OkLine<Op> }[RecordedOperation]
@@ -175,8 +178,8 @@ export interface CallOf<Op extends RecordedOperation> {
 export type HistorySink = (line: HistoryLine) => void
 
 /**
- * Combines lines into calls. The lines of one call must be in their order; lines of different calls and processes may be in any
- * order. Calls without a second line come last: their results are unknown.
+ * Combines lines into calls. The lines of one call must be in their order; lines of different calls and processes may
+ * be in any order. Calls without a second line come last: their results are unknown.
  */
 export function* callsOf(lines: Iterable<HistoryLine>): Generator<HistoryCall> {
   const open = new Map<string, HistoryLine & { readonly invoke: unknown }>()

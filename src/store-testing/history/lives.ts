@@ -40,7 +40,10 @@ export function checkLives(facts: Facts, findings: Findings): void {
   }
 }
 
-/** Was it acknowledged, and is it missing without a discard? Whether it was pruned follows only from the number of such jobs. */
+/**
+ * Was it acknowledged, and is it missing without a discard? Whether it was pruned follows only from the number of such
+ * jobs.
+ */
 const isMissing = ({ inserts, discarded, steps }: JobFacts): boolean =>
   !discarded &&
   (steps.length > 0 || inserts.some(({ outcome, holder, asked }) => holder === asked.id && outcome === 'found'))
@@ -87,8 +90,8 @@ function checkWritten(job: JobFacts, findings: Findings): void {
 const leftOut = new Set<Step['event']>(['DUE', 'CLAIM', 'SNOOZE', 'RELEASE', 'EXPIRE'])
 
 /**
- * Was the job postponed as unsupported before this step, and again after it? The transitions between, from `scheduled` to
- * `scheduled`, are not in its record.
+ * Was the job postponed as unsupported before this step, and again after it? The transitions between, from `scheduled`
+ * to `scheduled`, are not in its record.
  */
 function isLeftOut({ event, seq }: Step, steps: readonly Step[]): boolean {
   const before = steps.findLast((other) => other.seq < seq && other.recorded)
@@ -155,8 +158,8 @@ function moveProblem(state: JobState, step: Step, counters: Counters, max: numbe
 }
 
 /**
- * The arrow of a step, if the chart has it. A history does not record whether a failure was fatal: both are tried. If the allowed
- * number of attempts is not known, both none and some attempts left are tried.
+ * The arrow of a step, if the chart has it. A history does not record whether a failure was fatal: both are tried. If
+ * the allowed number of attempts is not known, both none and some attempts left are tried.
  */
 function takenArrow(state: JobState, { event, to }: Step, counters: Counters, max: number | null): Arrow | null {
   if (event === 'ENQUEUE') return null
@@ -216,7 +219,10 @@ function checkCancels(job: JobFacts, findings: Findings): void {
   }
 }
 
-/** I7, for a machine that got its cancel as a message: it may run on and be done, but not after it has handled the cancel. */
+/**
+ * I7, for a machine that got its cancel as a message: it may run on and be done, but not after it has handled the
+ * cancel.
+ */
 function checkLetter(job: JobFacts, findings: Findings): void {
   const taken = job.writes.find(({ cancelTaken, answer }) => cancelTaken === true && answer?.to === 'done')
   if (taken === undefined) return

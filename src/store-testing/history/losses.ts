@@ -1,7 +1,7 @@
 /**
- * Servers that lose what they have acknowledged: of a write in such a time nothing is left, and numbers of transitions are given again. What
- * was told of a job then contradicts what comes after, so jobs with a call in such a time are not judged: only the others, the counts, and
- * that everything which is there has ended.
+ * Servers that lose what they have acknowledged: of a write in such a time nothing is left, and numbers of transitions
+ * are given again. What was told of a job then contradicts what comes after, so jobs with a call in such a time are not
+ * judged: only the others, the counts, and that everything which is there has ended.
  */
 import type { JobFacts } from './facts.ts'
 import type { HistoryCall } from './lines.ts'
@@ -16,7 +16,10 @@ export interface Loss {
 export const isLost = (losses: readonly Loss[], { invokedAt, answeredAt }: HistoryCall): boolean =>
   losses.some(({ from, to }) => invokedAt <= to && (answeredAt ?? Infinity) >= from)
 
-/** The jobs that lost calls name, and those that are bound to them: by their unique key, as parent and child, or as the hook of a death. */
+/**
+ * The jobs that lost calls name, and those that are bound to them: by their unique key, as parent and child, or as the
+ * hook of a death.
+ */
 export function jobsOfCalls(
   jobs: ReadonlyMap<string, JobFacts>,
   calls: readonly Pick<HistoryCall, 'asked' | 'answer'>[],

@@ -1,6 +1,7 @@
 /**
- * I11: machines. What each attempt was given, and what it wrote, is followed in the order of the claims. A call that was not
- * answered may have been written or not: so what is known of a number is a span, until the next claim tells which it was.
+ * I11: machines. What each attempt was given, and what it wrote, is followed in the order of the claims. A call that
+ * was not answered may have been written or not: so what is known of a number is a span, until the next claim tells
+ * which it was.
  */
 import { caps } from '../../core/caps.ts'
 import { wording, type Attempt, type CheckpointFact, type JobFacts, type MachineFacts } from './facts.ts'
@@ -65,7 +66,10 @@ class Walk {
   private readonly number: Span
   /** Of the last message that was read. */
   private readonly read: Span = { lowest: 0, highest: 0 }
-  /** By the number of each checkpoint, what it has read. A machine that starts anew has read nothing, whatever was read before. */
+  /**
+   * By the number of each checkpoint, what it has read. A machine that starts anew has read nothing, whatever was read
+   * before.
+   */
   private readonly readAt = new Map<number, number>()
   /** The last message that somebody was given. */
   private seen = 0
@@ -137,7 +141,8 @@ class Walk {
   /** The end of a machine removes what is left in its inbox, and reports the events. */
   private ended({ checkpoint, inbox, logs, state }: JobRecord): void {
     if (inbox.length > 0) this.add(`it is ${state}, and holds ${list(inbox.map(({ number }) => number))}`)
-    // An event may end the machine before it reads the next one. The first that its last attempt was given must be read.
+    // An event may end the machine before it reads the next one. The first that its last attempt was given must be
+    // read.
     const dropped = droppedOf({ logs }).map(({ number }) => number)
     const first = this.last?.inbox.find((number) => !this.deferred.has(number))
     const hasReadNone = first !== undefined && first > this.read.highest && dropped.includes(first)

@@ -1,6 +1,6 @@
 /**
- * A store that records a history: it wraps any store, and writes one line before each call and one with its answer. Reads are not
- * recorded, because the check compares the final state.
+ * A store that records a history: it wraps any store, and writes one line before each call and one with its answer.
+ * Reads are not recorded, because the check compares the final state.
  */
 import { nanoid } from 'nanoid'
 import { type Clock, systemClock } from '../../core/clock.ts'
@@ -32,7 +32,8 @@ import type { HistoryLine, HistorySink, RecordedCalls, RunStart } from './lines.
 type Operation = keyof RecordedCalls
 
 /**
- * Wraps a store so that its calls are recorded. Make all calls through the wrapper: `checkHistory` does not know of others.
+ * Wraps a store so that its calls are recorded. Make all calls through the wrapper: `checkHistory` does not know of
+ * others.
  * @param sink receives the lines: the sink of a `historyFile`, or the `push` of an array
  * @example const store = recordingStore(myStore(), historyFile('worker-1.ndjson').sink)
  */
@@ -223,8 +224,8 @@ const forAdmins = (store: Store, recorder: Recorder): Pick<Store, 'cancel' | 're
 })
 
 /**
- * A middleware that records the start and the end of each run of a handler, and of each of its steps. Put it first, and pass it the
- * sink of the recording store: the check finds a missing run only if its start is recorded.
+ * A middleware that records the start and the end of each run of a handler, and of each of its steps. Put it first, and
+ * pass it the sink of the recording store: the check finds a missing run only if its start is recorded.
  * @param clock default: the system's; that of the runtime if it has another
  * @example createRuntime({ jobs, store: recordingStore(store, sink), middleware: [recordRuns(sink)] })
  */

@@ -1,6 +1,6 @@
 /**
- * Starts of handlers: none after an acknowledged cancel (I7) or pause (I10), except within a given window. Starts of steps: none
- * after the result was stored, and none without a lease.
+ * Starts of handlers: none after an acknowledged cancel (I7) or pause (I10), except within a given window. Starts of
+ * steps: none after the result was stored, and none without a lease.
  */
 import type { JobFacts, RunFact, StepFact } from './facts.ts'
 import type { Facts } from './gather.ts'

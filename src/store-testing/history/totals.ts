@@ -8,8 +8,8 @@ import type { CallOf } from './lines.ts'
 import type { Findings } from './violation.ts'
 
 /**
- * I10: a queue is certainly paused from the answer to a pause until the call of the next resume. Claims without an answer are not
- * checked, because they may have been written after the resume.
+ * I10: a queue is certainly paused from the answer to a pause until the call of the next resume. Claims without an
+ * answer are not checked, because they may have been written after the resume.
  */
 export function checkPauses(facts: Facts, findings: Findings): void {
   const spans = spansOfPauses(facts)
@@ -132,7 +132,10 @@ export function checkRetention({ prunes, retains }: Facts, { records }: FinalSta
   }
 }
 
-/** The bounds of a type and state; where calls have set several, the widest of them: which of them applied is not recorded. */
+/**
+ * The bounds of a type and state; where calls have set several, the widest of them: which of them applied is not
+ * recorded.
+ */
 function widest(retains: Facts['retains'], type: string, state: keyof RetentionPolicy): Required<RetentionBounds> {
   const named = retains.flatMap(({ asked }) =>
     asked.types.filter(([each]) => each === type).map(([, policy]) => policy),

@@ -20,7 +20,15 @@ export class FailureGroups {
   /** Adds a failed attempt. */
   add(failure: Failure, id: string, seq: number, now: number): void {
     const { fingerprint } = failure
-    const group = this.groups.get(fingerprint) ?? { failure, count: 0, dead: 0, firstAt: now, lastAt: now, lastId: id, lastSeq: seq } // prettier-ignore
+    const group = this.groups.get(fingerprint) ?? {
+      failure,
+      count: 0,
+      dead: 0,
+      firstAt: now,
+      lastAt: now,
+      lastId: id,
+      lastSeq: seq,
+    }
     group.count++
     group.lastAt = now
     group.lastId = id

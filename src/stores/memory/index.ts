@@ -1,6 +1,6 @@
 /**
- * The memory store: its jobs are lost with the process; otherwise it keeps the contract of every store. Each method works
- * synchronously within the call, so that calls take effect in the order in which they are made, awaited or not.
+ * The memory store: its jobs are lost with the process; otherwise it keeps the contract of every store. Each method
+ * works synchronously within the call, so that calls take effect in the order in which they are made, awaited or not.
  */
 import { isForgotten } from '../../core/workers.ts'
 import { checkKeys, checkInteger } from '../../core/checks.ts'
@@ -108,8 +108,8 @@ function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: Er
 }
 
 /**
- * Reads every member of jobs that are inserted together, so that one that cannot be read fails before anything is written. A
- * single job without a key is read before its first write anyway.
+ * Reads every member of jobs that are inserted together, so that one that cannot be read fails before anything is
+ * written. A single job without a key is read before its first write anyway.
  */
 function checkReadable(jobs: readonly NewJob[]): void {
   if (jobs.length === 1 && jobs[0]?.key === null) return
@@ -215,7 +215,17 @@ const forBulk = (unit: MemoryUnit, write: Write): BulkStore => ({
 })
 
 type Questions =
-  'checkpoints' | 'get' | 'list' | 'counts' | 'machineCounts' | 'queues' | 'queuedSince' | 'activity' | 'failures' | 'workers' | 'transitions' // prettier-ignore
+  | 'checkpoints'
+  | 'get'
+  | 'list'
+  | 'counts'
+  | 'machineCounts'
+  | 'queues'
+  | 'queuedSince'
+  | 'activity'
+  | 'failures'
+  | 'workers'
+  | 'transitions'
 
 const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {

@@ -1,4 +1,7 @@
-/** A doubly linked list whose links are fields of its items: an item is appended or removed in constant time without an allocation. */
+/**
+ * A doubly linked list whose links are fields of its items: an item is appended or removed in constant time without an
+ * allocation.
+ */
 
 /** An item is in one list at a time. */
 export interface LinkedItem<T> {

@@ -1,6 +1,6 @@
 /**
- * The transition log: the last transitions of all jobs, and the counter that numbers them. It is an array per column, with one
- * slot per entry in each, because an object per entry would be most of the cost of a transition.
+ * The transition log: the last transitions of all jobs, and the counter that numbers them. It is an array per column,
+ * with one slot per entry in each, because an object per entry would be most of the cost of a transition.
  */
 import { historyEntry, type LoggedArrow } from '../../core/history.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'

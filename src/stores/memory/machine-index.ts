@@ -1,4 +1,7 @@
-/** Rows by the state paths and the tags of their machines at the last checkpoint. Those that have not ended are counted in their queues. */
+/**
+ * Rows by the state paths and the tags of their machines at the last checkpoint. Those that have not ended are counted
+ * in their queues.
+ */
 import type { Row } from './row.ts'
 
 type Names = ReadonlyMap<string, ReadonlySet<Row>>

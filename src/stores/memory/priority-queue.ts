@@ -1,6 +1,6 @@
 /**
- * Queued jobs in the order of their claim: higher priority first, then by place. The cost per job does not grow with the
- * number of jobs: each priority has a linked list in order of place, and a heap holds the priorities only.
+ * Queued jobs in the order of their claim: higher priority first, then by place. The cost per job does not grow with
+ * the number of jobs: each priority has a linked list in order of place, and a heap holds the priorities only.
  */
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import { LinkedList, type LinkedItem } from './linked-list.ts'

@@ -1,8 +1,9 @@
 /**
  * The queue of a type: its queued jobs, its counts, the holders of its unique keys, and the next job to claim.
  *
- * Jobs are grouped by their concurrencyKey; those without one form a group of their own. A heap holds the groups from which
- * a job may be claimed; a group at its cap is not in it, so that a claim never looks at jobs that it may not claim.
+ * Jobs are grouped by their concurrencyKey; those without one form a group of their own. A heap holds the groups from
+ * which a job may be claimed; a group at its cap is not in it, so that a claim never looks at jobs that it may not
+ * claim.
  */
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
@@ -45,7 +46,9 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   }
 }
 
-/** What a key has used: its place on the virtual clock (`core/shares.ts`), and its claims under a rate limit per key. */
+/**
+ * What a key has used: its place on the virtual clock (`core/shares.ts`), and its claims under a rate limit per key.
+ */
 class KeyAccount<T extends QueuedJob<T>> implements HeapItem {
   readonly group: KeyGroup<T>
   /** Its index among the groups that the open ones do not tell the first job of. */
@@ -89,7 +92,9 @@ const lapsesAtOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number =>
 
 export class Queue<T extends QueuedJob<T>> implements HeapItem {
   readonly type: string
-  /** Its ended jobs by the index of their phase, in the order of their end; absent for phases that no job has entered. */
+  /**
+   * Its ended jobs by the index of their phase, in the order of their end; absent for phases that no job has entered.
+   */
   readonly ended: LinkedList<T>[] = []
   /** When they are looked at to remove some, ms since the epoch; Infinity = not before something changes. */
   lookAt = Infinity
@@ -111,8 +116,8 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
   private readonly keyGroups = new Map<string, KeyGroup<T>>()
   private readonly open = new Heap<KeyGroup<T>>(goesFirst)
   /**
-   * Groups with queued jobs that `open` does not hold by their first jobs: those that may not be claimed from, and all while the
-   * keys share by weight. Most groups are in `open`, and take no memory for this.
+   * Groups with queued jobs that `open` does not hold by their first jobs: those that may not be claimed from, and all
+   * while the keys share by weight. Most groups are in `open`, and take no memory for this.
    */
   private readonly aside = new Heap<KeyAccount<T>>((a, b) => isBefore(firstOf(a.group), firstOf(b.group)))
   /** Groups whose keys have no free claim, the first to have one first. */
@@ -206,7 +211,10 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
     account.lapsesAt = now + this.keyRate.perMs
   }
 
-  /** Updates which keys have no free claim. All are checked again if the rate limit was changed or the clock was set back. */
+  /**
+   * Updates which keys have no free claim. All are checked again if the rate limit was changed or the clock was set
+   * back.
+   */
   private refreshRates(keyRate: RateLimit | undefined, now: number): void {
     const isSame = keyRate?.limit === this.keyRate?.limit && keyRate?.perMs === this.keyRate?.perMs
     if (!isSame || now < this.ratedAt) {

@@ -1,9 +1,9 @@
 /**
- * All rows, by id and in the order of their insertion. A hash table maps an id to the slot of its row; iteration over the
- * slots can begin anywhere, also where a row was removed.
+ * All rows, by id and in the order of their insertion. A hash table maps an id to the slot of its row; iteration over
+ * the slots can begin anywhere, also where a row was removed.
  *
- * In a Map of a million strings a look-up costs four cache misses, and its growth a long pause. Here a look-up mostly costs
- * one cache miss, because strings are compared only if their hashes are equal, and growth moves integers only.
+ * In a Map of a million strings a look-up costs four cache misses, and its growth a long pause. Here a look-up mostly
+ * costs one cache miss, because strings are compared only if their hashes are equal, and growth moves integers only.
  */
 import type { Row } from './row.ts'
 
@@ -20,8 +20,9 @@ export class RowTable {
   /** The number of slots that were dropped from the front. */
   private dropped = 0
   /**
-   * Pairs of a hash and the number of a slot, each at the place its hash names or at the next ones; 0 marks a free place. Slots
-   * are numbered from 1 on, those that were dropped included, so that dropping some does not change the numbers of the others.
+   * Pairs of a hash and the number of a slot, each at the place its hash names or at the next ones; 0 marks a free
+   * place. Slots are numbered from 1 on, those that were dropped included, so that dropping some does not change the
+   * numbers of the others.
    */
   private table = new Int32Array(2 * 16)
   private mask = 15
@@ -184,7 +185,9 @@ export class RowTable {
   }
 }
 
-/** FNV-1a over the code units, then mixed (the end of MurmurHash3, Austin Appleby, public domain) for its lower bits. */
+/**
+ * FNV-1a over the code units, then mixed (the end of MurmurHash3, Austin Appleby, public domain) for its lower bits.
+ */
 function hashOf(id: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193)

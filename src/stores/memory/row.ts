@@ -236,8 +236,8 @@ export class Row implements JobRow, QueuedJob<Row> {
   }
 
   /**
-   * Drops the references to its other objects. A removed row may stay in memory long before the garbage collector frees it,
-   * and would keep everything alive that it refers to.
+   * Drops the references to its other objects. A removed row may stay in memory long before the garbage collector frees
+   * it, and would keep everything alive that it refers to.
    */
   forget(): void {
     this.run = null

@@ -61,7 +61,9 @@ interface RowPage {
 export const positionIn = (by: ListOrder, row: Row): Position =>
   by === 'due' ? duePosition(row) : inSequence(by === 'finished' ? row.endedBy : row.seq)
 
-/** The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first. */
+/**
+ * The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first.
+ */
 export function select(
   store: SearchedRows,
   selection: Selection,

@@ -1,6 +1,7 @@
 /**
- * Rows by the time that they wait for, of equal ones the older first. They can be walked from any position in both directions, which a
- * heap cannot. They lie in sorted chunks: a row is added or removed by two binary searches and a move within one chunk.
+ * Rows by the time that they wait for, of equal ones the older first. They can be walked from any position in both
+ * directions, which a heap cannot. They lie in sorted chunks: a row is added or removed by two binary searches and a
+ * move within one chunk.
  */
 import { comparePositions, type Position } from '../../core/cursor.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The rows of the store and every index over them, as a unit of work. Rows are inserted, changed and removed only here, so
- * that counts, queues, timers, leases, ended rows and the log always agree. Changes are made in place and cannot be undone:
- * operations decide before they write.
+ * The rows of the store and every index over them, as a unit of work. Rows are inserted, changed and removed only here,
+ * so that counts, queues, timers, leases, ended rows and the log always agree. Changes are made in place and cannot be
+ * undone: operations decide before they write.
  */
 import type { EndedState, PruneUnit } from '../../core/prune.ts'
 import type {
@@ -86,7 +86,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     this.log = new TransitionLog(transitionsMax)
   }
 
-  // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── finding
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get backlog(): number {
     return tally(this.counts, backlogPhases)
@@ -220,7 +221,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (dueAt !== null) this.hints.scheduled(dueAt)
   }
 
-  // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── transitions
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   existing(jobs: readonly NewJob[]): ReadonlyMap<string, string> {
     const types = new Map<string, string>()
@@ -313,7 +315,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return transitionOf(row, error)
   }
 
-  // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
+  // ── what is kept of a job beside its state
+  // ──────────────────────────────────────────────────────────────────────────
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
     return readers[field](row)
@@ -395,7 +398,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     past.hook = hook ?? null
   }
 
-  // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines
+  // ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   inbox({ machine }: Row, after: number): readonly InboxEntry[] {
     return machine === null ? [] : machine.messages.filter(({ number }) => number > after).map(inboxOf)
@@ -460,7 +464,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     }
   }
 
-  // ── indexes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── indexes
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private depart(row: Row, from: Phase, to: Phase | null): void {
     this.countPhase(row, from, -1)

@@ -1,7 +1,7 @@
 /**
- * Changes of jobs that others work on. A change of many jobs is one commit, on the condition that all of them are as they were read;
- * of a queue that is worked on, one of them mostly is not. Then each job has a condition of its own, in one script: those that have
- * changed meanwhile are left, and are judged again.
+ * Changes of jobs that others work on. A change of many jobs is one commit, on the condition that all of them are as
+ * they were read; of a queue that is worked on, one of them mostly is not. Then each job has a condition of its own, in
+ * one script: those that have changed meanwhile are left, and are judged again.
  */
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Selection } from '../../store.ts'
@@ -114,7 +114,10 @@ export async function selectedAmong(
   return set.selections.get(selectionName(selection, among))?.ids ?? []
 }
 
-/** One answer of many: its lists are theirs, its cursor is that of the page, and its error the first of one that has failed. */
+/**
+ * One answer of many: its lists are theirs, its cursor is that of the page, and its error the first of one that has
+ * failed.
+ */
 function joined<A extends object>(
   driver: Driver,
   act: (unit: RemoteUnit) => A,

@@ -1,6 +1,6 @@
 /**
- * The bulk operations of a namespace: two hashes of small values, by id. Those that run are apart, because each runtime looks at
- * them every few seconds, and mostly there are none.
+ * The bulk operations of a namespace: two hashes of small values, by id. Those that run are apart, because each runtime
+ * looks at them every few seconds, and mostly there are none.
  */
 import {
   addJobs,
@@ -29,7 +29,10 @@ import { WorkingSet, type SelectedIds } from '../remote/working-set.ts'
 
 const kinds = { running: 'bulk', ended: 'bulk-ended' } as const
 
-/** As it is kept: with jobs of earlier batches that others have changed meanwhile. They are judged before the next batch. */
+/**
+ * As it is kept: with jobs of earlier batches that others have changed meanwhile. They are judged before the next
+ * batch.
+ */
 interface KeptOperation extends BulkOperation {
   readonly left?: readonly string[]
 }
@@ -86,7 +89,10 @@ const inBatch = (driver: Driver, id: string, act: (unit: RemoteUnit) => BulkAnsw
     apart: (page) => batchApart(driver, id, page, act),
   })
 
-/** Does a batch job by job, because others work on its jobs. Those that have changed meanwhile are kept with the operation. */
+/**
+ * Does a batch job by job, because others work on its jobs. Those that have changed meanwhile are kept with the
+ * operation.
+ */
 async function batchApart(
   driver: Driver,
   id: string,

@@ -36,7 +36,10 @@ export const connectMsMax = 5_000
 /** The delay before the client connects again, ms, after so many tries in vain. */
 export const reconnectMs = (tries: number): number => Math.min(50 * 2 ** Math.min(tries, 6), 2_000)
 
-/** Each connection is looked at so often, ms. What follows is counted in these looks: one that comes late does not make others late. */
+/**
+ * Each connection is looked at so often, ms. What follows is counted in these looks: one that comes late does not make
+ * others late.
+ */
 const lookMs = 1_000
 
 const looksMax = {
@@ -60,8 +63,9 @@ interface Subscription {
 }
 
 /**
- * A client with the errors of this library, in which no command waits for ever: if the server is asked and nothing is heard of it, the
- * client is replaced by another one. Drivers connect again when a connection was closed, not when its packets vanish.
+ * A client with the errors of this library, in which no command waits for ever: if the server is asked and nothing is
+ * heard of it, the client is replaced by another one. Drivers connect again when a connection was closed, not when its
+ * packets vanish.
  */
 export class Redis {
   private client: RedisClient
@@ -141,7 +145,10 @@ export class Redis {
     return this.within(() => Promise.all(commands.map((command) => this.client.send(command))))
   }
 
-  /** Resolves with a promise, or before it when a call is not answered and the server has not been heard for so long, ms. */
+  /**
+   * Resolves with a promise, or before it when a call is not answered and the server has not been heard for so long,
+   * ms.
+   */
   async unlessSilent(promise: Promise<unknown>, ms: number): Promise<void> {
     const { promise: silence, resolve } = Promise.withResolvers<void>()
     const lookIn = (delayMs: number): Timer =>
@@ -192,7 +199,8 @@ export class Redis {
     for (const reject of this.unanswered.keys()) reject(error)
   }
 
-  // ── silence ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── silence
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private lookLater(): void {
     // An open connection keeps the process alive by itself.
@@ -257,7 +265,10 @@ export class Redis {
 
 const ignore = (): void => {}
 
-/** Answers of a server that will work again: it starts, has no memory left, is a replica now, or cannot write to its disk. */
+/**
+ * Answers of a server that will work again: it starts, has no memory left, is a replica now, or cannot write to its
+ * disk.
+ */
 const isPassing = ({ message }: RedisError): boolean =>
   /^(LOADING|OOM|READONLY|MASTERDOWN|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED)\b/.test(message)
 

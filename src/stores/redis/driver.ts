@@ -1,4 +1,7 @@
-/** Operations of the core over a Redis server: what they need is loaded by one pipeline, and what they write is committed by one script. */
+/**
+ * Operations of the core over a Redis server: what they need is loaded by one pipeline, and what they write is
+ * committed by one script.
+ */
 import type { Hint, RepairAnswer } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
 import { hintsFrom } from './hints.ts'
@@ -17,9 +20,27 @@ import type { RemoteUnit } from '../remote/unit.ts'
 import type { WorkingSet } from '../remote/working-set.ts'
 
 type ScriptName =
-  'commit' | 'commitStoring' | 'commitEach' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'forget' | 'retain' | 'seen' | 'worker' | 'epoch' | 'aside' | 'repair' | 'due' | 'announce' // prettier-ignore
+  | 'commit'
+  | 'commitStoring'
+  | 'commitEach'
+  | 'claim'
+  | 'exchange'
+  | 'insert'
+  | 'settle'
+  | 'remove'
+  | 'forget'
+  | 'retain'
+  | 'seen'
+  | 'worker'
+  | 'epoch'
+  | 'aside'
+  | 'repair'
+  | 'due'
+  | 'announce'
 
-/** Heartbeats read the epochs so often, ms: the clients of some topologies do not tell when they have connected again. */
+/**
+ * Heartbeats read the epochs so often, ms: the clients of some topologies do not tell when they have connected again.
+ */
 const greetEveryMs = 5_000
 
 /** What a call needs of time. */
@@ -118,8 +139,8 @@ export class Driver extends RemoteDriver {
   }
 
   /**
-   * The heartbeat of a worker. It also notices a server whose epochs are others than were known: one that was emptied, or one of which
-   * the driver has not told that it has connected again; and one that was told to remove keys.
+   * The heartbeat of a worker. It also notices a server whose epochs are others than were known: one that was emptied,
+   * or one of which the driver has not told that it has connected again; and one that was told to remove keys.
    */
   async seen(worker: string): Promise<void> {
     if (this.time.monotonic() - this.greetedAt >= greetEveryMs) await this.greet()

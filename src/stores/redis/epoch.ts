@@ -1,7 +1,7 @@
 /**
- * Notices that a server was rolled back: it was started from an older snapshot, or a replica without the last writes took its place.
- * Each run of a server is an epoch of the log. A process knows in which epoch it has seen which transition; if that epoch ended
- * before it, the transition is gone.
+ * Notices that a server was rolled back: it was started from an older snapshot, or a replica without the last writes
+ * took its place. Each run of a server is an epoch of the log. A process knows in which epoch it has seen which
+ * transition; if that epoch ended before it, the transition is gone.
  */
 import { randomBytes } from 'node:crypto'
 

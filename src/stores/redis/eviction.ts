@@ -7,7 +7,9 @@ import { serverInfoOf, type RedisServerInfo } from './inspect.ts'
 /** Heartbeats ask the server so often, ms. */
 const askEveryMs = 60_000
 
-/** Keys without an expiry, as all of ours are, are only removed by the policies that begin so. Null: no key is removed. */
+/**
+ * Keys without an expiry, as all of ours are, are only removed by the policies that begin so. Null: no key is removed.
+ */
 export function evictionOf({ maxBytes, maxmemoryPolicy }: RedisServerInfo, where: string): JobchartError | null {
   if (maxBytes === 0 || !maxmemoryPolicy.startsWith('allkeys')) return null
   const message = `Redis at ${where} removes keys when its memory is full (${maxmemoryPolicy})`

@@ -1,6 +1,6 @@
 /**
- * Sends settlements and claims. A worker claims in the turn in which it settles: then both go in one call, in which the server settles
- * before it claims. Calls of the server cost more than what they do for a job.
+ * Sends settlements and claims. A worker claims in the turn in which it settles: then both go in one call, in which the
+ * server settles before it claims. Calls of the server cost more than what they do for a job.
  */
 import type { Reply } from './connection.ts'
 

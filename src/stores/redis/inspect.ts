@@ -11,7 +11,10 @@ export interface RedisServerInfo {
   readonly maxBytes: number
   /** The name of the policy for a full memory. */
   readonly maxmemoryPolicy: string
-  /** Is each write appended to a file? Without that a failure of the server loses what was written since its last snapshot. */
+  /**
+   * Is each write appended to a file? Without that a failure of the server loses what was written since its last
+   * snapshot.
+   */
   readonly appendOnly: boolean
 }
 

@@ -7,7 +7,8 @@ import { scriptText } from './row-text.ts'
 import type { DataField } from '../remote/fields.ts'
 
 /**
- * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag keeps it.
+ * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag
+ * keeps it.
  * @throws JobchartError INVALID_OPTION
  */
 export function namespaceOf(prefix: string): string {
@@ -32,7 +33,10 @@ export class Keys {
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
   readonly leases: string
-  /** The number of the last transition, and the log: a stream in which an entry has the number of the last of its transitions. */
+  /**
+   * The number of the last transition, and the log: a stream in which an entry has the number of the last of its
+   * transitions.
+   */
   readonly seq: string
   readonly log: string
   /** The epochs of the log: an id, and the number of the last transition before it. */
@@ -169,7 +173,10 @@ export function failureName(type: string, fingerprint: string): string {
   return `${Buffer.byteLength(name)}:${name}:${fingerprint}`
 }
 
-/** The id in a member of a queue or of an index of times: sixteen digits go before it, so that of equals the older is first. */
+/**
+ * The id in a member of a queue or of an index of times: sixteen digits go before it, so that of equals the older is
+ * first.
+ */
 export const memberId = (member: string): string => member.slice(16)
 
 /** An ended job, as its index names it. */
@@ -179,7 +186,10 @@ export interface EndedId {
   readonly endedBy: number
 }
 
-/** An entry of an index of ended jobs: the time of the end goes before the id; the number of the transition is the score. */
+/**
+ * An entry of an index of ended jobs: the time of the end goes before the id; the number of the transition is the
+ * score.
+ */
 export function endedId([member, endedBy]: readonly [member: string, score: number]): EndedId {
   const colon = member.indexOf(':')
   return { id: member.slice(colon + 1), endedAt: Number(member.slice(0, colon)), endedBy }

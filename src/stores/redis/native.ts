@@ -1,7 +1,7 @@
 /**
- * The most frequent writes as scripts of their own, where the chart's table decides everything: inserts of new jobs that find room,
- * ends of attempts of plain jobs. They take one round trip. All other cases are left to the core: the answer is `null`, or
- * `generic` per item.
+ * The most frequent writes as scripts of their own, where the chart's table decides everything: inserts of new jobs
+ * that find room, ends of attempts of plain jobs. They take one round trip. All other cases are left to the core: the
+ * answer is `null`, or `generic` per item.
  */
 import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
 import { bornReady, bornTimed } from '../../core/insert.ts'
@@ -68,7 +68,10 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
         return null
       }
     }
-    const limits: [string | null, number | undefined | null][] = [[null, capacity], [queue?.type ?? null, queue?.capacity]] // prettier-ignore
+    const limits: [string | null, number | undefined | null][] = [
+      [null, capacity],
+      [queue?.type ?? null, queue?.capacity],
+    ]
     for (const [type, limit] of limits) {
       const room = limit === undefined || limit === null ? Infinity : limit - (counts.get(type) ?? 0)
       if (jobs.length > 0 && room < (rooms.get(type) ?? Infinity)) rooms.set(type, room)
@@ -145,8 +148,8 @@ const plain: ReadonlySet<string> = new Set(plainEvents)
 const notPlain = [flagLetters.machine, flagLetters.key]
 
 /**
- * May these be settled by the script? This process must have claimed them, so that it knows their fields; the script itself checks
- * for changes by other processes.
+ * May these be settled by the script? This process must have claimed them, so that it knows their fields; the script
+ * itself checks for changes by other processes.
  */
 export function maySettle(driver: Driver, settlements: readonly Settlement[]): boolean {
   const ids = new Set<string>()

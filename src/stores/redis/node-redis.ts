@@ -38,7 +38,8 @@ const RESP = 2
 
 /**
  * Commands fail at once while there is no connection.
- * @param closed ends a socket that is connecting: `destroy` of the driver knows none before it is connected, and leaves it open
+ * @param closed ends a socket that is connecting: `destroy` of the driver knows none before it is connected, and leaves
+ * it open
  */
 const ownOptions = ({ options }: Single, closed: AbortSignal): object => ({
   RESP,
@@ -155,6 +156,7 @@ export function fromNodeRedis(given: object, url: { readonly url?: string } = {}
 
 export async function nodeRedisAt(url: string): Promise<RedisClient> {
   const { createClient } = await importNodeRedis('@redis/client')
-  // Of clients with the same options the driver makes one class, with all commands of Redis: 10 ms. So this one has none.
+  // Of clients with the same options the driver makes one class, with all commands of Redis: 10 ms. So this one has
+  // none.
   return fromNodeRedis(createClient(), { url })
 }

@@ -23,7 +23,24 @@ import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts
 import type { JobState } from '../../core/lifecycle.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { CancelAnswer, CancelRequest, CheckpointRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type {
+  CancelAnswer,
+  CancelRequest,
+  CheckpointRequest,
+  ClaimAnswer,
+  ClaimedJob,
+  ClaimRequest,
+  Demand,
+  DiscardAnswer,
+  InsertRequest,
+  InsertAnswer,
+  ScheduleStore,
+  Selection,
+  SettleAnswer,
+  Shortfall,
+  Store,
+  SweepAnswer,
+} from '../../store.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
@@ -45,7 +62,20 @@ const biteMax = 200
 const biteBytesMax = 1_048_576
 
 type Writes =
-  'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'reindex' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue' | 'retain' | 'prune' // prettier-ignore
+  | 'insert'
+  | 'claim'
+  | 'settle'
+  | 'extend'
+  | 'checkpoint'
+  | 'send'
+  | 'reindex'
+  | 'cancel'
+  | 'retry'
+  | 'discard'
+  | 'promote'
+  | 'rescue'
+  | 'retain'
+  | 'prune'
 
 /** @param native by scripts of their own, where there are; a test compares them with the way of the core */
 export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Writes> => ({
@@ -140,7 +170,9 @@ async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => P
   )
 }
 
-/** Bounded by bytes, too: the state of a machine may be large. One that cannot be read fails alone, when it is written. */
+/**
+ * Bounded by bytes, too: the state of a machine may be large. One that cannot be read fails alone, when it is written.
+ */
 function checkpointBites(requests: readonly CheckpointRequest[]): CheckpointRequest[][] {
   const bites: CheckpointRequest[][] = []
   let [size, bytes] = [biteMax, 0]
@@ -162,7 +194,10 @@ async function joined<I, A>(parts: readonly (readonly I[])[], act: (part: readon
   return (await Promise.all(parts.map(act))).flat()
 }
 
-/** A filter has a commit of its own: the indexes do not show what the requests before it in the same commit have changed. */
+/**
+ * A filter has a commit of its own: the indexes do not show what the requests before it in the same commit have
+ * changed.
+ */
 function partsOf(requests: readonly CancelRequest[]): CancelRequest[][] {
   const parts: CancelRequest[][] = []
   for (const [i, request] of requests.entries()) {
@@ -217,7 +252,8 @@ async function insertAll(
   for (const request of requests) {
     const added = request.jobs.reduce((sum, job) => sum + sizeOf(() => job.input), 0)
     const isFull = size + request.jobs.length > biteMax || bytes + added > biteBytesMax
-    // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before it.
+    // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before
+    // it.
     if (isFull || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
       bites.push([])
       size = bytes = 0

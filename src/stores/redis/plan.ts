@@ -51,7 +51,10 @@ interface Plan {
   /** Rows that were only read: ids and revisions in turn. */
   readonly read?: readonly string[]
   readonly rows?: readonly PlannedRow[]
-  /** Small values: the key, the field, what it was (null: not there), and what it becomes, if it changes (false: nothing). */
+  /**
+   * Small values: the key, the field, what it was (null: not there), and what it becomes, if it changes (false:
+   * nothing).
+   */
   readonly cells?: readonly (readonly [key: string, field: string, was: string | false, becomes: string | false | 0])[]
   /** Entries of the log in order: id, type, text, and whether it becomes part of the history. */
   readonly log?: readonly (readonly [id: string, type: string, text: string, inHistory: 0 | 1])[]
@@ -191,7 +194,10 @@ const hasAdditions = ({ additions }: Row): boolean =>
 const checkpointText = ({ seq, ...rest }: Row['additions']['checkpoints'][number]): string =>
   JSON.stringify({ seq, ...rest })
 
-/** The inbox holds the deferred messages and then the unread ones. Mostly none is deferred: then those at the front are removed. */
+/**
+ * The inbox holds the deferred messages and then the unread ones. Mostly none is deferred: then those at the front are
+ * removed.
+ */
 function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'inboxRemoved' | 'messages'> {
   const { lastRead: readBefore = '0', lastMessage: lastBefore = '0', deferred: before } = row.loaded?.fields ?? {}
   const { lastRead = 0, deferred = [] } = row.machine ?? {}

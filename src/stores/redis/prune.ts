@@ -14,8 +14,8 @@ const policiesMax = 200
 const others = ''
 
 /**
- * Removes ended jobs as the core decides; each is removed if it has not changed meanwhile. Also takes a step of removing what is kept for
- * limits that nobody uses.
+ * Removes ended jobs as the core decides; each is removed if it has not changed meanwhile. Also takes a step of
+ * removing what is kept for limits that nobody uses.
  */
 export async function pruneEnded(driver: Driver, limit: number): Promise<PruneAnswer> {
   const {

@@ -89,7 +89,8 @@ export class Reading {
     this.search = new Search(redis, keys, scripts, setAside)
   }
 
-  // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── jobs
+  // ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async get(ids: readonly string[]): Promise<(JobRecord | null)[]> {
     return this.records(ids, await this.stored(ids, dataFields))
@@ -211,7 +212,8 @@ export class Reading {
     return parsedAll<CheckpointEntry>(await this.redis.send(['LRANGE', this.keys.checkpoints(id), '0', '-1']))
   }
 
-  // ── queues ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── queues
+  // ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async queues(): Promise<QueueInfo[]> {
     const { byType, paused } = await this.queueCounts()
@@ -278,7 +280,9 @@ export class Reading {
 
   async activity(query: ActivityQuery, now: number): Promise<QueueActivity[]> {
     const { period, queues } = query
-    const starts = texts(await this.redis.send(['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf'])) // prettier-ignore
+    const starts = texts(
+      await this.redis.send(['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf']),
+    )
     const types = Array.isArray(queues) ? (queues as readonly string[]) : null
     const periods =
       types === null ? await this.allActivity(period, starts) : await this.activityOf(types, period, starts)
@@ -349,14 +353,20 @@ export class Reading {
       // It was removed meanwhile.
       if (group.type === undefined) return []
       const { fingerprint = '', name = '', code = null, message = '', lastId = '' } = group
-      const [count, dead, firstAt, lastAt] = [group.count, group.dead, group.firstAt, group.lastAt].map(Number) as [number, number, number, number] // prettier-ignore
+      const [count, dead, firstAt, lastAt] = [group.count, group.dead, group.firstAt, group.lastAt].map(Number) as [
+        number,
+        number,
+        number,
+        number,
+      ]
       return [
         { type: textOfScript(group.type), fingerprint, name, code, message, count, dead, firstAt, lastAt, lastId },
       ]
     })
   }
 
-  // ── workers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── workers
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The workers that were lost so long ago that they are listed no more. */
   async forgottenWorkers(now: number): Promise<string[]> {
@@ -391,7 +401,8 @@ export class Reading {
     })
   }
 
-  // ── schedules ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── schedules
+  // ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async schedules(names?: readonly string[]): Promise<StoredSchedule[]> {
     const key = this.keys.cells('schedules')
@@ -421,7 +432,8 @@ export class Reading {
     }
   }
 
-  // ── the log ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── the log
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private async isGone(cursor: string): Promise<boolean> {
     const isKnown = this.epochs.knows(cursor)

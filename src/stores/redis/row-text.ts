@@ -1,6 +1,7 @@
 /**
- * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then the history. A script
- * reads the first part with one call of `struct.unpack`, and passes the rest on as it is. An entry of the history follows a zero byte.
+ * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then the
+ * history. A script reads the first part with one call of `struct.unpack`, and passes the rest on as it is. An entry of
+ * the history follows a zero byte.
  */
 import { caps } from '../../core/caps.ts'
 import { dataFields, dataLetters, type DataField, type Fields, type LightField } from '../remote/fields.ts'

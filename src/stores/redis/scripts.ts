@@ -1,6 +1,7 @@
 /**
- * Runs the scripts: as functions of a library that the server keeps, which defines once what all calls share. A server that has
- * lost the library gets it again. Where functions are not allowed, or in a cluster, each script is sent by its digest.
+ * Runs the scripts: as functions of a library that the server keeps, which defines once what all calls share. A server
+ * that has lost the library gets it again. Where functions are not allowed, or in a cluster, each script is sent by its
+ * digest.
  */
 import { createHash } from 'node:crypto'
 import { JobchartError } from '../../core/errors.ts'
@@ -28,7 +29,10 @@ function textOf(script: LuaScript): string {
   return `#!lua${flags}\n${prelude}${definitions}${bodyOf(script)}`
 }
 
-/** All scripts as functions. The name of the library tells its text, so that versions of this package do not know of each other. */
+/**
+ * All scripts as functions. The name of the library tells its text, so that versions of this package do not know of
+ * each other.
+ */
 function libraryOf(scripts: readonly (readonly [name: string, script: LuaScript])[]): { name: string; text: string } {
   const register = ([name, script]: readonly [string, LuaScript]): string => {
     const { definitions, stores } = script

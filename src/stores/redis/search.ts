@@ -197,7 +197,9 @@ export class Search {
   private async *walk(index: string, { after, newestFirst }: Range, first = chunk): AsyncGenerator<readonly Entry[]> {
     let size = first
     for (let from = after?.number ?? null; ; size = chunk) {
-      const [start, end] = newestFirst ? [from === null ? '+inf' : `(${from}`, '-inf'] : [from === null ? '-inf' : `(${from}`, '+inf'] // prettier-ignore
+      const [start, end] = newestFirst
+        ? [from === null ? '+inf' : `(${from}`, '-inf']
+        : [from === null ? '-inf' : `(${from}`, '+inf']
       const order = newestFirst ? ['REV'] : []
       const command = ['ZRANGE', index, start, end, 'BYSCORE', ...order, 'LIMIT', '0', String(size), 'WITHSCORES']
       const entries = scored(await this.redis.send(command)).map(([id, number]): Entry => [id, inSequence(number)])

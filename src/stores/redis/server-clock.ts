@@ -16,9 +16,9 @@ export class ServerClock {
   }
 
   /**
-   * What the server said was true at some moment between the two monotonic times: that bounds the offset. A measurement that took
-   * longer than an earlier one moves the estimate only as far as it contradicts it. An answer that was held up for two seconds
-   * would else make the estimate wrong by one.
+   * What the server said was true at some moment between the two monotonic times: that bounds the offset. A measurement
+   * that took longer than an earlier one moves the estimate only as far as it contradicts it. An answer that was held
+   * up for two seconds would else make the estimate wrong by one.
    */
   learn(serverMs: number, sent: number, received: number): void {
     const exactness = received - sent

@@ -1,7 +1,8 @@
 /**
  * The Redis store: jobs on a server, shared by the processes of many hosts.
  *
- *   call ─▶ load what is needed ─▶ operation of the core ─▶ one script that commits under conditions ─▶ answer, then hints
+ *   call ─▶ load what is needed ─▶ operation of the core ─▶ one script that commits under conditions ─▶ answer, then
+ *   hints
  *
  * Claims are a script of their own. Other processes are heard of by a channel.
  */
@@ -94,7 +95,8 @@ export function redisStoreOf(settings: Settings): Store {
     async close() {
       if (!openings.close()) return
       const ending = open
-      // Earlier calls are completed first if the server answers. A process that ends cannot wait for a server that does not.
+      // Earlier calls are completed first if the server answers. A process that ends cannot wait for a server that does
+      // not.
       await ending?.redis.unlessSilent(
         ending.driver.inTurn(async () => {}),
         silentMsMax,

@@ -1,8 +1,8 @@
 /** Small values that operations read and write under the condition that they are what they were. */
 
 /**
- * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name · `paused` by type · `bulk`
- * and `bulk-ended`: bulk operations by id, those that run and those that have ended.
+ * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name
+ * · `paused` by type · `bulk` and `bulk-ended`: bulk operations by id, those that run and those that have ended.
  */
 export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused' | 'bulk' | 'bulk-ended'
 

@@ -1,6 +1,7 @@
 /**
- * Runs operations of the core over a round trip: loads what they need, runs them again from their start, and commits under the
- * condition that everything is still as it was read. Calls of a process take effect in the order in which they were made.
+ * Runs operations of the core over a round trip: loads what they need, runs them again from their start, and commits
+ * under the condition that everything is still as it was read. Calls of a process take effect in the order in which
+ * they were made.
  *
  *   what is known to be needed ─▶ load ─▶ operate ─▶ commit ─▶ answer
  *                                  ▲        │ more     │ stale
@@ -48,7 +49,8 @@ export abstract class RemoteDriver {
 
   /**
    * Writes what a unit has changed, if everything is as it was read, and calls `wrote`.
-   * @returns null, or the names of what has changed meanwhile: `row ID`, `CELLS FIELD`, `backlog`, `slots N TYPE`, `time`, `epoch`
+   * @returns null, or the names of what has changed meanwhile: `row ID`, `CELLS FIELD`, `backlog`, `slots N TYPE`,
+   * `time`, `epoch`
    */
   protected abstract commit(unit: RemoteUnit, set: WorkingSet, epoch: string): Promise<readonly string[] | null>
 
@@ -58,7 +60,10 @@ export abstract class RemoteDriver {
   /** The letters of a row as it is now: see `LoadedRow.has`. */
   protected abstract lettersOf(row: Row): string
 
-  /** Does something that may take several rounds: after all that was asked for before, and before all that is asked for later. */
+  /**
+   * Does something that may take several rounds: after all that was asked for before, and before all that is asked for
+   * later.
+   */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.tail.then(work)
     const ended = turn.then(ignore, ignore)
@@ -70,8 +75,8 @@ export abstract class RemoteDriver {
   }
 
   /**
-   * Does something that is one command: it is sent behind those that were sent before, without waiting for their answers,
-   * and is carried out after them.
+   * Does something that is one command: it is sent behind those that were sent before, without waiting for their
+   * answers, and is carried out after them.
    */
   inLine<T>(work: () => Promise<T>): Promise<T> {
     const call = this.lastTurn === null ? work() : this.lastTurn.then(work)
@@ -87,7 +92,8 @@ export abstract class RemoteDriver {
 
   /**
    * Runs an operation and commits what it has written.
-   * @param prepare what is known to be needed, what this process believes to be so, and what is tried before: null if it did nothing;
+   * @param prepare what is known to be needed, what this process believes to be so, and what is tried before: null if
+   * it did nothing;
    * `apart`: what is done instead if jobs have changed meanwhile, with the page that was found by filter
    */
   write<T>(
@@ -209,7 +215,9 @@ function needOf(name: string): Need[] {
   return [{ kind: 'cell', cells: kind as (Need & { readonly kind: 'cell' })['cells'], field: rest }]
 }
 
-/** Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business. */
+/**
+ * Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business.
+ */
 const carriers = ['transitions', 'transition', 'woken', 'successor', 'hook', 'superseded', 'ticks'] as const
 
 /** An answer with the numbers that the commit has given. */

@@ -1,6 +1,9 @@
 /** The fields of a job as texts, by name, and which of them are kept apart from the row. */
 
-/** Kept apart, because they may be large: they are loaded when an operation asks for one. Each has a letter, see `LoadedRow.has`. */
+/**
+ * Kept apart, because they may be large: they are loaded when an operation asks for one. Each has a letter, see
+ * `LoadedRow.has`.
+ */
 export const dataLetters = {
   input: 'i',
   output: 'o',

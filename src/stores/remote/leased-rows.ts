@@ -1,6 +1,6 @@
 /**
- * The rows of leased jobs as the server has them: what a process settles it has mostly claimed. They are believed; the commit says if one
- * has changed.
+ * The rows of leased jobs as the server has them: what a process settles it has mostly claimed. They are believed; the
+ * commit says if one has changed.
  */
 import { isLeased } from '../../core/lifecycle.ts'
 import { historyWithout } from './history-text.ts'

@@ -1,6 +1,6 @@
 /**
- * A job as operations see it, over its texts. A row reads its fields when they are asked for, and keeps what is written to it
- * until the commit. The fields that may be large are loaded only for operations that need them.
+ * A job as operations see it, over its texts. A row reads its fields when they are asked for, and keeps what is written
+ * to it until the commit. The fields that may be large are loaded only for operations that need them.
  */
 import type { CancelMark } from '../../core/row-fields.ts'
 import type { JobRow, LeaseKey, MachineRow } from '../../core/unit-of-work.ts'
@@ -82,7 +82,8 @@ export class Row implements JobRow {
     this.journal = journal
   }
 
-  // ── fields ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── fields
+  // ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** @throws NotLoaded */
   text(field: Field): string | undefined {
@@ -159,7 +160,8 @@ export class Row implements JobRow {
     return written === undefined ? this.loaded?.has.includes(dataLetters[field]) === true : written !== ''
   }
 
-  // ── as operations see it ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── as operations see it
+  // ────────────────────────────────────────────────────────────────────────────────────────────
 
   get type(): string {
     return this.text('type') ?? ''

@@ -1,6 +1,6 @@
 /**
- * Unique keys: which live job holds a key, and which has given it up and has not ended. The next holder of a key waits for the end
- * of the job that has given it up. Both are small values by type and key.
+ * Unique keys: which live job holds a key, and which has given it up and has not ended. The next holder of a key waits
+ * for the end of the job that has given it up. Both are small values by type and key.
  */
 import { keyName, type CellKind } from './cells.ts'
 

@@ -1,7 +1,7 @@
 /**
- * What an operation works over: rows, small values and answers of indexes as they were loaded, or as this process believes
- * them to be. The commit is conditional on each row and each small value; answers of indexes are hints, and the operation judges
- * the rows that they name.
+ * What an operation works over: rows, small values and answers of indexes as they were loaded, or as this process
+ * believes them to be. The commit is conditional on each row and each small value; answers of indexes are hints, and
+ * the operation judges the rows that they name.
  */
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Selection } from '../../store.ts'
@@ -97,7 +97,8 @@ export class WorkingSet {
     this.counts = null
   }
 
-  // ── reading: throws NotLoaded ───────────────────────────────────────────────────────────────────────────────────────
+  // ── reading: throws NotLoaded
+  // ───────────────────────────────────────────────────────────────────────────────────────
 
   row(id: string): LoadedRow | null {
     const row = this.rows.get(id)

@@ -1,6 +1,7 @@
 /**
- * Jobs that cannot be read, because something else has changed the file. Their rows are moved to a table of their own, so that nothing
- * finds them but their ids, and no other job is held up; what is kept beside their rows stays where it is.
+ * Jobs that cannot be read, because something else has changed the file. Their rows are moved to a table of their own,
+ * so that nothing finds them but their ids, and no other job is held up; what is kept beside their rows stays where it
+ * is.
  */
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'

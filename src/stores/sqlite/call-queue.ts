@@ -1,6 +1,6 @@
 /**
- * The queue of calls to the engine, in order: the calls of one turn of the event loop are one batch, and so are those that
- * arrive while the engine works. If another process is writing, the batch is repeated after a delay.
+ * The queue of calls to the engine, in order: the calls of one turn of the event loop are one batch, and so are those
+ * that arrive while the engine works. If another process is writing, the batch is repeated after a delay.
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
@@ -83,7 +83,8 @@ export class CallQueue {
   }
 
   /**
-   * Runs a call synchronously, before the queued ones. Only for calls that read, and only if the engine is in this thread.
+   * Runs a call synchronously, before the queued ones. Only for calls that read, and only if the engine is in this
+   * thread.
    * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT
    */
   askNow<M extends Method>(method: M, ...args: Arguments<M>): Answer<M> {

@@ -3,8 +3,9 @@ import { movesAfter, oldestOf } from './log.ts'
 import type { FileUnit } from './unit.ts'
 
 /**
- * Makes hints of what other processes have written since the transition `from`. If that number is unknown (null: the file has
- * just been opened, or a transaction was rolled back) or the log was cut behind it, every queue may have changed.
+ * Makes hints of what other processes have written since the transition `from`. If that number is unknown (null: the
+ * file has just been opened, or a transaction was rolled back) or the log was cut behind it, every queue may have
+ * changed.
  */
 export function catchUp(unit: FileUnit, from: number | null): void {
   unit.inboxWatch.catchUp()

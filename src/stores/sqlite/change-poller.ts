@@ -1,7 +1,7 @@
 /**
- * Decides when to poll for writes of other processes: at short intervals while jobs change state, at longer ones when idle.
- * Where the system reports writes to the write-ahead log (`fs.watch`), an idle process waits for the report; it still polls
- * every quarter of a second, because reports may be missed.
+ * Decides when to poll for writes of other processes: at short intervals while jobs change state, at longer ones when
+ * idle. Where the system reports writes to the write-ahead log (`fs.watch`), an idle process waits for the report; it
+ * still polls every quarter of a second, because reports may be missed.
  */
 import { watch, type FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../../core/clock.ts'
@@ -9,11 +9,15 @@ import type { Clock, Timer } from '../../core/clock.ts'
 /** The result of a poll: no write · another process has written · it has written something that gives hints. */
 export type LookResult = 'unchanged' | 'changed' | 'news'
 
-/** The interval of polls is a hundredth of the time since the last write of another process, within these limits, ms. */
+/**
+ * The interval of polls is a hundredth of the time since the last write of another process, within these limits, ms.
+ */
 const everyMs = { min: 1, max: 16, maxWatched: 250 }
 const quietPart = 100
 
-/** How long the commit of a reported write is polled for at the shortest interval, ms: it is visible when it is synced. */
+/**
+ * How long the commit of a reported write is polled for at the shortest interval, ms: it is visible when it is synced.
+ */
 const commitMs = 50
 
 interface ChangePollerOptions {

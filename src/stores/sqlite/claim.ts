@@ -1,4 +1,7 @@
-/** Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than asked for. */
+/**
+ * Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than
+ * asked for.
+ */
 import type { ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
 import { demandUnder, termsAfter } from '../../core/key-terms.ts'

@@ -1,4 +1,7 @@
-/** The rows of the tables as the driver gives them: lists of values in the order of the columns that a statement selects. */
+/**
+ * The rows of the tables as the driver gives them: lists of values in the order of the columns that a statement
+ * selects.
+ */
 import type { JobState } from '../../core/lifecycle.ts'
 
 /** The columns of `jobs`. */
@@ -62,7 +65,10 @@ export type MachineValues = [
   deferred: string | null,
 ]
 
-/** The values that `queueOf` selects. `counts` is a JSON object by the names of states; a state that is not in it has no jobs. */
+/**
+ * The values that `queueOf` selects. `counts` is a JSON object by the names of states; a state that is not in it has no
+ * jobs.
+ */
 export type QueueValues = [
   queue: number,
   type: string,

@@ -80,7 +80,10 @@ function prepareFile(db: DatabaseSync, path: string, bytes: number | null): void
   if (pragma(db, 'user_version') !== fileVersion) migrate(db, path)
 }
 
-/** If several processes change the mode of a new file at once, SQLite fails at once instead of waiting: so this waits and repeats. */
+/**
+ * If several processes change the mode of a new file at once, SQLite fails at once instead of waiting: so this waits
+ * and repeats.
+ */
 function intoWalMode(db: DatabaseSync): unknown {
   for (let tries = 1; ; tries++) {
     try {
@@ -102,7 +105,10 @@ function checkWhole(db: DatabaseSync, path: string, bytes: number): void {
   if (found !== 'ok') throw damaged(path, String(found))
 }
 
-/** All migrations that the file lacks are one transaction: one of several processes runs them, the others find the version. */
+/**
+ * All migrations that the file lacks are one transaction: one of several processes runs them, the others find the
+ * version.
+ */
 function migrate(db: DatabaseSync, path: string): void {
   db.exec('BEGIN IMMEDIATE')
   try {

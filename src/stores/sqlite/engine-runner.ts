@@ -17,7 +17,9 @@ export interface EngineRunner {
   close(): Promise<void>
 }
 
-/** Calls are added to a transaction until it has lasted this long, ms; longer if they had to wait for other processes. */
+/**
+ * Calls are added to a transaction until it has lasted this long, ms; longer if they had to wait for other processes.
+ */
 const transactionMs = { here: 1, thread: 50 }
 
 /** Decides when a transaction ends. */

@@ -23,8 +23,8 @@ export interface EngineOptions extends FileOptions {
 export type Reply = { readonly answer: unknown } | { readonly error: unknown }
 
 /**
- * The outcome of a list of calls. `done`: replies to the first of them, the others were not begun · `busy`: another process
- * was writing, and no call had an effect · `failed`: the file failed, and no call had an effect.
+ * The outcome of a list of calls. `done`: replies to the first of them, the others were not begun · `busy`: another
+ * process was writing, and no call had an effect · `failed`: the file failed, and no call had an effect.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly replies: readonly Reply[]; readonly hints: readonly Hint[] }
@@ -77,8 +77,8 @@ export class Engine {
   }
 
   /**
-   * Runs calls in one transaction, in order, until `enough`. If that fails, but not because of the file, the first call is run
-   * in a transaction of its own, in which each of its items may fail alone.
+   * Runs calls in one transaction, in order, until `enough`. If that fails, but not because of the file, the first call
+   * is run in a transaction of its own, in which each of its items may fail alone.
    */
   run(calls: readonly Call[], now: number, enough: () => boolean, careful = false): Outcome {
     try {
@@ -153,7 +153,8 @@ export class Engine {
   }
 
   /**
-   * Sets those jobs aside that the last transaction has come to and that cannot be read, if it failed because something cannot be.
+   * Sets those jobs aside that the last transaction has come to and that cannot be read, if it failed because something
+   * cannot be.
    * @returns are there any?
    */
   private setAsideMet(now: number): boolean {
@@ -207,9 +208,9 @@ export class Engine {
   }
 
   /**
-   * If the log or the shared memory was removed, processes that open the file later do not share them with this one. Then
-   * this process closes the file, which saves the log if no other process has it open, and does not open it again. Called
-   * before each write.
+   * If the log or the shared memory was removed, processes that open the file later do not share them with this one.
+   * Then this process closes the file, which saves the log if no other process has it open, and does not open it again.
+   * Called before each write.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private checkBeside(): void {

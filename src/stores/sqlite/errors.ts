@@ -35,7 +35,10 @@ export const isFileFault = (error: unknown): boolean => isTrouble(error) || isCo
 /** The content of the file contradicts itself. */
 export class Contradiction extends Error {}
 
-/** What SQLite says of a schema that is not ours: a table, column or index is missing, or an index has another condition. */
+/**
+ * What SQLite says of a schema that is not ours: a table, column or index is missing, or an index has another
+ * condition.
+ */
 const foreignSchema = /^no such |^no query solution/
 
 /** Does the error show that what is stored of a job cannot be read: invalid JSON, or something is missing? */
@@ -73,7 +76,10 @@ function folderFault(path: string): unknown {
   }
 }
 
-/** The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for failures that may pass; others unchanged. */
+/**
+ * The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for failures that may pass; others
+ * unchanged.
+ */
 export function storeError(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === notADatabase) return noDatabase(path, error)

@@ -30,7 +30,9 @@ export const columnsFor = (fields: readonly (keyof JobRecord)[]): string =>
     })
     .join(', ')
 
-/** What is read of a row for each field; those of its machine are read from the file, or from what came with the row. */
+/**
+ * What is read of a row for each field; those of its machine are read from the file, or from what came with the row.
+ */
 const readers: { readonly [Field in keyof JobRecord]: (row: Row, machine: MachineFields) => JobRecord[Field] } = {
   id: (row) => row.id,
   type: (row) => row.type,

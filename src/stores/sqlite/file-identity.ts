@@ -1,4 +1,6 @@
-/** Whose file is it, and may this process use it? Asked before anything is written: what is not ours is left as it is. */
+/**
+ * Whose file is it, and may this process use it? Asked before anything is written: what is not ours is left as it is.
+ */
 import { statfsSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -73,8 +75,9 @@ export const pragma = (db: DatabaseSync, name: string): unknown =>
   Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]
 
 /**
- * Refuses a file that is not for this jobchart by what stands in the file itself, without its log and without a lock, so that
- * nothing is made beside it and nothing in it changes. What cannot be read in this way is left to `checkIdentity`.
+ * Refuses a file that is not for this jobchart by what stands in the file itself, without its log and without a lock,
+ * so that nothing is made beside it and nothing in it changes. What cannot be read in this way is left to
+ * `checkIdentity`.
  * @throws JobchartError UNSUPPORTED
  */
 export function checkUntouched(path: string): void {

@@ -1,6 +1,6 @@
 /**
- * The history of a job as text, to which every transition appends. It is short: values that the row or the transition before
- * has are not repeated. It begins with the first state; numbers and times are relative to the enqueue.
+ * The history of a job as text, to which every transition appends. It is short: values that the row or the transition
+ * before has are not repeated. It begins with the first state; numbers and times are relative to the enqueue.
  *
  *   "queued",[2,120,"CLAIM","running",1],[7,151,"COMPLETE","done",1]
  */
@@ -29,8 +29,8 @@ type Start = JobState | [JobState]
 const charsMax = 12_000
 
 /**
- * A row that outgrows its page is moved, and neighbouring pages with it. So the history of a new row ends with blanks, which
- * JSON ignores, in the place of what a claim and an end will append (SQLite has no fill factor).
+ * A row that outgrows its page is moved, and neighbouring pages with it. So the history of a new row ends with blanks,
+ * which JSON ignores, in the place of what a claim and an end will append (SQLite has no fill factor).
  */
 const blanks = { forClaim: 84, forEnd: 32 }
 

@@ -28,19 +28,23 @@ import { EngineInThread } from './engine-in-thread.ts'
 export { inspectSqliteFile, type SqliteFile } from './inspect.ts'
 
 export interface SqliteStoreOptions {
-  /** The file; created if it does not exist, in an existing folder on a local disk. SQLite keeps `-wal` and `-shm` files beside it. */
+  /**
+   * The file; created if it does not exist, in an existing folder on a local disk. SQLite keeps `-wal` and `-shm` files
+   * beside it.
+   */
   readonly path: string
   /**
-   * `full` (default): acknowledged writes survive a power cut. `normal`: they survive the death of every process, but a power
-   * cut or a crash of the system may lose the last of them.
+   * `full` (default): acknowledged writes survive a power cut. `normal`: they survive the death of every process, but a
+   * power cut or a crash of the system may lose the last of them.
    */
   readonly durability?: 'full' | 'normal'
   /** Entries of the transition log at most, default 10,000. */
   readonly transitionsMax?: number
   /**
-   * Uses a thread for the file, so that the event loop never waits for the disk. Default false: with ten slots on an SSD the
-   * event loop waits a millisecond or two at a time, and the throughput is a third higher. Set it for a slow disk, for
-   * hundreds of slots, or if other work in this process must not wait. In a bundle, jobchart must be external.
+   * Uses a thread for the file, so that the event loop never waits for the disk. Default false: with ten slots on an
+   * SSD the event loop waits a millisecond or two at a time, and the throughput is a third higher. Set it for a slow
+   * disk, for hundreds of slots, or if other work in this process must not wait. In a bundle, jobchart must be
+   * external.
    */
   readonly thread?: boolean
   /** Called before and after each statement, in this thread: for traces and for tests of crashes. */
@@ -49,8 +53,8 @@ export interface SqliteStoreOptions {
 
 /**
  * A store in a SQLite file. The file is not touched before a client or a runtime opens the store.
- * @throws JobchartError INVALID_OPTION; its `open` rejects with UNSUPPORTED (another program's or a newer file, a network
- * filesystem, a too old SQLite), STORE_CORRUPT, or STORE_UNAVAILABLE
+ * @throws JobchartError INVALID_OPTION; its `open` rejects with UNSUPPORTED (another program's or a newer file, a
+ * network filesystem, a too old SQLite), STORE_CORRUPT, or STORE_UNAVAILABLE
  * @example
  * const runtime = createRuntime({ jobs, store: sqliteStore({ path: 'jobs.db' }) })
  */

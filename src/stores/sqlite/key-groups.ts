@@ -1,9 +1,10 @@
 /**
- * Key groups: one per concurrency key of a type, with the number of its leased jobs and the first of its queued ones. A claim
- * with a limit per key reads the first job of each group that is below the limit, and never the jobs behind a key that is at it.
+ * Key groups: one per concurrency key of a type, with the number of its leased jobs and the first of its queued ones. A
+ * claim with a limit per key reads the first job of each group that is below the limit, and never the jobs behind a key
+ * that is at it.
  *
- * Where keys share the claims by weight (`core/shares.ts`) a group also has its start and its finish, and the jobs without a
- * key form a group of their own, which no limit per key applies to. The table is `lanes`.
+ * Where keys share the claims by weight (`core/shares.ts`) a group also has its start and its finish, and the jobs
+ * without a key form a group of their own, which no limit per key applies to. The table is `lanes`.
  */
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { limits } from '../../core/limits.ts'
@@ -127,7 +128,10 @@ export class KeyGroups {
     return this.firstAmong(queue, keyShares === true ? 'firstShare' : 'firstKeyGroup', perKey ?? Infinity)?.[0]
   }
 
-  /** The first of the groups with fewer than `cap` leased jobs that are not set aside: the first of each number, which an index gives. */
+  /**
+   * The first of the groups with fewer than `cap` leased jobs that are not set aside: the first of each number, which
+   * an index gives.
+   */
   private firstAmong(queue: Queue, order: 'firstShare' | 'firstKeyGroup', cap: number): FirstGroup | undefined {
     let best: FirstGroup | undefined
     for (

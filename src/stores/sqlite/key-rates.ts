@@ -1,6 +1,6 @@
 /**
- * Rate limits per concurrency key: the claims of a key within a sliding window. A group that is found without a free claim is
- * set aside until it has one.
+ * Rate limits per concurrency key: the claims of a key within a sliding window. A group that is found without a free
+ * claim is set aside until it has one.
  */
 import type { RateLimit } from '../../store.ts'
 import type { Queue } from './queue.ts'
@@ -16,7 +16,9 @@ export class KeyRates {
     this.queues = queues
   }
 
-  /** Updates which groups are set aside. All are checked again if the rate limit was changed or the clock was set back. */
+  /**
+   * Updates which groups are set aside. All are checked again if the rate limit was changed or the clock was set back.
+   */
   refresh(queue: Queue, rate: RateLimit | undefined, now: number): void {
     const text = rate === undefined ? null : `${rate.limit}/${rate.perMs}`
     if (text !== queue.keyRate) {

@@ -18,8 +18,8 @@ interface LoggedFile {
 }
 
 /**
- * The transitions of a row have one time and consecutive numbers. Consecutive ones that differ in their jobs only are one
- * group: a transaction that claims a hundred jobs has one group with a hundred ids.
+ * The transitions of a row have one time and consecutive numbers. Consecutive ones that differ in their jobs only are
+ * one group: a transaction that claims a hundred jobs has one group with a hundred ids.
  */
 type LoggedMoves = [
   event: HistoryEntry['event'],

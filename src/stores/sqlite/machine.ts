@@ -31,8 +31,22 @@ export class Machine implements MachineRow {
     this.parent = parent
     this.isStored = values !== undefined
     if (values === undefined) return
-    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported, standing, deferred] =
-      values // prettier-ignore
+    const [
+      number,
+      seq,
+      takesCancel,
+      lastMessage,
+      lastRead,
+      ,
+      ,
+      keys,
+      gatherLetters,
+      gatherMs,
+      version,
+      unsupported,
+      standing,
+      deferred,
+    ] = values
     this.checkpoint = seq === null ? null : { number, seq }
     this.takesCancel = takesCancel === 1
     this.lastMessage = lastMessage

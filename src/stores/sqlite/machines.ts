@@ -1,6 +1,7 @@
 /**
- * What jobs with a machine, or with a parent, have beyond their own rows: a row in `machines`, checkpoints and messages. The row
- * of the job says whether there is one (its column `spared` is not null), so that a plain job costs no statement here.
+ * What jobs with a machine, or with a parent, have beyond their own rows: a row in `machines`, checkpoints and
+ * messages. The row of the job says whether there is one (its column `spared` is not null), so that a plain job costs
+ * no statement here.
  */
 import { caps } from '../../core/caps.ts'
 import type {
@@ -144,7 +145,9 @@ export class Machines {
     machine.takesCancel = false
   }
 
-  /** A job has ended, or is retried: only jobs that have not ended are counted by the states and tags of their machines. */
+  /**
+   * A job has ended, or is retried: only jobs that have not ended are counted by the states and tags of their machines.
+   */
   countStanding({ queue }: Row, standing: MachineStanding, by: 1 | -1): void {
     this.queues.countMachine(this.queues.at(queue), standing, by)
   }

@@ -1,6 +1,6 @@
 /**
- * The number of the first transition in each minute of store time. Jobs have the numbers of their enqueue and of their end: so a
- * search by time needs no index of times, which every enqueue would write.
+ * The number of the first transition in each minute of store time. Jobs have the numbers of their enqueue and of their
+ * end: so a search by time needs no index of times, which every enqueue would write.
  */
 import type { Statements } from './statements.ts'
 
@@ -38,8 +38,8 @@ export class Minutes {
   }
 
   /**
-   * A number that no transition at or after a time is below; 0 if none is known. The clock may have been set back: the number of a
-   * later minute can be the lower one.
+   * A number that no transition at or after a time is below; 0 if none is known. The clock may have been set back: the
+   * number of a later minute can be the lower one.
    */
   firstSince(time: number): number {
     const found = this.sql.get('firstSince', Math.floor(time / minuteMs))

@@ -1,6 +1,6 @@
 /**
- * The files of an open database, to check that they are still those that were opened. On Unix a removed file can still be read
- * and written; it is lost with the last process that has it open, while other processes create a new one.
+ * The files of an open database, to check that they are still those that were opened. On Unix a removed file can still
+ * be read and written; it is lost with the last process that has it open, while other processes create a new one.
  */
 import { statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -8,8 +8,9 @@ import { systemClock, type Clock } from '../../core/clock.ts'
 import { removedBeside } from './errors.ts'
 
 /**
- * Two changes of a folder so shortly after each other, ms, may have left the same time. Some filesystems have times of ten
- * milliseconds, of a second or of two; where this one is seen to have finer ones, they are those of the clock ticks of the system.
+ * Two changes of a folder so shortly after each other, ms, may have left the same time. Some filesystems have times of
+ * ten milliseconds, of a second or of two; where this one is seen to have finer ones, they are those of the clock ticks
+ * of the system.
  */
 const sameTimeMs = (time: number): number => (time % 10 === 0 ? 3_000 : 100)
 
@@ -39,8 +40,9 @@ export class OpenFiles {
   }
 
   /**
-   * Looks at the files only after their folder has changed: Linux gives a file whose times were asked for a new time at its next
-   * write, which the sync of a commit must then write, too. A look at the log before each commit made commits a fifth dearer.
+   * Looks at the files only after their folder has changed: Linux gives a file whose times were asked for a new time at
+   * its next write, which the sync of a commit must then write, too. A look at the log before each commit made commits
+   * a fifth dearer.
    * @throws JobchartError STORE_UNAVAILABLE if the log or the shared memory was removed, or another took its place
    */
   checkBeside(): void {

@@ -1,4 +1,7 @@
-/** The operations on the file, by name. Arguments and answers are plain values, so that they can be sent between threads. */
+/**
+ * The operations on the file, by name. Arguments and answers are plain values, so that they can be sent between
+ * threads.
+ */
 import type {
   ActivityQuery,
   CancelRequest,

@@ -10,7 +10,9 @@ export class Prunes {
   private readonly sql: Statements
   /** Queues with an ended job more or less than at the last look, not written yet. */
   private readonly unwritten = new Set<number>()
-  /** Queues of which the file says that they are to be looked at once: only the first change after a look is written. */
+  /**
+   * Queues of which the file says that they are to be looked at once: only the first change after a look is written.
+   */
   private readonly marked = new Set<number>()
 
   constructor(sql: Statements) {

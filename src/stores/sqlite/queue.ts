@@ -22,7 +22,10 @@ export class Queue {
   paused = false
   /** Has it ever had a job with a concurrency key? */
   keyed = false
-  /** The virtual clock by which its keys share the claims; null as long as none has asked for that. See `core/shares.ts`. */
+  /**
+   * The virtual clock by which its keys share the claims; null as long as none has asked for that. See
+   * `core/shares.ts`.
+   */
   clock: number | null = null
   /** The rate limit per key of its last claim; null if there was none. */
   keyRate: string | null = null

@@ -1,4 +1,7 @@
-/** Removals of ended jobs, delayed until the end of the transaction or a savepoint: then one statement serves any number of them. */
+/**
+ * Removals of ended jobs, delayed until the end of the transaction or a savepoint: then one statement serves any number
+ * of them.
+ */
 import type { FailureTable } from './failure-table.ts'
 import type { Machines } from './machines.ts'
 import type { Queues } from './queues.ts'

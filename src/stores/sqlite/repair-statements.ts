@@ -6,7 +6,10 @@ import { claimable, never } from './state-names.ts'
 
 const states = (tag: StateTag): string => [...statesTagged(tag)].map((state) => `'${state}'`).join(', ')
 
-/** Columns that follow from the state of a job, as that demands. A job without its time is due now. `?` is the time of the repair. */
+/**
+ * Columns that follow from the state of a job, as that demands. A job without its time is due now. `?` is the time of
+ * the repair.
+ */
 export const columnsByState = [
   `UPDATE jobs SET finished_at = NULL WHERE finished_at IS NOT NULL AND state NOT IN (${states('ended')})`,
   `UPDATE jobs SET finished_at = ? WHERE finished_at IS NULL AND state IN (${states('ended')})`,

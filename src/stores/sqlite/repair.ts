@@ -1,7 +1,8 @@
 /**
- * Rebuilds what the file keeps twice from the rows of the jobs: columns that follow from their states, counts, key groups, indexes of
- * tags and of machines, the dead jobs of groups of failures, minutes, and the number of the last transition. Jobs that cannot be read are
- * set aside, and those that were and can be read are brought back. One transaction.
+ * Rebuilds what the file keeps twice from the rows of the jobs: columns that follow from their states, counts, key
+ * groups, indexes of tags and of machines, the dead jobs of groups of failures, minutes, and the number of the last
+ * transition. Jobs that cannot be read are set aside, and those that were and can be read are brought back. One
+ * transaction.
  */
 import type { MachineCounts } from '../../core/figures.ts'
 import type { RepairAnswer } from '../../store.ts'

@@ -16,7 +16,8 @@ export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & Pick<
 
 /**
  * Which parts of a row differ from the file, as bits. A claim and the end of a run change fewer columns than other
- * transitions; `data` is input, errors, check-in, logs and cancel; `checkpoint` is what a checkpoint changes of the machine.
+ * transitions; `data` is input, errors, check-in, logs and cancel; `checkpoint` is what a checkpoint changes of the
+ * machine.
  */
 export const changes = {
   claim: 1,

@@ -1,7 +1,7 @@
 /**
- * Reads and writes the rows of jobs. A job has one row object at a time: two reads give the same object. Changes are written
- * before the next query that depends on them, at the latest at the end of the transaction. Leased rows are cached until
- * another process writes, so that the end of a run need not read what its claim has written.
+ * Reads and writes the rows of jobs. A job has one row object at a time: two reads give the same object. Changes are
+ * written before the next query that depends on them, at the latest at the end of the transaction. Leased rows are
+ * cached until another process writes, so that the end of a run need not read what its claim has written.
  */
 import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { RowValues } from './columns.ts'
@@ -96,9 +96,27 @@ export class Rows {
     const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
     const history = born(state)
     // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
-    const isPlain = dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null // prettier-ignore
+    const isPlain =
+      dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null
     if (isPlain) return sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
-    const isAdded = sql.changes('add', seq, id, number, state, priority, maxAttempts, now, history, input, dueAt, key, concurrencyKey, tags, meta, options) // prettier-ignore
+    const isAdded = sql.changes(
+      'add',
+      seq,
+      id,
+      number,
+      state,
+      priority,
+      maxAttempts,
+      now,
+      history,
+      input,
+      dueAt,
+      key,
+      concurrencyKey,
+      tags,
+      meta,
+      options,
+    )
     if (isAdded) addTags(sql, { seq, tags })
     return isAdded
   }
@@ -140,7 +158,18 @@ export class Rows {
     const { unwritten } = row
     row.unwritten = 0
     if ((unwritten & changes.data) !== 0) {
-      this.sql.run('writeData', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
+      this.sql.run(
+        'writeData',
+        row.input,
+        row.tags,
+        row.meta,
+        row.error,
+        row.errors,
+        row.checkin,
+        row.logs,
+        row.cancel,
+        row.seq,
+      )
     }
     if ((unwritten & changes.failure) !== 0) this.sql.run('writeFailure', row.failure, row.seq)
     if ((unwritten & (changes.machine | changes.checkpoint)) !== 0 && row.machine !== null) {
@@ -149,15 +178,51 @@ export class Rows {
     if ((unwritten & changes.checkpointed) !== 0) this.sql.run('writeCheckpointed', row.checkpointed, row.seq)
     const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
     if (transitions === changes.claim) {
-      this.sql.run('writeClaim', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.lastSeq,
-        row.history, row.seq) // prettier-ignore
+      this.sql.run(
+        'writeClaim',
+        row.state,
+        row.attempt,
+        row.leaseAt,
+        row.token,
+        row.worker,
+        row.startedAt,
+        row.lastSeq,
+        row.history,
+        row.seq,
+      )
     } else if (transitions === changes.end) {
-      this.sql.run('writeEnd', row.state, row.attempt, row.token, row.finishedAt, row.lastSeq, row.output, row.settled,
-        row.history, row.seq) // prettier-ignore
+      this.sql.run(
+        'writeEnd',
+        row.state,
+        row.attempt,
+        row.token,
+        row.finishedAt,
+        row.lastSeq,
+        row.output,
+        row.settled,
+        row.history,
+        row.seq,
+      )
     } else if (transitions !== 0) {
-      this.sql.run('writeTransition', row.state, row.place, row.attempt, row.generation,
-        timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
-        row.worker, row.startedAt, row.finishedAt, row.lastSeq, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
+      this.sql.run(
+        'writeTransition',
+        row.state,
+        row.place,
+        row.attempt,
+        row.generation,
+        timed.has(row.state) ? (row.dueAt ?? never) : null,
+        row.leaseAt,
+        row.token,
+        row.worker,
+        row.startedAt,
+        row.finishedAt,
+        row.lastSeq,
+        row.heldKey,
+        row.output,
+        row.settled,
+        row.history,
+        row.seq,
+      )
     } else if ((unwritten & changes.lease) !== 0) {
       this.sql.run('writeLease', row.leaseAt, row.seq)
     }

@@ -7,7 +7,11 @@ import type { Statements } from './statements.ts'
 const parsed = (text: string): StoredSchedule => JSON.parse(text) as StoredSchedule
 
 export const packFire = (requests: readonly FireSchedule[]): FireSchedule<PackedJob>[] =>
-  requests.map(({ name, ticks, advance }) => ({ name, advance, ticks: ticks.map(({ at, job }) => ({ at, job: packJob(job) })) })) // prettier-ignore
+  requests.map(({ name, ticks, advance }) => ({
+    name,
+    advance,
+    ticks: ticks.map(({ at, job }) => ({ at, job: packJob(job) })),
+  }))
 
 export class ScheduleTable {
   private readonly sql: Statements

@@ -1,4 +1,7 @@
-/** One search over several sources, whose jobs are merged. Of sources in the order of the search a bounded number of jobs is looked at. */
+/**
+ * One search over several sources, whose jobs are merged. Of sources in the order of the search a bounded number of
+ * jobs is looked at.
+ */
 import type { SQLInputValue } from 'node:sqlite'
 import { comparePositions, inSequence, scanMax, type Position } from '../../core/cursor.ts'
 import type { ListOrder } from '../../store.ts'
@@ -49,7 +52,10 @@ export function search(
   return { found: page, next: positionOf(page.at(-1) as RowValues, range) }
 }
 
-/** The position up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the bound. */
+/**
+ * The position up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the
+ * bound.
+ */
 function boundOf(
   sql: Statements,
   sources: readonly Source[],

@@ -24,7 +24,9 @@ interface SearchedFile {
   readonly seq: number
 }
 
-/** The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first. */
+/**
+ * The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first.
+ */
 export function select(
   file: SearchedFile,
   selection: Selection,
@@ -54,8 +56,8 @@ export function select(
 }
 
 /**
- * The jobs of a range that pass the filter. The counts tell which states and queues can have any: those that cannot are not
- * looked at.
+ * The jobs of a range that pass the filter. The counts tell which states and queues can have any: those that cannot are
+ * not looked at.
  */
 export function find(
   file: SearchedFile,

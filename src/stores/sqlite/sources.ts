@@ -41,7 +41,10 @@ interface Plan {
   readonly jobs: number
 }
 
-/** Up to this many jobs are read and sorted where an index has them in another order. Jobs with an attribute are counted as far. */
+/**
+ * Up to this many jobs are read and sorted where an index has them in another order. Jobs with an attribute are counted
+ * as far.
+ */
 const fewJobs = 20_000
 /** What is assumed of an attribute that more jobs have than are counted. */
 const manyJobs = 100_000
@@ -90,8 +93,9 @@ const wholeTable = (scope: Scope): Plan => ({
 })
 
 /**
- * The ended jobs of each queue and state in the order of their end, from a number on: a statement for each, some 20 µs. An index of the
- * ends of all queues would make it one, and would cost each end of a job 4 µs more, a third of its write.
+ * The ended jobs of each queue and state in the order of their end, from a number on: a statement for each, some 20 µs.
+ * An index of the ends of all queues would make it one, and would cost each end of a job 4 µs more, a third of its
+ * write.
  */
 function endedSince({ queues, states, by }: Scope, number = 0): Plan {
   const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND moved >= ?'
@@ -187,7 +191,12 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
   if (failure !== undefined) add('jobs INDEXED BY failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
   if (key !== undefined) add('jobs INDEXED BY with_key', 'seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
-    add('jobs INDEXED BY with_concurrency_key', 'seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey) // prettier-ignore
+    add(
+      'jobs INDEXED BY with_concurrency_key',
+      'seq',
+      'concurrency_key = ? AND concurrency_key IS NOT NULL',
+      concurrencyKey,
+    )
   }
   if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
   if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)

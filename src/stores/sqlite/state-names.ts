@@ -1,9 +1,9 @@
 /**
- * The states that statements name, asked of the chart. The tables themselves are made by `migrations/`, which does not know
- * the chart.
+ * The states that statements name, asked of the chart. The tables themselves are made by `migrations/`, which does not
+ * know the chart.
  *
- * A job is one row, numbered by its ENQUEUE. The hot path uses partial indexes over live jobs only: a claim costs the same
- * however many ended jobs are kept.
+ * A job is one row, numbered by its ENQUEUE. The hot path uses partial indexes over live jobs only: a claim costs the
+ * same however many ended jobs are kept.
  */
 import { arrows, type JobState } from '../../core/lifecycle.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Finished steps: one row each, so that the cost of a step does not grow with their number. A job that was never claimed has
- * none, and costs no query.
+ * Finished steps: one row each, so that the cost of a step does not grow with their number. A job that was never
+ * claimed has none, and costs no query.
  */
 import type { Json } from '../../core/payload.ts'
 import type { PackedStep } from './columns.ts'
@@ -15,7 +15,9 @@ export function saveSteps(sql: Statements, row: Row, results: Readonly<Record<st
 export const stepsOf = (sql: Statements, row: Row): readonly PackedStep[] =>
   row.startedAt === null ? [] : sql.all('stepsOf', row.seq)
 
-/** Forgets the steps of these names; without names all of them: a new generation, or a new input, starts without steps. */
+/**
+ * Forgets the steps of these names; without names all of them: a new generation, or a new input, starts without steps.
+ */
 export function forgetSteps(sql: Statements, row: Row, names?: readonly string[]): void {
   if (row.startedAt === null) return
   if (names === undefined) sql.run('forgetSteps', row.seq)

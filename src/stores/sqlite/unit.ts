@@ -1,12 +1,19 @@
 /**
- * A transaction of the file, as a unit of work. Jobs are inserted, changed and removed only here, so that rows, counts, key groups,
- * the log and the hints always agree.
+ * A transaction of the file, as a unit of work. Jobs are inserted, changed and removed only here, so that rows, counts,
+ * key groups, the log and the hints always agree.
  *
- * What is cached between transactions (queues, leased rows, the number of the last transition) is valid as long as no other
- * process has written to the file, which `data_version` of SQLite shows.
+ * What is cached between transactions (queues, leased rows, the number of the last transition) is valid as long as no
+ * other process has written to the file, which `data_version` of SQLite shows.
  */
 import type { EndedJob, EndedState, PruneUnit } from '../../core/prune.ts'
-import type { CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import type {
+  CompiledArrow,
+  InsertUnit,
+  LeaseKey,
+  LoggedTransition,
+  SelectedRows,
+  TransitionOptions,
+} from '../../core/unit-of-work.ts'
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
@@ -194,7 +201,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.minutes.forget()
   }
 
-  // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── finding
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get backlog(): number {
     return this.queues.backlog()
@@ -282,7 +290,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.schedules.save(schedule)
   }
 
-  // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── transitions
+  // ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   insert(job: PackedJob, state: JobState, dueAt: number | null): number | null {
     const queue = this.queues.of(job.type)
@@ -395,7 +404,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.removals.add(...jobs)
   }
 
-  // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
+  // ── what is kept of a job beside its state
+  // ──────────────────────────────────────────────────────────────────────────
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
     return this.readers[field](row)
@@ -466,7 +476,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, ended ? changes.end : changes.otherTransition)
   }
 
-  // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines
+  // ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   inbox(row: Row, after: number): readonly InboxEntry[] {
     const { machine } = row

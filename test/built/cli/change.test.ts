@@ -94,7 +94,11 @@ test.concurrent('a change of all that match is listed, left to a runtime, gone o
   const stopped = await run('bulk', 'resume', latest!.id)
   expect(stopped.code).toBe(130)
   expect(stopped.stderr).toContain('was stopped after 100 retried')
-  expect(await run('bulk', 'stop', 'nobody')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('`jobchart bulk` lists') }) // prettier-ignore
+  expect(await run('bulk', 'stop', 'nobody')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('`jobchart bulk` lists'),
+  })
   expect((await run('retry', 'full-0', '--detach')).code).toBe(2)
 })
 

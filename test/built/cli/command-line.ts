@@ -12,7 +12,10 @@ import type { CommandAnswer, CommandRequest } from './command-server.ts'
 import { email, order } from './jobs.ts'
 
 const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
-/** What the program imports once it knows that Node.js is new enough: a process that carries out all commands loads it for each. */
+/**
+ * What the program imports once it knows that Node.js is new enough: a process that carries out all commands loads it
+ * for each.
+ */
 const commands = new URL('../../../dist/src/cli/command-line.js', import.meta.url)
 /** Paths of the modules beside this file, for `--jobs`. */
 export const moduleAt = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
@@ -23,7 +26,10 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** What the store holds: `full-0`, `full-1`: dead · `mail-0` … `mail-2`: done · `order-0` … `order-2`: in review · 600 queued `bulk`. */
+/**
+ * What the store holds: `full-0`, `full-1`: dead · `mail-0` … `mail-2`: done · `order-0` … `order-2`: in review · 600
+ * queued `bulk`.
+ */
 export async function writeStore(store: Store): Promise<void> {
   const runtime = createRuntime({ jobs: [email, order], store, name: 'tested' })
   await runtime.start()
@@ -65,7 +71,10 @@ function startServer(): ChildProcess {
   return child
 }
 
-/** Runs a command in a folder: in a process that carries out all of them, because a process for each costs more than the commands. */
+/**
+ * Runs a command in a folder: in a process that carries out all of them, because a process for each costs more than the
+ * commands.
+ */
 export function runCommand(cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
   const answer = Promise.withResolvers<Ended>()
   const number = ++lastNumber

@@ -1,6 +1,6 @@
 /**
- * A process that carries out commands one after the other as a process of each would: the main module runs anew, what it imports is
- * loaded once. A command has ended when nothing of it keeps the process alive any more.
+ * A process that carries out commands one after the other as a process of each would: the main module runs anew, what
+ * it imports is loaded once. A command has ended when nothing of it keeps the process alive any more.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 

@@ -1,4 +1,7 @@
-/** Well-known statecharts, modelled again in their essentials: the subjects of tutorials, and of XState's public examples. */
+/**
+ * Well-known statecharts, modelled again in their essentials: the subjects of tutorials, and of XState's public
+ * examples.
+ */
 import { and, assign, createMachine, not, raise, sendTo, stateIn, type AnyStateMachine } from 'xstate'
 
 type Config = Parameters<typeof createMachine>[0]

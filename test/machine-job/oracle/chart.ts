@@ -94,7 +94,9 @@ export class Workshop {
     return setup(parts as never).createMachine(config as never) as unknown as AnyStateMachine
   }
 
-  /** A promise that settles after so many ms with what `settle` gives; 0: at once. Without a name it reports nothing. */
+  /**
+   * A promise that settles after so many ms with what `settle` gives; 0: at once. Without a name it reports nothing.
+   */
   promise(name: string, ms: number, settle: (input: unknown) => unknown = () => name): AnyActorLogic {
     return fromPromise<unknown, unknown>(async ({ input, signal }) => {
       if (name !== '') {

@@ -1,6 +1,6 @@
 /**
- * Where a job is known to differ from a live actor, and why. A difference that vanishes fails its case; `docs/crash.md` has the
- * same list.
+ * Where a job is known to differ from a live actor, and why. A difference that vanishes fails its case; `docs/crash.md`
+ * has the same list.
  */
 export const differences = {
   stopsFirst:

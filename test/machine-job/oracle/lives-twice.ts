@@ -1,7 +1,7 @@
 /**
- * XState itself as the judge: a case lives once as a live actor and once as a job, is told the same events and given the
- * same time, and both tell the same story. Then the job lives again, cut off from its store at each of its writes, and
- * comes to the same end.
+ * XState itself as the judge: a case lives once as a live actor and once as a job, is told the same events and given
+ * the same time, and both tell the same story. Then the job lives again, cut off from its store at each of its writes,
+ * and comes to the same end.
  */
 import {
   createClient,
@@ -58,9 +58,9 @@ interface Life {
 
 interface LiveLife extends Life {
   /**
-   * Can a job not be expected to live the same? Two instants are so near each other that one that is a little late could
-   * change their order; it failed in a step, of which a job executes nothing; an actor goes on that is in no snapshot; XState
-   * lost an active state, which its own persisted snapshot has.
+   * Can a job not be expected to live the same? Two instants are so near each other that one that is a little late
+   * could change their order; it failed in a step, of which a job executes nothing; an actor goes on that is in no
+   * snapshot; XState lost an active state, which its own persisted snapshot has.
    */
   readonly isSpecial: boolean
   /** For each step, how far it is from one instant at which something happened to the next. */
@@ -199,8 +199,8 @@ interface SnapshotOfStates {
 }
 
 /**
- * Is a state active without its parent? XState 5 loses the parent in a parallel state when a transition of the parent itself
- * targets its shallow history; a restored actor has it again.
+ * Is a state active without its parent? XState 5 loses the parent in a parallel state when a transition of the parent
+ * itself targets its shallow history; a restored actor has it again.
  */
 const lacksParent = ({ _nodes: nodes = [] }: SnapshotOfStates): boolean =>
   nodes.some(({ parent }) => parent !== undefined && !nodes.includes(parent))
@@ -339,8 +339,8 @@ function refusedIf(error: unknown): boolean {
 }
 
 /**
- * Events that were refused, as they were sent. Of one that comes with others it is judged without what actors would answer to
- * those; if the answers make it another one the stories part.
+ * Events that were refused, as they were sent. Of one that comes with others it is judged without what actors would
+ * answer to those; if the answers make it another one the stories part.
  */
 const refusedOf = ({ lines }: Life): readonly string[] =>
   lines.filter((line, i) => line.endsWith(' not taken') && (isSent(lines[i - 1]) || isSent(lines[i + 1])))

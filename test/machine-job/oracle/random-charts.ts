@@ -1,6 +1,6 @@
 /**
- * Charts by chance: states in one another, regions, history, eventless steps, timers, raised and delayed events, children,
- * promises. The seed makes the chart, its events and its time.
+ * Charts by chance: states in one another, regions, history, eventless steps, timers, raised and delayed events,
+ * children, promises. The seed makes the chart, its events and its time.
  *
  * What could run in circles costs fuel, which is counted in the context, so that each chart comes to rest.
  */
@@ -26,7 +26,9 @@ interface Node {
 
 const fuel = 20
 const events = ['A', 'B', 'C', 'D'] as const
-/** So that their sums seldom meet each other or the end of a step: steps end at 15 s and multiples of 30 s after that. */
+/**
+ * So that their sums seldom meet each other or the end of a step: steps end at 15 s and multiples of 30 s after that.
+ */
 const delays = [11_000, 41_000, 71_000] as const
 const depthMax = 3
 
@@ -215,8 +217,8 @@ interface Enqueue {
 const patienceMs = 2_500
 
 /**
- * The case of a seed. Those of even seeds wait after each event until its promises have settled, so that a kill, which makes
- * them later, changes nothing else; those of odd seeds do not, and are not for killing.
+ * The case of a seed. Those of even seeds wait after each event until its promises have settled, so that a kill, which
+ * makes them later, changes nothing else; those of odd seeds do not, and are not for killing.
  */
 export function randomCase(seed: number): Case {
   const random = seededRandom(seed)

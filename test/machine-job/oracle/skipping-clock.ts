@@ -1,6 +1,6 @@
 /**
- * Virtual time that can pass without the looks of an idle process: timers that only look after things are put off to the
- * end of what is skipped, all others fire when they are due.
+ * Virtual time that can pass without the looks of an idle process: timers that only look after things are put off to
+ * the end of what is skipped, all others fire when they are due.
  */
 import type { Clock, Timer } from 'jobchart'
 import { VirtualClock } from 'jobchart/testing'

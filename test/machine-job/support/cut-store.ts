@@ -1,4 +1,6 @@
-/** A store that one process loses for ever at a given write, as if it were killed there: nothing comes back any more. */
+/**
+ * A store that one process loses for ever at a given write, as if it were killed there: nothing comes back any more.
+ */
 import type { Store } from 'jobchart'
 
 /** `before`: the write never reaches the store · `after`: it does, and its answer never comes back. */

@@ -1,4 +1,6 @@
-/** Lives a story without a kill, then with a kill at every write, and holds what must be the same against each other. */
+/**
+ * Lives a story without a kill, then with a kill at every write, and holds what must be the same against each other.
+ */
 import { expect } from 'vitest'
 import type { Cut, CutKind } from './cut-store.ts'
 import { effectProblems, toldOf } from './effects.ts'

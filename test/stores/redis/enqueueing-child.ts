@@ -1,4 +1,6 @@
-/** Enqueues a job with each of some clients and closes it at once, then has nothing more to do: `url driver clients`. */
+/**
+ * Enqueues a job with each of some clients and closes it at once, then has nothing more to do: `url driver clients`.
+ */
 import { createClient as nodeRedis } from '@redis/client'
 import { Redis } from 'ioredis'
 import { createClient, defineJob } from 'jobchart'

@@ -1,4 +1,6 @@
-/** A worker that runs a job until SIGTERM: `url`. Tells when it starts, when the job runs, and how long the stop took. */
+/**
+ * A worker that runs a job until SIGTERM: `url`. Tells when it starts, when the job runs, and how long the stop took.
+ */
 import { once } from 'node:events'
 import { createRuntime, defineJob } from 'jobchart'
 import { redisStore } from 'jobchart/redis'

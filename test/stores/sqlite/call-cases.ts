@@ -1,4 +1,6 @@
-/** The SQLite store as calls meet it: what is asked too late, and what calls of others do to one. Each on a new file. */
+/**
+ * The SQLite store as calls meet it: what is asked too late, and what calls of others do to one. Each on a new file.
+ */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sqliteStore } from 'jobchart/sqlite'

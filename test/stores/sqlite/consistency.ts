@@ -1,7 +1,7 @@
 /**
  * Does a file of the SQLite store tell one story? Its tables are read one by one, with statements of its own: what the
- * store writes twice (counts, key groups, keys, the log and the histories) must agree, and every job must be where its last
- * transition led. Answers with what does not fit.
+ * store writes twice (counts, key groups, keys, the log and the histories) must agree, and every job must be where its
+ * last transition led. Answers with what does not fit.
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { HistoryEntry } from '../../../src/core/record.ts'
@@ -130,7 +130,10 @@ function checkPlaces(jobs: readonly Job[], say: Say): void {
   }
 }
 
-/** A live job holds its key, but for one that was superseded or followed, or had it until its start; an ended one holds none. */
+/**
+ * A live job holds its key, but for one that was superseded or followed, or had it until its start; an ended one holds
+ * none.
+ */
 function checkKeys(jobs: readonly Job[], say: Say): void {
   const holders = new Set<string>()
   for (const { row, history } of jobs) {

@@ -1,6 +1,6 @@
 /**
- * A runtime and a producer in one process, on a disk that somebody else fills and frees: `path`. It tells its history line
- * by line, and is told when to begin (`go`) and when there is room again (`freed`).
+ * A runtime and a producer in one process, on a disk that somebody else fills and frees: `path`. It tells its history
+ * line by line, and is told when to begin (`go`) and when there is room again (`freed`).
  */
 import { once } from 'node:events'
 import { createRuntime, defineJob, type JobchartError } from 'jobchart'

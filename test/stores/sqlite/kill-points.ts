@@ -1,7 +1,7 @@
 /**
  * Death at every statement: the script is played in a process that is killed before or after a statement. What it was
- * answered must be in the file, what it was about to do wholly or not at all, and whoever opens the file next must be able
- * to go on to the very same end.
+ * answered must be in the file, what it was about to do wholly or not at all, and whoever opens the file next must be
+ * able to go on to the very same end.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

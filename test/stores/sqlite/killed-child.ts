@@ -1,4 +1,7 @@
-/** Plays the script on a file, tells of each answer as soon as it has it, and dies at a point: `path point`, or at the end: `path null`. */
+/**
+ * Plays the script on a file, tells of each answer as soon as it has it, and dies at a point: `path point`, or at the
+ * end: `path null`.
+ */
 import { writeSync } from 'node:fs'
 import { playerOn, script } from './script.ts'
 

@@ -1,4 +1,7 @@
-/** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, messages, steps, and their entries in the log. */
+/**
+ * What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, messages, steps, and their
+ * entries in the log.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { caps } from '../../../src/core/caps.ts'
 import type { HistoryEntry } from '../../../src/core/record.ts'
@@ -10,7 +13,9 @@ import type { Row } from '../../../src/stores/sqlite/row.ts'
 const leased = statesTagged('leased')
 const ended = statesTagged('ended')
 
-/** Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone */
+/**
+ * Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone
+ */
 export function checkMachines(
   db: DatabaseSync,
   rows: readonly Row[],

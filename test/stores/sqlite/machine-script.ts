@@ -1,4 +1,7 @@
-/** The part of the script that machines play: checkpoints, messages, children, cancels that are messages, and their ends. */
+/**
+ * The part of the script that machines play: checkpoints, messages, children, cancels that are messages, and their
+ * ends.
+ */
 import type { NewCheckpoint } from '../../../src/core/machine-record.ts'
 import type { NewJob, SendRequest } from '../../../src/store.ts'
 import { newJob } from '../../../src/store-testing/conformance/acts.ts'

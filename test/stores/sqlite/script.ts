@@ -1,6 +1,7 @@
 /**
- * Everything that can be asked of a store, in an order that never changes: ids, tokens and times are written down, so that
- * two runs leave the same file behind, and one that was cut short can be gone on with by somebody who knows nothing of it.
+ * Everything that can be asked of a store, in an order that never changes: ids, tokens and times are written down, so
+ * that two runs leave the same file behind, and one that was cut short can be gone on with by somebody who knows
+ * nothing of it.
  *
  * What a step asks is asked in one turn, and so is one transaction.
  */
@@ -101,7 +102,11 @@ const administration: readonly Step[] = [
   step(
     'the oldest ones go',
     together(
-      (store) => store.retain({ types: new Map([['mail', { done: { ...days, count: 1 }, dead: days, cancelled: days }]]), others: keepAll }), // prettier-ignore
+      (store) =>
+        store.retain({
+          types: new Map([['mail', { done: { ...days, count: 1 }, dead: days, cancelled: days }]]),
+          others: keepAll,
+        }),
       (store) => store.prune(10),
     ),
   ),

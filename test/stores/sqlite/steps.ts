@@ -8,8 +8,8 @@ export interface Step {
   /** Time since the step before, ms. */
   readonly later: number
   /**
-   * May whoever did not hear the answer ask again? Inserts with ids do nothing then, and settles with tokens give the very
-   * same answer besides.
+   * May whoever did not hear the answer ask again? Inserts with ids do nothing then, and settles with tokens give the
+   * very same answer besides.
    */
   readonly again: 'no effect' | 'same answer' | null
   readonly ask: (store: Store) => Promise<unknown>

@@ -43,8 +43,8 @@ export function withContradictions(path: string, sound: Buffer): { readonly name
 }
 
 /**
- * Settles a child whose parent has a message that nobody has counted, which shows after the settlement has written, and another job in
- * the same call.
+ * Settles a child whose parent has a message that nobody has counted, which shows after the settlement has written, and
+ * another job in the same call.
  * @throws AssertionError if anything of the first is kept, or the other is not
  */
 export async function settleWithDamagedInbox(path: string): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Death in the middle of a commit: SQLite appends the pages of a transaction to its log (`-wal`), frame after frame, the last
- * one marked. So every beginning of the log is what a process may leave that dies while it writes.
+ * Death in the middle of a commit: SQLite appends the pages of a transaction to its log (`-wal`), frame after frame,
+ * the last one marked. So every beginning of the log is what a process may leave that dies while it writes.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'

@@ -59,14 +59,41 @@ export class Partner {
   }
 }
 
-/** `confirm` answers in the call itself, so it is always asked here; SQLite has no repair and announces nothing; the groups have tests with processes of their own. */
+/**
+ * `confirm` answers in the call itself, so it is always asked here; SQLite has no repair and announces nothing; the
+ * groups have tests with processes of their own.
+ */
 type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair' | 'announce'>
 
 const methods = {
-  insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, reindex: true, checkpoints: true, cancel: true,
-  retry: true, discard: true, promote: true, rescue: true, retain: true, prune: true, get: true, list: true, counts: true, queue: true,
-  machineCounts: true, queues: true, queuedSince: true, activity: true, failures: true, worker: true, workers: true, transitions: true,
-} satisfies Record<Shared, true> // prettier-ignore
+  insert: true,
+  claim: true,
+  settle: true,
+  extend: true,
+  checkpoint: true,
+  send: true,
+  reindex: true,
+  checkpoints: true,
+  cancel: true,
+  retry: true,
+  discard: true,
+  promote: true,
+  rescue: true,
+  retain: true,
+  prune: true,
+  get: true,
+  list: true,
+  counts: true,
+  queue: true,
+  machineCounts: true,
+  queues: true,
+  queuedSince: true,
+  activity: true,
+  failures: true,
+  worker: true,
+  workers: true,
+  transitions: true,
+} satisfies Record<Shared, true>
 
 /** A store on a file, open in both processes. */
 export async function sharedStore(path: string, clock: Clock, partner: Partner): Promise<Store> {

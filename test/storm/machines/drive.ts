@@ -1,6 +1,6 @@
 /**
- * What a producer does with one machine: enqueues it, tells it its numbers one after the other, and in the end that it is
- * the end. Everything is safe to repeat, and is repeated by whoever follows a producer that was killed.
+ * What a producer does with one machine: enqueues it, tells it its numbers one after the other, and in the end that it
+ * is the end. Everything is safe to repeat, and is repeated by whoever follows a producer that was killed.
  */
 import { JobchartError, type Client, type Logger } from 'jobchart'
 import { isEnded, type JobState } from '../../../src/core/lifecycle.ts'

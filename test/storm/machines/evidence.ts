@@ -1,4 +1,7 @@
-/** All there is to know of a machine job in the end: its record, its checkpoints, its children, what was asked of it and what it did. */
+/**
+ * All there is to know of a machine job in the end: its record, its checkpoints, its children, what was asked of it and
+ * what it did.
+ */
 import type { CheckpointEntry, JobRecord, Store } from 'jobchart'
 import { readHistory } from 'jobchart/store-testing'
 import { callsOf } from '../../../src/store-testing/history/lines.ts'

@@ -1,8 +1,13 @@
-/** What the world outside sees of the machines of a storm: each process writes down what it does there, when it does it. */
+/**
+ * What the world outside sees of the machines of a storm: each process writes down what it does there, when it does it.
+ */
 import { appendFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `begin`, `end`: of a piece of work, by the id of its actor · `note`: an action of a machine, by the id of the machine. */
+/**
+ * `begin`, `end`: of a piece of work, by the id of its actor · `note`: an action of a machine, by the id of the
+ * machine.
+ */
 export interface LedgerLine {
   readonly kind: 'begin' | 'end' | 'note'
   readonly key: string
@@ -18,7 +23,9 @@ export const noLedger: Ledger = () => {}
 
 const folderOf = (folder: string): string => join(folder, 'ledger')
 
-/** The ledger of one process. A line is with the operating system when the call returns: who is killed loses nothing. */
+/**
+ * The ledger of one process. A line is with the operating system when the call returns: who is killed loses nothing.
+ */
 export function ledgerFile(folder: string, name: string): Ledger {
   mkdirSync(folderOf(folder), { recursive: true })
   const path = join(folderOf(folder), `${name}.ndjson`)

@@ -147,8 +147,8 @@ function checkPatience(
     tell('timers', `its patience was at an end ${lateMs} ms before its child, and came last`)
   const begun = child.history.findLast(({ event }) => event === 'CLAIM')?.at ?? 0
   if (leftAt === undefined || child.state === 'cancelled') return
-  // An attempt of the machine that dies or loses its lease before it has cancelled the child leaves that to the next attempt, which
-  // may not have begun before the child.
+  // An attempt of the machine that dies or loses its lease before it has cancelled the child leaves that to the next
+  // attempt, which may not have begun before the child.
   const claims = history.filter(({ event, at }) => event === 'CLAIM' && at < begun).map(({ at }) => at)
   const since = Math.max(leftAt, ...claims)
   if (history.some(({ event, at }) => event === 'EXPIRE' && at > since && at <= begun)) return

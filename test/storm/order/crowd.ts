@@ -1,6 +1,6 @@
 /**
- * Processes of the example on one file and one ledger, killed at random instants and started again. Orders come in waves:
- * a wave is over when a process of the example says that all have ended, and then more are ordered.
+ * Processes of the example on one file and one ledger, killed at random instants and started again. Orders come in
+ * waves: a wave is over when a process of the example says that all have ended, and then more are ordered.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
@@ -23,7 +23,10 @@ export interface OrderOptions {
 
 /** A wave in which nothing is written for so long does not get on. */
 const silenceMsMax = 60_000
-/** A process that has written for so long, and not longer ago, is at work: to kill one that is starting or waits proves little. */
+/**
+ * A process that has written for so long, and not longer ago, is at work: to kill one that is starting or waits proves
+ * little.
+ */
 const atWorkMs = 300
 
 const example = fileURLToPath(new URL('../../../examples/order/main.ts', import.meta.url))

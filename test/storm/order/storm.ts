@@ -1,4 +1,7 @@
-/** A storm around the example of orders, which is run as it is: kills, then the verdict on its ledger, its store and its history. */
+/**
+ * A storm around the example of orders, which is run as it is: kills, then the verdict on its ledger, its store and its
+ * history.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

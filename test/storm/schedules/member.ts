@@ -1,4 +1,7 @@
-/** A process of a schedule storm: a runtime that declares the schedules and fires them: `store folder ledger`. Ends on SIGTERM. */
+/**
+ * A process of a schedule storm: a runtime that declares the schedules and fires them: `store folder ledger`. Ends on
+ * SIGTERM.
+ */
 import { createRuntime } from 'jobchart'
 import { storeNamed } from '../stores.ts'
 import { schedulesOf, tickJob } from './plan.ts'

@@ -1,6 +1,6 @@
 /**
- * Several processes fire the same schedules on one store, and some are killed. In the end each tick between the first and the
- * last must have made one job, and each job must have run: once, unless the process that ran it was killed.
+ * Several processes fire the same schedules on one store, and some are killed. In the end each tick between the first
+ * and the last must have made one job, and each job must have run: once, unless the process that ran it was killed.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

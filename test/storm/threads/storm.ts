@@ -1,7 +1,7 @@
 /**
- * A storm over handlers in threads: jobs that compute, throw, exit, crash, run out of memory and loop for ever, with random cancels
- * and timeouts, on one runtime with a recorded store. At the end every slot must be free and every thread gone, and the history and
- * the state of every job must be as promised.
+ * A storm over handlers in threads: jobs that compute, throw, exit, crash, run out of memory and loop for ever, with
+ * random cancels and timeouts, on one runtime with a recorded store. At the end every slot must be free and every
+ * thread gone, and the history and the state of every job must be as promised.
  */
 import type { Worker } from 'node:worker_threads'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -33,7 +33,10 @@ interface Told {
   readonly code?: number
 }
 
-/** What jobs do, how often of 100, and how a job ends that is not cancelled: its state, and the code or message of its error. */
+/**
+ * What jobs do, how often of 100, and how a job ends that is not cancelled: its state, and the code or message of its
+ * error.
+ */
 const acts: readonly (readonly [act: string, share: number, state: JobRecord['state'], error?: string])[] = [
   ['compute', 30, 'done'],
   ['obey', 20, 'done'],

@@ -24,6 +24,23 @@ export const longFunctions = (files: readonly SourceFile[]): string[] =>
       ),
   )
 
+const commentWidthMax = 120
+const comment = /^\s*(\/\*\*|\*|\/\/|--) /
+/** Directives of tools are one line; an address is not broken, and a row of a table neither. */
+const unbreakable = /oxlint-|@ts-|prettier-|https?:|^\s*\* \|/
+
+/** Comments that are wider than a line; in scripts for servers, too. */
+export const wideComments = (files: readonly { readonly path: string; readonly text: string }[]): string[] =>
+  files.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .flatMap((line, i) =>
+        line.length > commentWidthMax && comment.test(line) && !unbreakable.test(line)
+          ? [`${path}:${i + 1} is a comment of ${line.length} characters, ${commentWidthMax} at most`]
+          : [],
+      ),
+  )
+
 export interface Ban {
   /** Matches a whole name as code uses it, such as `Date.now`. */
   name: RegExp

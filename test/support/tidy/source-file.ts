@@ -11,7 +11,10 @@ export interface SourceFile {
   exports: readonly { name: string; line: number }[]
   /** Dotted names (`Date.now`), bare names (`setTimeout`), `new Date()`, `Date()` and `as any`, as written in code. */
   uses: readonly { name: string; line: number }[]
-  /** Functions that are written among the arguments of a `new`: `Worker.changed` for a member of its options, else `Heap`. */
+  /**
+   * Functions that are written among the arguments of a `new`: `Worker.changed` for a member of its options, else
+   * `Heap`.
+   */
   given: readonly { name: string; to: string }[]
   comments: readonly { text: string; line: number }[]
 }

@@ -1,6 +1,7 @@
 /**
- * Calls from a lower room into a higher one: a file makes an object of a class of another room and gives it functions to call. Only
- * functions that are written in the arguments of `new` are found. An argument of a plain call is not listed: the call ends.
+ * Calls from a lower room into a higher one: a file makes an object of a class of another room and gives it functions
+ * to call. Only functions that are written in the arguments of `new` are found. An argument of a plain call is not
+ * listed: the call ends.
  */
 import { posix } from 'node:path'
 import { roomOf } from './import-table.ts'

@@ -1,6 +1,6 @@
 /**
- * Sets jobs aside that a process could not read (`put`), or removes such jobs with all that is kept of them (`drop`). Their unique keys are
- * free from then on, if their rows tell them. Answers the ids of those that were there.
+ * Sets jobs aside that a process could not read (`put`), or removes such jobs with all that is kept of them (`drop`).
+ * Their unique keys are free from then on, if their rows tell them. Answers the ids of those that were there.
  */
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'

@@ -1,7 +1,7 @@
 /**
- * Claims jobs. Returns the time, the wake-ups, the jobs, and for each type with fewer jobs than asked for the values from which the
- * core computes the reason. Of a job: id, row and input; if it has them, also the fields that are stored apart, results of steps, the
- * last checkpoint and the inbox.
+ * Claims jobs. Returns the time, the wake-ups, the jobs, and for each type with fewer jobs than asked for the values
+ * from which the core computes the reason. Of a job: id, row and input; if it has them, also the fields that are stored
+ * apart, results of steps, the last checkpoint and the inbox.
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
@@ -20,7 +20,10 @@ const claimBytesMax = 1_048_576
 const firstStep = 4
 /** So many keys are arranged at once; a claim does that five times at most. */
 const arrangeStep = 100
-/** What is kept for the limits of a type stays for so long after its last use, ms, and at least for the time of its rates. */
+/**
+ * What is kept for the limits of a type stays for so long after its last use, ms, and at least for the time of its
+ * rates.
+ */
 export const limitsKeptMs = 86_400_000
 
 /** The states of a claim, which counts as one attempt. */
@@ -43,7 +46,9 @@ const arrow = claimArrow()
 /** The state of a claimed job. */
 export const claimed: JobState = arrow.to
 /** A row with more data than its input. */
-const more = `[${Object.entries(dataLetters).flatMap(([field, letter]) => (field === 'input' ? [] : [letter])).join('')}${flagLetters.steps}${flagLetters.machine}]` // prettier-ignore
+const more = `[${Object.entries(dataLetters)
+  .flatMap(([field, letter]) => (field === 'input' ? [] : [letter]))
+  .join('')}${flagLetters.steps}${flagLetters.machine}]`
 
 export const claimScript: LuaScript = {
   definitions: `
@@ -84,7 +89,8 @@ local function addRest(job, id, has)
   job[7] = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
 end
 
--- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the rest.
+-- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the
+-- rest.
 local bytesLeft
 
 -- What a job adds to the answer, bytes.
@@ -171,7 +177,8 @@ end
 -- How many keys this call may still arrange.
 local arrangeable
 
--- Keys that may be arranged otherwise than the terms that hold now demand: the index that they stand in is left as it is, under another name.
+-- Keys that may be arranged otherwise than the terms that hold now demand: the index that they stand in is left as it
+-- is, under another name.
 -- @param prefix how many characters of its members go before the key
 local function leaveUnarranged(type, index, prefix)
   local name = P .. index .. ':' .. type
@@ -198,7 +205,8 @@ local function rateOf(text)
   return limit and { limit = tonumber(limit), perMs = tonumber(perMs) } or nil
 end
 
--- Takes note that what is kept for the limits of a type is used: see forget.ts. Of rates by key it is known when their time has passed.
+-- Takes note that what is kept for the limits of a type is used: see forget.ts. Of rates by key it is known when their
+-- time has passed.
 local function keepLimits(demand)
   local keptMs = math.max(${limitsKeptMs}, demand.rate and demand.rate.perMs or 0)
   call('ZADD', P .. 'limit-looks', 'GT', int(nowMs + keptMs), demand.type)
@@ -298,7 +306,8 @@ local function charge(demand, key, head, member)
   end
 end
 
--- Jobs of queues without groups: those of all queues are read and written together, few at first, and then as many as the bytes allow.
+-- Jobs of queues without groups: those of all queues are read and written together, few at first, and then as many as
+-- the bytes allow.
 local function claimPlain(demands)
   local open, step = demands, ${firstStep}
   while #open > 0 do

@@ -1,6 +1,7 @@
 /**
  * Carries out a plan (see `plan.ts`), or nothing of it if something is not as it was read.
- * Answers the time, the wake-ups and the number before the first new one; or the time, and the names of what has changed.
+ * Answers the time, the wake-ups and the number before the first new one; or the time, and the names of what has
+ * changed.
  */
 import { caps } from '../../../core/caps.ts'
 import { pending } from '../../remote/unit.ts'
@@ -186,9 +187,10 @@ export const commitScript: LuaScript = { definitions, call, answer: 'int(base)' 
 export const storingCommitScript: LuaScript = { ...commitScript, stores: true }
 
 /**
- * Carries out plans, each on the condition that nothing of it has changed, whatever becomes of the others. Answers for each the number
- * before its first new one; or an empty text, if something has changed. `head` must hold for all of them: else nothing is written.
- * `progress` is a record that counts what became of the jobs, and names those that are left.
+ * Carries out plans, each on the condition that nothing of it has changed, whatever becomes of the others. Answers for
+ * each the number before its first new one; or an empty text, if something has changed. `head` must hold for all of
+ * them: else nothing is written. `progress` is a record that counts what became of the jobs, and names those that are
+ * left.
  */
 export const commitEachScript: LuaScript = {
   definitions,

@@ -1,4 +1,7 @@
-/** Reads how many jobs there are, and which queues are paused, with the number of the last transition: as they were together. */
+/**
+ * Reads how many jobs there are, and which queues are paused, with the number of the last transition: as they were
+ * together.
+ */
 import type { LuaScript } from './lua.ts'
 
 export const countsScript: LuaScript = {

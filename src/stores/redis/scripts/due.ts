@@ -1,6 +1,6 @@
 /**
- * Reads jobs in the order of their due times, from a position on. Many jobs may have the same time: among these the position is found by
- * halves, in the same script, because ranks change with each write.
+ * Reads jobs in the order of their due times, from a position on. Many jobs may have the same time: among these the
+ * position is found by halves, in the same script, because ranks change with each write.
  */
 import type { LuaScript } from './lua.ts'
 
@@ -17,7 +17,8 @@ local function dueUpTo(index, time, place, orAt)
   return low
 end
 
--- Members and times, at most count of them: after a position, or before it, the latest first. Without a time: from the first.
+-- Members and times, at most count of them: after a position, or before it, the latest first. Without a time: from the
+-- first.
 local function dueFrom(time, place, newest, count)
   local index = P .. 'due'
   if newest then

@@ -1,6 +1,7 @@
 /**
- * Begins an epoch of the log if the server is not the one, or not the run of it, that the last epoch began on: it may have been started
- * from an older state. Answers the epochs that are known, each with the number of the last transition before it.
+ * Begins an epoch of the log if the server is not the one, or not the run of it, that the last epoch began on: it may
+ * have been started from an older state. Answers the epochs that are known, each with the number of the last transition
+ * before it.
  */
 import { epochsMax } from '../epoch.ts'
 import type { LuaScript } from './lua.ts'

@@ -1,6 +1,7 @@
 /**
- * Removes what is kept for the limits of types, a day after it was last used and not before the time of their rates has passed: windows of
- * keys, whoever uses the type; all else if no registered worker lists the type and none of its jobs is live. A step of a bounded size.
+ * Removes what is kept for the limits of types, a day after it was last used and not before the time of their rates has
+ * passed: windows of keys, whoever uses the type; all else if no registered worker lists the type and none of its jobs
+ * is live. A step of a bounded size.
  */
 import { limitsKeptMs } from './claim.ts'
 import type { LuaScript } from './lua.ts'

@@ -1,6 +1,7 @@
 /**
- * The part of the scripts that arranges groups: a group is the queued jobs of a key. Those that may be claimed from have their first
- * job among the heads of their type. The key '' stands for jobs without one, where keys share the claims by weight.
+ * The part of the scripts that arranges groups: a group is the queued jobs of a key. Those that may be claimed from
+ * have their first job among the heads of their type. The key '' stands for jobs without one, where keys share the
+ * claims by weight.
  */
 import { defaultKeyWeight } from '../../../core/shares.ts'
 import { at } from './lua.ts'
@@ -23,8 +24,9 @@ end
 -- Where a job is in the order of its queue, as text: by priority, then by place. The priority is within 32 bits.
 local function rank(score, member) return string.format('%010.0f', 2147483648 + tonumber(score)) .. member:sub(1, 16) end
 
--- The first job of a group stands among the heads of its type, by the finish of its key (0 where keys do not share) and its
--- rank; unless the key is at its cap, or has no free claim. In any case it stands among the firsts of its type, by its rank.
+-- The first job of a group stands among the heads of its type, by the finish of its key (0 where keys do not share) and
+-- its rank; unless the key is at its cap, or has no free claim. In any case it stands among the firsts of its type, by
+-- its rank.
 local function arrange(type, key)
   local heads, head, firsts = P .. 'heads:' .. type, P .. 'head:' .. type, P .. 'firsts:' .. type
   -- Its rank and key as they were; a mark before them tells that it was not among the heads.

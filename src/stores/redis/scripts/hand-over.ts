@@ -66,8 +66,9 @@ local function kindOf(info, kinds)
   return kinds[name]
 end
 
--- The records of workers by namespace, as they were when one changed last. A library keeps them from one call to the next: to decode the
--- records of 500 workers takes milliseconds. A script that is sent by itself decodes them each time.
+-- The records of workers by namespace, as they were when one changed last. A library keeps them from one call to the
+-- next: to decode the records of 500 workers takes milliseconds. A script that is sent by itself decodes them each
+-- time.
 local recordsOf, recordsKept = {}, 0
 
 -- The registered workers, and those that list a type.
@@ -96,7 +97,8 @@ local function registeredWorkers()
   return known
 end
 
--- How many jobs each worker has leased, and when those were seen that may be lost: of the others it is not known, if all are known.
+-- How many jobs each worker has leased, and when those were seen that may be lost: of the others it is not known, if
+-- all are known.
 local function workersNow()
   if workersKnown then return workersKnown end
   writeLeasedBy()

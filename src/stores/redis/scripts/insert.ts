@@ -1,14 +1,15 @@
 /**
- * Stores jobs of which each is new, has a free key, and finds room; nothing if any does not: then the core decides. Answers the time,
- * the wake-ups, the number before the first transition and the time of the enqueue; or the time and `generic`.
+ * Stores jobs of which each is new, has a free key, and finds room; nothing if any does not: then the core decides.
+ * Answers the time, the wake-ups, the number before the first transition and the time of the enqueue; or the time and
+ * `generic`.
  */
 import { enqueueCounted } from '../../../core/activity.ts'
 import { bornReady, bornTimed } from '../../../core/insert.ts'
 import { at, type LuaScript } from './lua.ts'
 
 /**
- * What a job passes: id, input, and, unless it is as the one before it, more: the index of its row among those that jobs have in common, a space,
- * when it is due, the name of its unique key, meta; a line break before the last two.
+ * What a job passes: id, input, and, unless it is as the one before it, more: the index of its row among those that
+ * jobs have in common, a space, when it is due, the name of its unique key, meta; a line break before the last two.
  */
 const insertArgs = 3
 
@@ -41,7 +42,8 @@ local function addNew(all, numbered)
   return false
 end
 
--- The list of members and scores of a queue in which jobs without a key stand; nil if the row is of a job with one, or keys share the claims.
+-- The list of members and scores of a queue in which jobs without a key stand; nil if the row is of a job with one, or
+-- keys share the claims.
 local function plainQueue(row)
   local type, priority = row[${at.type}], row[${at.priority}]
   local share = shareOf(type)
@@ -79,8 +81,8 @@ end
 advance(given)
 local READY = ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
 local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
--- What jobs have in common: the row from its attempt on, the parsed row, in which each has what is its own in turn, how many there are,
--- and the list of the queue of those that differ in nothing but their number and id.
+-- What jobs have in common: the row from its attempt on, the parsed row, in which each has what is its own in turn, how
+-- many there are, and the list of the queue of those that differ in nothing but their number and id.
 local texts, parsed, amounts, queued = {}, {}, {}, {}
 for i = 1, common do
   texts[i] = '\\0' .. ARGV[5 + i]

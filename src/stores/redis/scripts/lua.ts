@@ -6,7 +6,10 @@ import { dataFields, dataLetters } from '../../remote/fields.ts'
 
 /** Where a field stands in a row, for scripts: their lists begin at 1. */
 export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1])) as Readonly<Record<HeadField, number>>
-/** What follows the head of a row: the rare fields and the history. An entry that becomes part of the history stands behind it. */
+/**
+ * What follows the head of a row: the rare fields and the history. An entry that becomes part of the history stands
+ * behind it.
+ */
 export const tail = headFields.length + 1
 
 /** The fields that are kept apart, by their letters. */

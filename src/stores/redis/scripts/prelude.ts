@@ -1,10 +1,10 @@
 /**
- * What all scripts begin with: rows, indexes, counts, the log, wake-ups. Which states are leased, timed, ended or claimable comes from
- * the chart as data. Every script gets the namespace as its key and makes the names of all others from it, which the hash
- * tag keeps in one slot: a claim cannot know before which jobs it will touch.
+ * What all scripts begin with: rows, indexes, counts, the log, wake-ups. Which states are leased, timed, ended or
+ * claimable comes from the chart as data. Every script gets the namespace as its key and makes the names of all others
+ * from it, which the hash tag keeps in one slot: a claim cannot know before which jobs it will touch.
  *
- * - A command costs about as much as what it does for one job. So rows are read and written many at a time, and changes of
- *   indexes are gathered and carried out together by `flush`.
+ * - A command costs about as much as what it does for one job. So rows are read and written many at a time, and changes
+ *   of indexes are gathered and carried out together by `flush`.
  * - Numbers are passed on as texts: Lua writes 300000000 as 3e+8. Payloads are never decoded.
  */
 import { activityPeriods, periodNames } from '../../../core/activity.ts'
@@ -31,8 +31,8 @@ local ZEROS = '0000000000000000'
 local FOLLOWING = { [''] = '1' }
 for i = 0, 9 do FOLLOWING[i .. ''] = i + 1 .. '' end
 local call, P, JOBS, LEASES, origin, logMax
--- The time of the server, and the one by which leases, due times and workers are judged, also as a number: the same, unless a test
--- holds the clock.
+-- The time of the server, and the one by which leases, due times and workers are judged, also as a number: the same,
+-- unless a test holds the clock.
 local clock, now, nowMs
 -- The number of the last transition.
 local seqNow
@@ -57,12 +57,14 @@ local function begin(KEYS, ARGV)
   nowMs = tonumber(now)
   activeAt = now
   seqNow = tonumber(call('GET', P .. 'seq') or '0')
-  -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity; by type.
+  -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity;
+  -- by type.
   counts, counted, activity = {}, {}, {}
   -- Groups to be arranged, and what is known of the shares of types.
   groups, shares = {}, {}
-  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process is told how many are
-  -- left. Types of which others are told when there is a job again: their queues are empty, or gave a claim fewer jobs than it asked for.
+  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
+  -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
+  -- gave a claim fewer jobs than it asked for.
   ready, more, quiet = {}, {}, {}
   -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
   left, ended, cancelled = {}, {}, {}
@@ -90,7 +92,8 @@ local function advance(by)
   call('SET', P .. 'seq', int(seqNow))
 end
 
--- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a rollback.
+-- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a
+-- rollback.
 local function stamp() return clock .. ' ' .. int(seqNow) end
 
 -- The id of the current epoch of the log; '' if none has begun.
@@ -150,8 +153,8 @@ end
 
 local function unpackHead(text) return { struct.unpack(HEAD, text) } end
 
--- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written by it: an error
--- would end a script in the middle of its writes.
+-- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written
+-- by it: an error would end a script in the middle of its writes.
 local function parse(text)
   local isWhole, row = pcall(unpackHead, text)
   if not isWhole or not STATES[row[${at.state}]] or row[${at.type}] == '' or row[${at.rev}] == '' then return nil end
@@ -161,8 +164,8 @@ local function parse(text)
   return row
 end
 
--- Sets a job aside that cannot be read: nothing finds it any more but the list of these. Of a row that can be read the caller has taken it
--- out of the indexes.
+-- Sets a job aside that cannot be read: nothing finds it any more but the list of these. Of a row that can be read the
+-- caller has taken it out of the indexes.
 local function setAside(id, text)
   local seq = call('ZSCORE', P .. 'all', id)
   if seq then
@@ -234,7 +237,8 @@ local function flush()
   leaving, entering = {}, {}
 end
 
--- Does a type share its claims among its keys by weight (see core/shares.ts), and its virtual clock, if it has ever shared them.
+-- Does a type share its claims among its keys by weight (see core/shares.ts), and its virtual clock, if it has ever
+-- shared them.
 local function readShare(type, text) shares[type] = { on = text and text:sub(1, 1) == '+', clock = text and text:sub(2) } end
 local function shareOf(type)
   if not shares[type] then readShare(type, call('HGET', P .. 'shares', type)) end
@@ -249,7 +253,8 @@ ${backlogLua}
 -- Adds to a figure of the activity of a type, by its index.
 local function tally(type, figure, by) addTo(activity, type, figure, by) end
 
--- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are removed.
+-- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are
+-- removed.
 local function addToPeriod(period, ms, kept, at, fields, amounts)
   local start = math.floor(tonumber(at) / ms) * ms
   local starts = P .. 'activity:' .. period
@@ -384,8 +389,8 @@ local function claimableOf(type)
   return counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
 end
 
--- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the number of the
--- last of them.
+-- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the
+-- number of the last of them.
 local function log(id, type, text)
   local n = #logged
   logged[n + 1] = id
@@ -447,7 +452,8 @@ local function finish()
   end
   local shown = shownOf()
   if #shown > 0 then hints[#hints + 1] = { kind = 'changed', ids = shown } end
-  -- Others are told of a type once, until it is quiet: a worker that has found jobs is told with them how many are left.
+  -- Others are told of a type once, until it is quiet: a worker that has found jobs is told with them how many are
+  -- left.
   local news = {}
   for i, hint in ipairs(hints) do news[i] = hint end
   for i = 1, #quiet, 2000 do call('HDEL', P .. 'told', unpack(quiet, i, math.min(i + 1999, #quiet))) end

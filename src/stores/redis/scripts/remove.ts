@@ -1,7 +1,7 @@
 /**
- * Removes ended jobs, each if it is still the one that the transition of this number has ended, and sets when types are looked at again,
- * unless the numbers of their ended jobs have changed since they were read. Answers the time, the wake-ups, and those that have a
- * machine or a parent: they stand in more indexes, and are left to the core.
+ * Removes ended jobs, each if it is still the one that the transition of this number has ended, and sets when types are
+ * looked at again, unless the numbers of their ended jobs have changed since they were read. Answers the time, the
+ * wake-ups, and those that have a machine or a parent: they stand in more indexes, and are left to the core.
  */
 import { flagLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'

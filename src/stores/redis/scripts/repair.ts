@@ -1,8 +1,9 @@
 /**
- * Rebuilds from the rows what follows from them: counts, queues, concurrency keys, due times, leases, ended jobs, machines, failing jobs,
- * children, holders of unique keys, the list of all, and the number of the last transition. Rows and payloads that cannot be read are set
- * aside; those that were and can be read are brought back. One script, so that nothing is written meanwhile: it holds up the server.
- * Answers how many jobs there are, the ids that were brought back, those that are aside, and how many counts were wrong.
+ * Rebuilds from the rows what follows from them: counts, queues, concurrency keys, due times, leases, ended jobs,
+ * machines, failing jobs, children, holders of unique keys, the list of all, and the number of the last transition.
+ * Rows and payloads that cannot be read are set aside; those that were and can be read are brought back. One script, so
+ * that nothing is written meanwhile: it holds up the server. Answers how many jobs there are, the ids that were brought
+ * back, those that are aside, and how many counts were wrong.
  */
 import { bornTimed } from '../../../core/insert.ts'
 import { flagLetters } from '../row-text.ts'
@@ -12,7 +13,23 @@ import { uniqueKeysLua } from './unique-keys.ts'
 /** What is made anew. */
 const singles = ['all', 'counts', 'due', 'leases', 'leased-by', 'told', 'unsupported']
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
-const families = ['queue', 'group', 'head', 'heads', 'firsts', 'capped-keys', 'limited', 'unarranged', 'unarranged-keys', 'held', 'ended', 'failing', 'children', 'machine-state', 'machine-tag'] // prettier-ignore
+const families = [
+  'queue',
+  'group',
+  'head',
+  'heads',
+  'firsts',
+  'capped-keys',
+  'limited',
+  'unarranged',
+  'unarranged-keys',
+  'held',
+  'ended',
+  'failing',
+  'children',
+  'machine-state',
+  'machine-tag',
+]
 
 /** A set of names. */
 const setOf = (names: readonly string[]): string => `{${names.map((name) => `['${name}']=true`).join(',')}}`
@@ -112,8 +129,8 @@ local function enterMachine(id, row, fields)
   end
 end
 
--- Unique keys are free if their job is not there any more, or has ended. A job that has not ended holds its key; of one that gives it up
--- at its start the row does not tell whether it has.
+-- Unique keys are free if their job is not there any more, or has ended. A job that has not ended holds its key; of one
+-- that gives it up at its start the row does not tell whether it has.
 local held
 local function holdKey(id, row, fields)
   if not fields.key or INDEX[row[${at.state}]] == 'ended' or row[${at.keyName}] ~= '' then return end
@@ -168,7 +185,8 @@ local function enterRow(id, text)
   return 1
 end
 
--- Whoever waits for room, for a slot or for jobs of a type at a cap looks anew: it may have been refused by what was wrong.
+-- Whoever waits for room, for a slot or for jobs of a type at a cap looks anew: it may have been refused by what was
+-- wrong.
 local function tellAll()
   arrangeGroups()
   writeCounts()

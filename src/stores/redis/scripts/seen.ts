@@ -1,4 +1,7 @@
-/** Takes note that a registered worker was seen. Answers whether it is registered (0 or 1), and the id of the current epoch. */
+/**
+ * Takes note that a registered worker was seen. Answers whether it is registered (0 or 1), and the id of the current
+ * epoch.
+ */
 import type { LuaScript } from './lua.ts'
 
 export const seenScript: LuaScript = {

@@ -1,7 +1,7 @@
 /**
- * Ends attempts of plain jobs: without a machine, a parent or a unique key. Target states and counts of attempts come from the chart's
- * table. Returns the time, the wake-ups, the number before the first transition, its time, and the items that differ from what the
- * caller expects, with their outcome; `generic` for those that are left to the core.
+ * Ends attempts of plain jobs: without a machine, a parent or a unique key. Target states and counts of attempts come
+ * from the chart's table. Returns the time, the wake-ups, the number before the first transition, its time, and the
+ * items that differ from what the caller expects, with their outcome; `generic` for those that are left to the core.
  */
 import { countedOf } from '../../../core/activity.ts'
 import { countersAfter, jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
@@ -21,7 +21,10 @@ const samples = [1, 2, 3].flatMap((attempt) =>
   [1, 2, 3].map((maxAttempts) => ({ attempt, maxAttempts, generation: 1 })),
 )
 
-/** The target state of an event, and by how much it changes the attempts. Depends on whether attempts are left, and whether a FAIL is fatal. */
+/**
+ * The target state of an event, and by how much it changes the attempts. Depends on whether attempts are left, and
+ * whether a FAIL is fatal.
+ */
 function outcome(
   event: SettleEvent,
   state: Parameters<typeof compiledArrow>[0],
@@ -33,11 +36,13 @@ function outcome(
     .map((counters) => {
       const arrow = compiledArrow(state, event, counters, fatal)
       if (arrow === null) return 'nil'
-      if (arrow.lease !== 'ends' || arrow.takesPlace) throw new TypeError('job.machine.ts: the end of an attempt ends its lease, and its job keeps its place') // prettier-ignore
+      if (arrow.lease !== 'ends' || arrow.takesPlace)
+        throw new TypeError('job.machine.ts: the end of an attempt ends its lease, and its job keeps its place')
       return `'${arrow.to}', ${countersAfter(arrow, counters).attempt - counters.attempt}`
     })
   const [first = 'nil', ...others] = outcomes
-  if (others.some((other) => other !== first)) throw new TypeError(`job.machine.ts: ${event} of ${state} depends on more than the attempts that are left`) // prettier-ignore
+  if (others.some((other) => other !== first))
+    throw new TypeError(`job.machine.ts: ${event} of ${state} depends on more than the attempts that are left`)
   return first
 }
 
@@ -55,7 +60,7 @@ const arrows = cases(
         .map(
           ([left, fatal]) =>
             `if left == ${left} and fatal == ${fatal} then return ${outcome(event, state, left, fatal)} end`,
-        ) // prettier-ignore
+        )
         .join('\n')
     return [
       `'${event}'`,
@@ -67,7 +72,9 @@ const arrows = cases(
   }),
 )
 
-/** What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed attempt. */
+/**
+ * What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed attempt.
+ */
 const counted = cases(
   'event',
   plainEvents.map((event) => {
@@ -216,7 +223,8 @@ local function settle(id, token, attempt, kindText, extras, row)
 end
 
 
--- Settles items, each of five values from an index on. Gives the number before the first transition, its time, and what differs.
+-- Settles items, each of five values from an index on. Gives the number before the first transition, its time, and what
+-- differs.
 local function settleAll(items, from)
   base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}

@@ -41,7 +41,8 @@ local function release(id, dueAt)
   writeRows({ id, rowText(row) })
 end
 
--- The entry of a job that has given up a key: its id, and the id and the time of the one that waits for its end, if one does.
+-- The entry of a job that has given up a key: its id, and the id and the time of the one that waits for its end, if one
+-- does.
 local function predecessorOf(text)
   local entry = decoded(text) or {}
   local next = type(entry.next) == 'table' and entry.next or {}

@@ -1,6 +1,7 @@
 /**
- * Registers a worker, or removes it. A registration stores no job: it is carried out also while the memory of the server is full, because
- * without a worker it stays so. The number of a worker is the order in which workers are listed.
+ * Registers a worker, or removes it. A registration stores no job: it is carried out also while the memory of the
+ * server is full, because without a worker it stays so. The number of a worker is the order in which workers are
+ * listed.
  */
 import type { LuaScript } from './lua.ts'
 

@@ -6,10 +6,11 @@ export const jobs = `
     paused INTEGER NOT NULL DEFAULT 0,
     -- Has it ever had a job with a concurrency key?
     keyed INTEGER NOT NULL DEFAULT 0,
-    -- Jobs in each state, as a JSON object by the names of the states: a state that is added to the chart changes no table.
-    -- A state without an entry has no jobs. Written by the transaction that moves the jobs.
+    -- Jobs in each state, as a JSON object by the names of the states: a state that is added to the chart changes no
+    -- table. A state without an entry has no jobs. Written by the transaction that moves the jobs.
     counts TEXT NOT NULL DEFAULT '{}',
-    -- How many of its jobs that have not ended have a machine in each state and with each tag, as a JSON object of two by name.
+    -- How many of its jobs that have not ended have a machine in each state and with each tag, as a JSON object of two
+    -- by name.
     machines TEXT NOT NULL DEFAULT '{}',
     -- The virtual clock of a queue whose concurrency keys share the claims by weight; null of other queues.
     clock REAL,
@@ -17,8 +18,8 @@ export const jobs = `
     key_rate TEXT,
     -- The limits per key that hold for all claims, as JSON: see core/key-terms.ts.
     key_terms TEXT,
-    -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written with
-    -- the counts. When the next minute begins, it is added to the rows of its minute and its hour.
+    -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written
+    -- with the counts. When the next minute begins, it is added to the rows of its minute and its hour.
     minute INTEGER NOT NULL DEFAULT 0,
     activity TEXT NOT NULL DEFAULT '[]'
   ) STRICT;
@@ -35,8 +36,8 @@ export const jobs = `
     attempt INTEGER NOT NULL,
     max_attempts INTEGER NOT NULL,
     generation INTEGER NOT NULL,
-    -- Times are milliseconds since the epoch. When a timed state ends; when a lease runs out; null in all other states. Indexes
-    -- have such simple conditions because all of them are asked whenever a row is written.
+    -- Times are milliseconds since the epoch. When a timed state ends; when a lease runs out; null in all other states.
+    -- Indexes have such simple conditions because all of them are asked whenever a row is written.
     due_at INTEGER,
     lease_at INTEGER,
     token TEXT,
@@ -83,15 +84,16 @@ export const jobs = `
   CREATE INDEX failing ON jobs (failure, seq) WHERE failure IS NOT NULL;
   -- Ended jobs of a queue in the order of their end.
   CREATE INDEX ended ON jobs (queue, state, moved) WHERE finished_at IS NOT NULL;
-  -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have ended. Most
-  -- transitions of a job leave these indexes as they are.
+  -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have
+  -- ended. Most transitions of a job leave these indexes as they are.
   CREATE INDEX live ON jobs (queue) WHERE finished_at IS NULL;
   CREATE INDEX timed ON jobs (queue, state) WHERE due_at IS NOT NULL;
   CREATE INDEX ended_of ON jobs (queue, state) WHERE finished_at IS NOT NULL;
   -- Jobs by what few jobs have, in the same order.
   CREATE INDEX with_key ON jobs (key) WHERE key IS NOT NULL;
   CREATE INDEX with_concurrency_key ON jobs (concurrency_key) WHERE concurrency_key IS NOT NULL;
-  -- Rows of jobs that cannot be read, because something else has changed the file: they are no longer in the table of jobs.
+  -- Rows of jobs that cannot be read, because something else has changed the file: they are no longer in the table of
+  -- jobs.
   CREATE TABLE set_aside AS SELECT * FROM jobs WHERE FALSE;
   CREATE UNIQUE INDEX set_aside_by_number ON set_aside (seq);
   CREATE TABLE job_tags (
@@ -116,8 +118,8 @@ export const jobs = `
     held INTEGER NOT NULL,
     priority INTEGER,
     place INTEGER,
-    -- Queues whose concurrency keys share the claims by weight: its start, and its finish as long as it has a queued job. Then the
-    -- jobs without a key have a row, too, with a key that no job can have.
+    -- Queues whose concurrency keys share the claims by weight: its start, and its finish as long as it has a queued
+    -- job. Then the jobs without a key have a row, too, with a key that no job can have.
     start REAL,
     finish REAL,
     -- Types with a rate limit per key: when a key that was found without a free claim may be claimed from again.
@@ -129,7 +131,8 @@ export const jobs = `
     WHERE finish IS NOT NULL AND limited_until IS NULL;
   CREATE INDEX limited_lanes ON lanes (queue, limited_until) WHERE limited_until IS NOT NULL;
 
-  -- Claims of types with a rate limit: how many at which time, and until when they count. The same of each concurrency key.
+  -- Claims of types with a rate limit: how many at which time, and until when they count. The same of each concurrency
+  -- key.
   CREATE TABLE rates (
     queue INTEGER NOT NULL,
     at INTEGER NOT NULL,
@@ -155,8 +158,8 @@ export const jobs = `
     at INTEGER NOT NULL,
     moves TEXT NOT NULL
   ) STRICT;
-  -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks at. All
-  -- minutes from the first row on are here.
+  -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks
+  -- at. All minutes from the first row on are here.
   CREATE TABLE minutes (
     minute INTEGER PRIMARY KEY,
     first INTEGER NOT NULL
@@ -183,16 +186,19 @@ export const jobs = `
     checkins INTEGER NOT NULL,
     -- Keys of the messages sent last, as JSON.
     keys TEXT,
-    -- Of a job that was parked: how many ends and check-ins of its children wake it, or how many ms after the first; null = each.
+    -- Of a job that was parked: how many ends and check-ins of its children wake it, or how many ms after the first;
+    -- null = each.
     gather_letters INTEGER,
     gather_ms INTEGER,
     -- The version of its machine that the job was enqueued with; null where it is not known: it begins with any.
     version TEXT,
-    -- Of a job that was put off because no worker could run its machine: which version, why, how often and since when, as JSON.
+    -- Of a job that was put off because no worker could run its machine: which version, why, how often and since when,
+    -- as JSON.
     unsupported TEXT,
     -- Numbers of the messages that the machine has read and that stay in the inbox, as a JSON list; null = none.
     deferred TEXT,
-    -- Where a machine stood at its last checkpoint, as JSON: the paths of its states, and its tags. Null without a checkpoint.
+    -- Where a machine stood at its last checkpoint, as JSON: the paths of its states, and its tags. Null without a
+    -- checkpoint.
     standing TEXT
   ) STRICT;
   CREATE INDEX children ON machines (parent) WHERE parent IS NOT NULL;
@@ -226,8 +232,8 @@ export const jobs = `
   ) STRICT;
   CREATE UNIQUE INDEX inboxes ON letters (job, number);
 
-  -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function, which
-  -- only the processes that declare it have, and all that is known of it as JSON.
+  -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function,
+  -- which only the processes that declare it have, and all that is known of it as JSON.
   CREATE TABLE schedules (
     schedule INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -254,8 +260,8 @@ export const jobs = `
     PRIMARY KEY (queue, period, at)
   ) STRICT, WITHOUT ROWID;
 
-  -- Failed attempts by type, name, code and pattern of the message, which the fingerprint stands for: how many since the first one
-  -- here, how many of the jobs are dead now, and the last job and transition.
+  -- Failed attempts by type, name, code and pattern of the message, which the fingerprint stands for: how many since
+  -- the first one here, how many of the jobs are dead now, and the last job and transition.
   CREATE TABLE failures (
     queue INTEGER NOT NULL REFERENCES queues,
     fingerprint TEXT NOT NULL,
@@ -280,12 +286,14 @@ export const jobs = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX running_bulk ON bulk_operations (id) WHERE ended_at IS NULL;
 
-  -- How long ended jobs are kept, as JSON: those of a type, and under the empty text those of all types that are not here.
+  -- How long ended jobs are kept, as JSON: those of a type, and under the empty text those of all types that are not
+  -- here.
   CREATE TABLE retention (
     type TEXT PRIMARY KEY,
     policy TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
-  -- When the ended jobs of a queue are looked at: at once if one was added or removed, or a policy has changed, since the last look.
+  -- When the ended jobs of a queue are looked at: at once if one was added or removed, or a policy has changed, since
+  -- the last look.
   CREATE TABLE looks (
     queue INTEGER PRIMARY KEY REFERENCES queues,
     at INTEGER NOT NULL

@@ -1,7 +1,8 @@
 /**
- * A disk without power: what may be left of the files of a folder when the system stops at a given call. What was synced is
- * there. Of what was written since, nothing, all, any part of the calls, or any sectors of any of the calls is there: a disk
- * writes in any order. A file is found by its name if the folder was synced after it was made, and may be without.
+ * A disk without power: what may be left of the files of a folder when the system stops at a given call. What was
+ * synced is there. Of what was written since, nothing, all, any part of the calls, or any sectors of any of the calls
+ * is there: a disk writes in any order. A file is found by its name if the folder was synced after it was made, and may
+ * be without.
  */
 import type { Random } from '../../../../src/core/clock.ts'
 import type { FileCall } from './log.ts'

@@ -1,6 +1,7 @@
 /**
- * Power cuts: a process works on a file, and every call that it makes on it is recorded. From the record come images of what
- * may be on the disk if the power fails at a given call; each is opened, and must hold everything that had been acknowledged.
+ * Power cuts: a process works on a file, and every call that it makes on it is recorded. From the record come images of
+ * what may be on the disk if the power fails at a given call; each is opened, and must hold everything that had been
+ * acknowledged.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync } from 'node:fs'

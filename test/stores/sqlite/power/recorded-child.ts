@@ -1,6 +1,7 @@
 /**
- * A process that works on a file and writes down what it was answered, in a file beside it: so that its acknowledgements and
- * its writes stand in one record, in their order. Arguments: folder, durability, a setting of `synchronous` to use in place of the store's, and seed.
+ * A process that works on a file and writes down what it was answered, in a file beside it: so that its
+ * acknowledgements and its writes stand in one record, in their order. Arguments: folder, durability, a setting of
+ * `synchronous` to use in place of the store's, and seed.
  */
 import { openSync, writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
