@@ -2,6 +2,8 @@
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { reindexRequest } from '../core/reindex.ts'
 import type { ReindexRequest } from '../core/machine-values.ts'
+import { JobchartError } from '../core/errors.ts'
+import { ownValue } from '../core/own-value.ts'
 import { innermost } from '../core/state-paths.ts'
 import type { Client, JobDefinition } from '../index.ts'
 import { createClient } from '../index.ts'
@@ -43,6 +45,7 @@ interface CheckedStore {
 /**
  * Checks for each job whether its machine can continue it, as a worker does after a claim. No job is run.
  * @param migrate write what was found: the states by which parked jobs are listed, and which of them are unsupported
+ * @throws JobchartError NOT_ACCEPTED if it is to be written, and workers of another version are at work
  */
 export async function strandedJobs(
   client: Client,
@@ -51,6 +54,7 @@ export async function strandedJobs(
 ): Promise<CheckedStore> {
   // Several versions of a machine are one runner in the list of a client.
   const { jobs } = createClient({ jobs: definitions })
+  if (migrate) await mustBeAlone(client, jobs)
   const groups = new Map<string, Stranded & { readonly ids: string[] }>()
   const reindexed = { found: 0, unsupported: 0 }
   for (const { type, machine } of jobs.values()) {
@@ -109,6 +113,25 @@ export async function strandedJobs(
   const { types } = await client.counts()
   const otherTypes = Object.keys(types).filter((type) => !jobs.has(type) && live.some((state) => types[type]?.[state]))
   return { stranded: [...groups.values()].toSorted((a, b) => b.count - a.count), reindexed, otherTypes }
+}
+
+/**
+ * Workers of another version go on with its jobs, and would be shown under states that they do not have.
+ * @throws JobchartError NOT_ACCEPTED
+ */
+async function mustBeAlone(client: Client, jobs: ReadonlyMap<string, JobDefinition>): Promise<void> {
+  const workers = (await client.workers({ inputs: false })).filter(({ lost }) => !lost)
+  for (const { type, machine } of jobs.values()) {
+    if (machine === null) continue
+    const others = workers.filter(({ types, definitions }) => {
+      return types.includes(type) && ownValue(definitions, type) !== machine.definitions
+    })
+    if (others.length === 0) continue
+    const names = others.map(({ name }) => name).join(', ')
+    throw new JobchartError('NOT_ACCEPTED', `${names}: still at work with another machine of ${type}`, {
+      hint: 'Stop these workers first, or let the new ones do it: the last one at work does, within about a minute.',
+    })
+  }
 }
 
 /** Those requests that have changed a job; all, if nothing is to be written. */

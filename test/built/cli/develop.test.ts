@@ -1,5 +1,5 @@
 /** Commands for development and operation; wrong usage, exit codes and help of all. */
-import { existsSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,7 +9,9 @@ import { createClient } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { exitCodes } from '../../../src/cli/exit-codes.ts'
+import { systemClock } from '../../../src/core/clock.ts'
 import { version } from '../../../src/core/version.ts'
+import { workerInfo } from '../../../src/store-testing/conformance/acts.ts'
 import { commandLine, moduleAt } from './command-line.ts'
 
 const { run, runIn, runProcess, onCopy, folder } = commandLine()
@@ -108,6 +110,24 @@ test.concurrent(
     expect((await onFile('show', 'order-1', '--json')).stdout).toContain('"tries":0')
   },
 )
+
+test.concurrent('check --migrate is refused while workers of another version are at work', async () => {
+  const file = join(folder(), 'at-work.db')
+  copyFileSync(join(folder(), 'jobs.db'), file)
+  const store = sqliteStore({ path: file })
+  await store.open({ clock: systemClock })
+  await store.worker('w1', workerInfo('w1', { name: 'eu-1', types: ['order'], definitions: { order: 'another one' } }))
+  const onFile = (...args: string[]) => runIn({ JOBCHART_STORE: `sqlite:${file}` }, ...args)
+  const next = moduleAt('jobs-3.ts')
+  expect(await onFile('check', next, '--migrate')).toMatchObject({
+    code: exitCodes.finding,
+    stderr: expect.stringContaining('eu-1: still at work with another machine of order') as string,
+  })
+  expect((await onFile('check', next)).stdout).toContain('3 jobs are listed under states of their old machine')
+  await store.worker('w1', null)
+  await store.close()
+  expect((await onFile('check', next, '--migrate')).stdout).toContain('3 jobs listed anew')
+})
 
 test.concurrent('check --migrate without a store is refused, and not taken for done', async () => {
   expect(await runIn({}, 'check', moduleAt('jobs-2.ts'), '--migrate')).toMatchObject({
