@@ -42,7 +42,7 @@ export interface Client {
   /** The types it knows, by their names. */
   readonly jobs: ReadonlyMap<string, JobDefinition>
 
-  // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
    * Stores a job; it is stored when this resolves. With a `capacity` the call waits for room, in the order of the
@@ -99,7 +99,7 @@ export interface Client {
    */
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle>
 
-  // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
    * A handle of a stored job, or null if it is not in the store. With its definition the handle is typed as that of its
@@ -180,7 +180,7 @@ export interface Client {
   /** The queue of a type, whether this process has its definition or not. @throws JobchartError INVALID_OPTION */
   queue(type: string): QueueHandle
 
-  // ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
    * Declares a schedule, or changes the one of this name. The same declaration again changes nothing; another spec or
@@ -211,7 +211,7 @@ export interface Client {
    */
   schedules(options?: { readonly next?: number }): Promise<ScheduleRecord[]>
 
-  // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── administration ───────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
    * Cancels jobs. Jobs that do not run end at once; the signals of running jobs are aborted, in whichever process they
@@ -261,7 +261,7 @@ export interface Client {
    */
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
 
-  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Events of jobs caused by this process, after their commit. Hot. */
   readonly events$: Stream<JobEvent>

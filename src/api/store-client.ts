@@ -89,7 +89,7 @@ export class StoreClient implements Client {
     return this.connection.settings.jobs
   }
 
-  // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   enqueue<Input, Output, Machine extends MachineTypes>(
     job: JobDefinition<Input, Output, Machine>,
@@ -145,7 +145,7 @@ export class StoreClient implements Client {
     return this.connection.enqueueByName(type, input, options)
   }
 
-  // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async job<Output, Machine extends MachineTypes>(
     ...args: [definition: JobDefinition, id: string] | [id: string]
@@ -220,7 +220,7 @@ export class StoreClient implements Client {
     )
   }
 
-  // ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async schedule<Input, Output, Machine extends MachineTypes>(
     name: string,
@@ -247,7 +247,7 @@ export class StoreClient implements Client {
     return this.connection.schedules.list(options.next ?? 1)
   }
 
-  // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── administration ───────────────────────────────────────────────────────────────────────────────────────────────
 
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
@@ -285,7 +285,7 @@ export class StoreClient implements Client {
     return this.connection.fork(id, seq, options)
   }
 
-  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get events$(): Stream<JobEvent> {
     return this.connection.hub.events$
@@ -317,7 +317,7 @@ export class StoreClient implements Client {
     return inBatches(selection, act, report, this.connection.settings.clock)
   }
 
-  // ── overridden by Runtime ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── overridden by Runtime ────────────────────────────────────────────────────────────────────────────────────────
 
   /** Does this client fire schedules? */
   protected get fires(): boolean {

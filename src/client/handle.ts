@@ -130,7 +130,7 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
     await this.services.retry(this.id, options)
   }
 
-  // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async send(event: Machine['event'], options: SendOptions = {}): Promise<void> {
     return this.services.send(this.id, event, sendSettings(options))

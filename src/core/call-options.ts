@@ -14,7 +14,7 @@ import { storableBackoff, type BackoffPolicy } from './backoff.ts'
 import { defaultKeepMs } from './machine-record.ts'
 import type { CancelRequest, DropInbox, JobFilter, JobPins, Selection } from './values.ts'
 
-// ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── enqueue ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** At most one live job per key: `true` uses a key made of type and input. */
 export type UniqueOption = boolean | UniqueSettings
@@ -156,7 +156,7 @@ export function checkUnique(unique: UniqueOption): void {
     checkEnum('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede', 'follow'])
 }
 
-// ── cancel, stop ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── cancel, stop ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface CancelOptions {
   /** The reason, for display; kept with the job. */

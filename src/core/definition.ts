@@ -111,7 +111,7 @@ export type HandlerResult<Output> = Output | PromiseLike<Output> | Observable<Ou
  */
 export type Middleware = (context: RunContext, next: () => Promise<unknown>) => unknown
 
-// ── batches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── batches ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** One job of a batch. */
 export interface BatchItem<Input> {
@@ -140,7 +140,7 @@ export interface BatchDefinition {
   readonly run: (items: readonly BatchItem<unknown>[], context: BatchContext) => unknown
 }
 
-// ── definitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── definitions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The module of a handler that runs in a thread. */
 export interface ThreadSource {
@@ -195,7 +195,7 @@ export interface JobDefinition<Input = unknown, Output = unknown, Machine extend
   readonly '~types'?: { readonly input: Input; readonly output: Output; readonly machine: Machine }
 }
 
-// ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── machines ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** How a child job ended, as reported to its parent. */
 export type ChildEnd = Omit<Extract<InboxMessage, { readonly kind: 'ended' }>, 'kind'>

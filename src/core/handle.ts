@@ -101,7 +101,7 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
    */
   retry(options?: RetryFrom): Promise<void>
 
-  // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
    * Sends an event to its machine. The event is stored with the job and read once, in order, also if the job is parked

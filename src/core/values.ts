@@ -7,7 +7,7 @@ import type { Checkpoint, InboxEntry, Parent } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { RetentionBounds } from './retention.ts'
 
-// ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Settings of one job, made at its enqueue: they take precedence over the definition of the worker that runs it. */
 export interface JobPins {
@@ -113,7 +113,7 @@ export interface InsertAnswer {
   readonly error?: ErrorRecord
 }
 
-// ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── claim ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * Limits of a type. Concurrency counts all leases of all workers: from the claim until the attempt is settled or
@@ -306,7 +306,7 @@ export interface ExtendRequest {
   readonly heartbeats: readonly HeartbeatPayload[]
 }
 
-// ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── administration ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * Selects jobs: all given fields must match; an array matches any of its elements. A write selects only jobs in a state

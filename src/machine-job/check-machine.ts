@@ -69,7 +69,7 @@ function* problemsOf(machine: AnyStateMachine, checked: Set<AnyStateMachine>): I
   for (const [, logic] of namedActors(machine)) if (isMachine(logic)) yield* problemsOf(logic, checked)
 }
 
-// ── actions, guards, actors ─────────────────────────────────────────────────────────────────────────────────────────
+// ── actions, guards, actors ────────────────────────────────────────────────────────────────────────────────────────
 
 function* actionProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   for (const { place, actions } of actionSites(machine)) {
@@ -157,7 +157,7 @@ function* actorProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
 const isLogic = (logic: unknown): boolean =>
   typeof logic === 'object' && logic !== null && 'transition' in logic && 'getInitialSnapshot' in logic
 
-// ── delays, ids, context ────────────────────────────────────────────────────────────────────────────────────────────
+// ── delays, ids, context ───────────────────────────────────────────────────────────────────────────────────────────
 
 function* delayProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   for (const [name, delay] of Object.entries(machine.implementations.delays as Readonly<Record<string, unknown>>)) {
@@ -252,7 +252,7 @@ function* contextProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   }
 }
 
-// ── problems ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── problems ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const invalid = (place: string, what: string, hint: string): MachineProblem => ({
   code: 'INVALID_OPTION',

@@ -127,7 +127,7 @@ const lostActions = (machine: AnyStateMachine, outbox: MachineState['outbox']): 
     return found ? [] : [`the action ${entry.type} is missing, and the checkpoint has yet to execute it`]
   })
 
-// ── migrate ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── migrate ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function migrated(state: MachineState, migrate: Migrate): Pick<MachineState, 'snapshot' | 'timers'> {
   const result = converted(state, migrate)
@@ -180,7 +180,7 @@ const badTimers = (place: string, value: unknown): JobchartError =>
     'Return timers from the list that migrate gets, changed or not.',
   )
 
-// ── timers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── timers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Fitted {
   readonly timers: TimerRecord[]
@@ -284,7 +284,7 @@ function* machinesIn(
   }
 }
 
-// ── refusals ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── refusals ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The error for a state that this release, or the machine, cannot read. */
 export const unreadable = (error: unknown): JobchartError =>

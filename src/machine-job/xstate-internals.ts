@@ -20,7 +20,7 @@ export const logicOf = (actor: AnyActorRef): AnyActorLogic | undefined =>
 export const reportsSnapshots = (actor: AnyActorRef): boolean =>
   (actor as { readonly options?: { readonly syncSnapshot?: boolean } }).options?.syncSnapshot === true
 
-// ── actor systems ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── actor systems ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Replaces the generator of ids for actors that the chart does not name. */
 export function countActorIds(system: System, next: () => string): void {
@@ -45,7 +45,7 @@ export function wrapRelays(
   Object.assign(system, { _relay: wrapped })
 }
 
-// ── snapshots ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Overwrites members of an actor's current snapshot. */
 export const patchSnapshot = (snapshot: object, members: object): void => void Object.assign(snapshot, members)
@@ -53,7 +53,7 @@ export const patchSnapshot = (snapshot: object, members: object): void => void O
 /** Removes an actor from the children of a machine's current snapshot. */
 export const dropChild = (children: object, id: string): void => void Reflect.deleteProperty(children, id)
 
-// ── built-in actions ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── built-in actions ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** An action made by `raise(…)`, `spawnChild(…)` and the like: a function whose members are its options. */
 interface BuiltIn {
@@ -91,7 +91,7 @@ export function replaceDelays(machine: AnyStateMachine, replace: (delays: Delays
 
 type Delays = Record<string, unknown>
 
-// ── event types ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── event types ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The type of the event of a delayed transition. @param delay as it stands in `after`: milliseconds or a name */
 export const afterEventType = (delay: string, nodeId: string): string =>

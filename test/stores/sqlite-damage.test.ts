@@ -241,7 +241,7 @@ test('damage that is of no job sets none aside', async () => {
   expect(idsOf(await take(store))).toEqual(ids)
 })
 
-// ── repair ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── repair ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A sound file with jobs of all kinds, as bytes. */
 let sound: Buffer

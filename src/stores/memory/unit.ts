@@ -86,8 +86,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     this.log = new TransitionLog(transitionsMax)
   }
 
-  // ── finding
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get backlog(): number {
     return tally(this.counts, backlogPhases)
@@ -221,8 +220,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (dueAt !== null) this.hints.scheduled(dueAt)
   }
 
-  // ── transitions
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── transitions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   existing(jobs: readonly NewJob[]): ReadonlyMap<string, string> {
     const types = new Map<string, string>()
@@ -315,8 +313,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return transitionOf(row, error)
   }
 
-  // ── what is kept of a job beside its state
-  // ──────────────────────────────────────────────────────────────────────────
+  // ── what is kept of a job beside its state ───────────────────────────────────────────────────────────────────────
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
     return readers[field](row)
@@ -398,8 +395,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     past.hook = hook ?? null
   }
 
-  // ── machines
-  // ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   inbox({ machine }: Row, after: number): readonly InboxEntry[] {
     return machine === null ? [] : machine.messages.filter(({ number }) => number > after).map(inboxOf)
@@ -464,8 +460,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     }
   }
 
-  // ── indexes
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── indexes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private depart(row: Row, from: Phase, to: Phase | null): void {
     this.countPhase(row, from, -1)

@@ -199,8 +199,7 @@ export class Redis {
     for (const reject of this.unanswered.keys()) reject(error)
   }
 
-  // ── silence
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── silence ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private lookLater(): void {
     // An open connection keeps the process alive by itself.

@@ -19,7 +19,7 @@ import { dataLetters, type Fields } from '../remote/fields.ts'
 
 const timed = statesTagged('timed')
 
-// ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The first field of a new row's head that is not written by the script. */
 const ownFields = headFields.indexOf('attempt')
@@ -141,7 +141,7 @@ function rowOf(job: NewJob, name: string): string {
   return [...headOf(fields, has).slice(ownFields), tailOf(fields, '')].join('\0')
 }
 
-// ── settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const plain: ReadonlySet<string> = new Set(plainEvents)
 /** Rows with these letters are left to the core. */

@@ -239,7 +239,7 @@ const believeLeased =
     for (const { id } of leases) driver.leased.believe(set, id)
   }
 
-// ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Mostly ids are new, keys are free, and there is room: that is believed, and confirmed by the commit. */
 async function insertAll(
@@ -314,7 +314,7 @@ const insertBite = (driver: Driver, requests: readonly InsertRequest[], native: 
     },
   )
 
-// ── settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function settleAll(driver: Driver, settlements: readonly Settlement[], native: boolean): Promise<SettleAnswer[]> {
   if (!native || !maySettle(driver, settlements)) return settleBite(driver, settlements)
@@ -337,7 +337,7 @@ const settleBite = (driver: Driver, settlements: readonly Settlement[]): Promise
     },
   })
 
-// ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── claim ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const claim = (driver: Driver, { worker, leaseMs, token, startedAt, demand }: ClaimRequest): Promise<ClaimAnswer> =>
   driver.inLine(async () => {
@@ -413,7 +413,7 @@ function shortfallFrom(demands: readonly Demand[], facts: readonly Reply[]): Sho
 
 const numberOrNull = (reply: Reply): number | null => (reply === '' || reply === null ? null : Number(reply))
 
-// ── schedules ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── schedules ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const scheduleWritesOf = (driver: () => Driver): Pick<ScheduleStore, 'put' | 'pause' | 'remove' | 'fire'> => ({
   put: (requests) =>

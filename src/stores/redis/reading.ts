@@ -89,8 +89,7 @@ export class Reading {
     this.search = new Search(redis, keys, scripts, setAside)
   }
 
-  // ── jobs
-  // ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async get(ids: readonly string[]): Promise<(JobRecord | null)[]> {
     return this.records(ids, await this.stored(ids, dataFields))
@@ -212,8 +211,7 @@ export class Reading {
     return parsedAll<CheckpointEntry>(await this.redis.send(['LRANGE', this.keys.checkpoints(id), '0', '-1']))
   }
 
-  // ── queues
-  // ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── queues ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async queues(): Promise<QueueInfo[]> {
     const { byType, paused } = await this.queueCounts()
@@ -365,8 +363,7 @@ export class Reading {
     })
   }
 
-  // ── workers
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── workers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The workers that were lost so long ago that they are listed no more. */
   async forgottenWorkers(now: number): Promise<string[]> {
@@ -401,8 +398,7 @@ export class Reading {
     })
   }
 
-  // ── schedules
-  // ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async schedules(names?: readonly string[]): Promise<StoredSchedule[]> {
     const key = this.keys.cells('schedules')
@@ -432,8 +428,7 @@ export class Reading {
     }
   }
 
-  // ── the log
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── the log ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private async isGone(cursor: string): Promise<boolean> {
     const isKnown = this.epochs.knows(cursor)

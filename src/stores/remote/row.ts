@@ -82,8 +82,7 @@ export class Row implements JobRow {
     this.journal = journal
   }
 
-  // ── fields
-  // ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** @throws NotLoaded */
   text(field: Field): string | undefined {
@@ -160,8 +159,7 @@ export class Row implements JobRow {
     return written === undefined ? this.loaded?.has.includes(dataLetters[field]) === true : written !== ''
   }
 
-  // ── as operations see it
-  // ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── as operations see it ─────────────────────────────────────────────────────────────────────────────────────────
 
   get type(): string {
     return this.text('type') ?? ''

@@ -96,8 +96,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     return pending + this.log.length
   }
 
-  // ── items
-  // ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── items ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Acts on each item: one that throws fails alone. The rows that any item needs are loaded together. */
   each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
@@ -143,8 +142,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     this.waiting.restore(savepoint.backlog)
   }
 
-  // ── finding
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get backlog(): number {
     return this.waiting.of(null)
@@ -261,8 +259,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     }
   }
 
-  // ── small values
-  // ────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── small values ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   cell(kind: CellKind, field: string): string | null {
     const written = this.cells.get(cellName(kind, field))
@@ -300,8 +297,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     if (!paused) this.hints.push({ kind: 'ready', type })
   }
 
-  // ── transitions
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── transitions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   existing(jobs: readonly NewJob[]): ReadonlyMap<string, string> {
     return new Map(this.findAll(jobs.map(({ id }) => id)).map(({ id, type }) => [id, type]))
@@ -395,8 +391,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     return { id: row.id, type: row.type, ...row.latest, ...(error !== undefined && { error }) }
   }
 
-  // ── what is kept of a job beside its state
-  // ──────────────────────────────────────────────────────────────────────────
+  // ── what is kept of a job beside its state ───────────────────────────────────────────────────────────────────────
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
     return readers[field](row)
@@ -453,8 +448,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     keepAnswer(row, lease, answer)
   }
 
-  // ── machines
-  // ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   inbox(row: Row, after: number): readonly InboxEntry[] {
     const { machine } = row

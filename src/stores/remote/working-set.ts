@@ -97,8 +97,7 @@ export class WorkingSet {
     this.counts = null
   }
 
-  // ── reading: throws NotLoaded
-  // ───────────────────────────────────────────────────────────────────────────────────────
+  // ── reading: throws NotLoaded ────────────────────────────────────────────────────────────────────────────────────
 
   row(id: string): LoadedRow | null {
     const row = this.rows.get(id)

@@ -109,7 +109,7 @@ function packHistory(row: Row, entries: readonly HistoryEntry[], named = false):
   return JSON.stringify([start, ...transitions]).slice(1, -1)
 }
 
-// ── settled attempts ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── settled attempts ───────────────────────────────────────────────────────────────────────────────────────────────
 
 type PackedSettled = [
   token: string,

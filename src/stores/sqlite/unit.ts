@@ -201,8 +201,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.minutes.forget()
   }
 
-  // ── finding
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get backlog(): number {
     return this.queues.backlog()
@@ -290,8 +289,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.schedules.save(schedule)
   }
 
-  // ── transitions
-  // ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── transitions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   insert(job: PackedJob, state: JobState, dueAt: number | null): number | null {
     const queue = this.queues.of(job.type)
@@ -404,8 +402,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.removals.add(...jobs)
   }
 
-  // ── what is kept of a job beside its state
-  // ──────────────────────────────────────────────────────────────────────────
+  // ── what is kept of a job beside its state ───────────────────────────────────────────────────────────────────────
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
     return this.readers[field](row)
@@ -476,8 +473,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, ended ? changes.end : changes.otherTransition)
   }
 
-  // ── machines
-  // ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   inbox(row: Row, after: number): readonly InboxEntry[] {
     const { machine } = row
