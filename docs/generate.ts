@@ -44,7 +44,8 @@ const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`
 const table = (head: string[], rows: string[][]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
 /**
- * A picture in the reader's theme, as GitHub and npm show it. @param folder path of docs/charts/ relative to the page
+ * A picture in the reader's theme, as GitHub and npm show it.
+ * @param folder path of docs/charts/ relative to the page
  */
 export const picture = (name: string, alt: string, folder: string): string =>
   [

@@ -297,8 +297,8 @@ export interface Store {
   /** Every queue that a job was enqueued to or that was paused, including those that are empty now. */
   queues(): Promise<QueueInfo[]>
   /**
-   * Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after
-   * the answer
+   * Changes a queue, if `change` is given.
+   * @returns the queue after the change; a pause applies to every claim after the answer
    */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
   /**

@@ -256,7 +256,8 @@ export interface Client {
   ): Promise<void>
 
   /**
-   * Enqueues a job whose machine starts from the state of another job's machine after `seq`. @throws as
+   * Enqueues a job whose machine starts from the state of another job's machine after `seq`.
+   * @throws as
    * `JobHandle.fork`
    */
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>

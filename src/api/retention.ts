@@ -74,8 +74,8 @@ export function ownRetention(
 }
 
 /**
- * The policies of a runtime: of each of its types, and of types that no runtime has. @throws JobchartError
- * INVALID_OPTION
+ * The policies of a runtime: of each of its types, and of types that no runtime has.
+ * @throws JobchartError INVALID_OPTION
  */
 export function retentionPolicies(
   options: StatesRetention,

@@ -167,8 +167,8 @@ class Search {
   }
 
   /**
-   * The best layout; null if no time was left for one. @throws JobchartError UNSUPPORTED if the engine failed with all
-   * plans
+   * The best layout; null if no time was left for one.
+   * @throws JobchartError UNSUPPORTED if the engine failed with all plans
    */
   best(): ChartLayout | null {
     const [best] = this.#scored.toSorted((a, b) => a.faults - b.faults || a.cost - b.cost)

@@ -8,8 +8,8 @@ import type { JobDefinition } from '../index.ts'
 import { errorFields } from './errors.ts'
 
 /**
- * Everything that a module exports. @throws JobchartError INVALID_OPTION; with `problems` if a machine in it cannot be
- * a job
+ * Everything that a module exports.
+ * @throws JobchartError INVALID_OPTION; with `problems` if a machine in it cannot be a job
  */
 export async function loadModule(file: string): Promise<Readonly<Record<string, unknown>>> {
   const path = resolve(file)

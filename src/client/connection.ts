@@ -363,8 +363,8 @@ export class Connection {
   }
 
   /**
-   * The input that a job is retried with, checked. @throws JobchartError INVALID_OPTION unless `choice` is an id,
-   * INVALID_INPUT
+   * The input that a job is retried with, checked.
+   * @throws JobchartError INVALID_OPTION unless `choice` is an id, INVALID_INPUT
    */
   private async editedInput(choice: JobSelector, input: unknown): Promise<EditedInput | undefined> {
     if (typeof choice !== 'string') {

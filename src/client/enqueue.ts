@@ -126,8 +126,8 @@ export function prepareByName(
 }
 
 /**
- * The job of a tick as the middleware of this process changes it. @throws JobchartError what `throughEnqueueMiddleware`
- * throws
+ * The job of a tick as the middleware of this process changes it.
+ * @throws JobchartError what `throughEnqueueMiddleware` throws
  */
 export function prepareTick({ middleware }: PrepareOptions, job: ScheduledJob, id: string): ScheduledJob {
   if (middleware.length === 0) return job

@@ -129,7 +129,8 @@ export class Schedules {
   }
 
   /**
-   * The ticks that a schedule fires now, with their jobs. @throws UnfiredTicks if an input cannot be made or is refused
+   * The ticks that a schedule fires now, with their jobs.
+   * @throws UnfiredTicks if an input cannot be made or is refused
    */
   async firing(schedule: StoredSchedule, now: number): Promise<FireSchedule> {
     const { name, revision, nextAt, catchUp } = schedule

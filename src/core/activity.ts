@@ -91,8 +91,8 @@ export type Tally = number[]
 export const noActivity = (): Tally => activityFigures.map(() => 0)
 
 /**
- * Adds a transition to figures. @param ms how long the job was queued, or the attempt ran; counts from 0, because
- * clocks are set back
+ * Adds a transition to figures.
+ * @param ms how long the job was queued, or the attempt ran; counts from 0, because clocks are set back
  */
 export function addTo(tally: Tally, { figure, other, time }: Counted, ms: number): void {
   ;(tally[figure] as number)++

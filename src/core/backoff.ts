@@ -91,8 +91,8 @@ export function checkBackoff<T extends Backoff>(backoff: T): T {
 const kinds: ReadonlySet<BackoffPolicy['kind']> = new Set(['constant', 'linear', 'exponential'])
 
 /**
- * A copy of a policy that can be stored with a job. @throws JobchartError INVALID_OPTION for a function, and what is no
- * backoff
+ * A copy of a policy that can be stored with a job.
+ * @throws JobchartError INVALID_OPTION for a function, and what is no backoff
  */
 export function storableBackoff(backoff: BackoffPolicy): BackoffPolicy {
   if (typeof backoff === 'function') {

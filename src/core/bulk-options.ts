@@ -53,8 +53,8 @@ export interface BulkOperations {
    */
   resume(id: string, options?: BulkRunOptions): Promise<BulkOperation>
   /**
-   * Stops an operation after its current batch; what it has done stays. @throws JobchartError NOT_FOUND,
-   * STORE_UNAVAILABLE
+   * Stops an operation after its current batch; what it has done stays.
+   * @throws JobchartError NOT_FOUND, STORE_UNAVAILABLE
    */
   stop(id: string): Promise<BulkOperation>
   /** The operations that run, and the last 100 that have ended; those that were requested last come first. */

@@ -27,7 +27,8 @@ export function checkSyncFunction(option: string, value: unknown): void {
 }
 
 /**
- * An option that is off unless said. @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined
+ * An option that is off unless said.
+ * @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined
  */
 export function checkBoolean(option: string, value: boolean | undefined): boolean {
   if (value !== undefined && typeof value !== 'boolean') throw invalidOption(option, 'true or false', value)

@@ -222,7 +222,8 @@ export interface MachineRunContext {
   /** Sets the listener for messages that arrive from now on; it gets them in order. */
   readonly onMessages: (listener: (messages: readonly InboxEntry[]) => void) => void
   /**
-   * Writes a checkpoint. @returns the unread messages
+   * Writes a checkpoint.
+   * @returns the unread messages
    * @throws JobchartError LEASE_LOST if this attempt no longer holds the lease; STORE_UNAVAILABLE
    */
   readonly commit: (checkpoint: NewCheckpoint) => Promise<readonly InboxEntry[]>
@@ -242,7 +243,8 @@ export interface MachineRunContext {
   /** Called with the inspection events of the machine; null if no inspector listens. It does not throw. */
   readonly inspect: Inspect | null
   /**
-   * Enqueues a child job. Its end is delivered as a message. @returns its end, if it had ended before; otherwise null
+   * Enqueues a child job. Its end is delivered as a message.
+   * @returns its end, if it had ended before; otherwise null
    */
   readonly enqueueChild: (
     job: JobDefinition,
@@ -303,7 +305,8 @@ export interface Judge {
   readonly versionOfJob: string | null
   readonly versionsThatKnow: (event: string) => readonly string[]
   /**
-   * Does its machine handle a cancel as an event, according to the last checkpoint? @throws JobchartError UNSUPPORTED
+   * Does its machine handle a cancel as an event, according to the last checkpoint?
+   * @throws JobchartError UNSUPPORTED
    */
   readonly takesCancel: () => boolean
 }

@@ -118,25 +118,27 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   can(event: Machine['event']): Promise<boolean>
 
   /**
-   * The snapshot of its machine: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND,
-   * NOT_ACCEPTED, UNSUPPORTED
+   * The snapshot of its machine: at its last checkpoint, or at its start.
+   * @throws JobchartError NOT_FOUND, NOT_ACCEPTED, UNSUPPORTED
    */
   snapshot(): Promise<MachineView<Machine>>
 
   /**
-   * The kept checkpoints (the last 50), oldest first, each with its time and the event that led to it. @throws as
+   * The kept checkpoints (the last 50), oldest first, each with its time and the event that led to it.
+   * @throws as
    * `snapshot`
    */
   checkpoints(): Promise<readonly CheckpointEntry[]>
 
   /**
-   * Its snapshot after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that checkpoint is no
-   * longer kept
+   * Its snapshot after the entry `seq` of the transition log.
+   * @throws as `snapshot`; NOT_FOUND if that checkpoint is no longer kept
    */
   snapshotAt(seq: number): Promise<MachineView<Machine>>
 
   /**
-   * Enqueues a new job that continues from the checkpoint of this one at `seq`. @throws as `snapshotAt` and `enqueue`
+   * Enqueues a new job that continues from the checkpoint of this one at `seq`.
+   * @throws as `snapshotAt` and `enqueue`
    */
   fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Machine>>
 

@@ -16,8 +16,8 @@ export interface IterateOptions {
  */
 export interface Stream<T> extends Observable<T>, AsyncIterable<T> {
   /**
-   * The values from now on, read at the reader's pace. @throws JobchartError INVALID_OPTION; the loop rejects with
-   * ABORTED, SLOW_READER
+   * The values from now on, read at the reader's pace.
+   * @throws JobchartError INVALID_OPTION; the loop rejects with ABORTED, SLOW_READER
    */
   iterate(options?: IterateOptions): AsyncIterableIterator<T, undefined>
 }

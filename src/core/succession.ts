@@ -8,8 +8,8 @@ import { applyEvent } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 /**
- * Releases the job that waits for the end of `row`, if that has ended. @returns its DUE; null if there is none or it is
- * due later
+ * Releases the job that waits for the end of `row`, if that has ended.
+ * @returns its DUE; null if there is none or it is due later
  */
 export function releaseSuccessor<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
   const next = row.key === null || !isEnded(row.state) ? null : unit.successor(row)

@@ -92,7 +92,8 @@ export function expectArrow(row: JobRow, event: ArrowEvent, fatal?: boolean): Co
 const noOptions: TransitionOptions = {}
 
 /**
- * Writes the transition of a job by an event. @throws TypeError if the chart has no arrow for the event from its state
+ * Writes the transition of a job by an event.
+ * @throws TypeError if the chart has no arrow for the event from its state
  */
 export function applyEvent<Row extends JobRow>(
   unit: UnitOfWork<Row>,

@@ -225,7 +225,8 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   /** The types of the jobs whose ids exist already, by id. */
   existing(jobs: readonly New[]): ReadonlyMap<string, string>
   /**
-   * ENQUEUE of a job whose key is free; counts it as `enqueueCounted`. @returns its seq; null if its id exists already
+   * ENQUEUE of a job whose key is free; counts it as `enqueueCounted`.
+   * @returns its seq; null if its id exists already
    */
   insert(job: New, state: JobState, dueAt: number | null): number | null
   /**

@@ -47,8 +47,8 @@ export class JobWatches {
   }
 
   /**
-   * Resolves when a watched job has been read, so that no later change is missed. @throws JobchartError
-   * STORE_UNAVAILABLE
+   * Resolves when a watched job has been read, so that no later change is missed.
+   * @throws JobchartError STORE_UNAVAILABLE
    */
   async known(id: string): Promise<void> {
     while (this.watches.get(id)?.seen === null) {

@@ -90,8 +90,8 @@ export async function jobShown(settings: DashboardSettings, record: JobRecord): 
 }
 
 /**
- * @returns null if the job has no such checkpoint any more, or its machine is not known here @throws JobchartError
- * UNSUPPORTED
+ * @returns null if the job has no such checkpoint any more, or its machine is not known here
+ * @throws JobchartError UNSUPPORTED
  */
 export async function pastView(settings: DashboardSettings, record: JobRecord, seq: number): Promise<PastView | null> {
   const job = settings.client.jobs.get(record.type)

@@ -78,8 +78,8 @@ export class Pictures {
   }
 
   /**
-   * The machine of a type, with the number of jobs in each state that have not ended. @returns null if this process
-   * does not have it
+   * The machine of a type, with the number of jobs in each state that have not ended.
+   * @returns null if this process does not have it
    */
   async machineChart(type: string, version: string | null): Promise<string | null> {
     const machine = this.machineOf(type, version)

@@ -85,7 +85,8 @@ type Selector =
   { readonly ids: readonly string[]; readonly filter: null } | { readonly ids: null; readonly filter: JobFilter }
 
 /**
- * The jobs that a change is for: `{ ids }` or `{ filter }`, exactly one of them. @throws JobchartError INVALID_INPUT
+ * The jobs that a change is for: `{ ids }` or `{ filter }`, exactly one of them.
+ * @throws JobchartError INVALID_INPUT
  */
 export function selectorIn({ ids, filter }: JsonObject): Selector {
   const isList = Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string')

@@ -182,8 +182,8 @@ export function redacted<Shown extends ShownRecord>(redact: Redact | null, recor
 const unchanged = { message: same, reason: same, key: same, concurrencyKey: same, tags: same }
 
 /**
- * The record of a job in the shape in which all screens show it. @param context of its machine; undefined if it cannot
- * be shown
+ * The record of a job in the shape in which all screens show it.
+ * @param context of its machine; undefined if it cannot be shown
  */
 export const shownRecord = ({ checkpoint, ...record }: JobRecord, context: Json | undefined) => ({
   ...record,

@@ -16,8 +16,8 @@ export interface ChildJob {
   readonly job: JobDefinition
   readonly input: unknown
   /**
-   * Makes the options of the enqueue, with the id: called only if the job is not in the store. @throws what the user's
-   * function throws
+   * Makes the options of the enqueue, with the id: called only if the job is not in the store.
+   * @throws what the user's function throws
    */
   readonly options: () => EnqueueOptions
   /** Is the actor to be told of the job's check-ins? */

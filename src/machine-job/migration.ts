@@ -248,8 +248,8 @@ function movedTo(timer: TimerRecord, after: DelayPlace): TimerRecord {
 }
 
 /**
- * The timer of a delay that a deployment has added; it starts now. @throws JobchartError INVALID_OPTION for an invalid
- * delay
+ * The timer of a delay that a deployment has added; it starts now.
+ * @throws JobchartError INVALID_OPTION for an invalid delay
  */
 export function timerOfNew({ source, place, machine, context }: NewDelay, now: number): TimerRecord {
   const { delays } = machine.implementations as unknown as {

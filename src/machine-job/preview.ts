@@ -35,7 +35,8 @@ export function afterInbox(preview: Preview, entry: InboxEntry): Preview {
 }
 
 /**
- * After the timers due at `by`, the earliest first, and without the deferred events that have expired. @throws as
+ * After the timers due at `by`, the earliest first, and without the deferred events that have expired.
+ * @throws as
  * `afterInbox`
  */
 export function afterTimers(preview: Preview, by: number): Preview {
@@ -50,7 +51,8 @@ export function afterTimers(preview: Preview, by: number): Preview {
 }
 
 /**
- * After the deferred events that the machine takes, in order: each may lead to a state that takes others. @throws as
+ * After the deferred events that the machine takes, in order: each may lead to a state that takes others.
+ * @throws as
  * `afterInbox`
  */
 export function afterOffers(preview: Preview): Preview {

@@ -110,8 +110,8 @@ async function call({ type, definition }: Gathering, members: readonly Member[])
 }
 
 /**
- * Null: no item has an output. @throws FatalError unless there is a result for each item: a retry would repeat the work
- * and fail in the same way
+ * Null: no item has an output.
+ * @throws FatalError unless there is a result for each item: a retry would repeat the work and fail in the same way
  */
 function outputs(results: unknown, count: number, type: string): readonly unknown[] | null {
   if (results === undefined) return null

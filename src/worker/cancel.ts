@@ -75,8 +75,8 @@ export class Canceller {
   }
 
   /**
-   * To be called when claims were answered. @param oldest the number of the oldest claim in flight; Infinity if there
-   * is none
+   * To be called when claims were answered.
+   * @param oldest the number of the oldest claim in flight; Infinity if there is none
    */
   forget(oldest: number): void {
     for (const [id, { claim }] of this.cancelledBeforeStart) {

@@ -145,7 +145,8 @@ export class Heartbeat {
 
   /**
    * Was the store's clock set forward? A jump that is shorter than a tenth of a lease lets no lease expire that is
-   * extended at each third of it. @returns whether a heartbeat is to be sent
+   * extended at each third of it.
+   * @returns whether a heartbeat is to be sent
    */
   private storeJumped(now: number): boolean {
     const { store, leaseMs } = this.options

@@ -12,8 +12,8 @@ function rightsFor(prefix: string): string[] {
 }
 
 /**
- * Makes a user who may use these prefixes, or lets the one of that name use them, too. @returns the address for that
- * user
+ * Makes a user who may use these prefixes, or lets the one of that name use them, too.
+ * @returns the address for that user
  */
 export async function addressFor(server: RedisServer, user: string, ...prefixes: readonly string[]): Promise<string> {
   await server.command('ACL', 'SETUSER', user, 'on', '>secret', ...prefixes.flatMap(rightsFor))

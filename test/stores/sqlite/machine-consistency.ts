@@ -14,7 +14,8 @@ const leased = statesTagged('leased')
 const ended = statesTagged('ended')
 
 /**
- * Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone
+ * Tells what is wrong.
+ * @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone
  */
 export function checkMachines(
   db: DatabaseSync,

@@ -36,7 +36,8 @@ function cutsOf(wal: Buffer): { between: Cut[]; within: Cut[] } {
 
 /**
  * Cuts the log of the whole script after every commit, and within every so many frames.
- * @returns in how many places @throws AssertionError
+ * @returns in how many places
+ * @throws AssertionError
  */
 export async function dieWithinCommits({ contents, answers }: Reference, stride: number): Promise<number> {
   const folder = temporaryFolder()
