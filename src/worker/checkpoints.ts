@@ -1,7 +1,7 @@
 /**
  * Writes the checkpoints of machines. Those that are asked for in one turn, or while an earlier call is under way, are
- * one call: machines that were claimed together share a commit, go on and end together. A store that answers at once is
- * asked at once.
+ * one call: machines that were claimed together share a commit, go on and end together. A store that groups calls by
+ * itself is not waited for: its commit has other calls, too. One that answers at once is asked at once.
  */
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -29,7 +29,7 @@ const callMax = { checkpoints: 200, bytes: 1_048_576 }
 const patienceMs = 1_000
 
 interface CheckpointsOptions {
-  readonly store: Pick<Store, 'checkpoint'>
+  readonly store: Pick<Store, 'checkpoint' | 'capabilities'>
   readonly timers: Timers
 }
 
@@ -58,15 +58,20 @@ export class Checkpoints {
       this.waiting.push({ request, resolve, reject, signal })
       if (signal.aborted || (this.underWay === null && !this.isSlow)) return this.send()
       signal.addEventListener('abort', this.hurry)
-      if (this.underWay !== null) this.patience ??= this.options.timers.after(patienceMs, this.hurry)
+      if (this.isHeld) this.patience ??= this.options.timers.after(patienceMs, this.hurry)
       else if (!this.gathering) {
         this.gathering = true
         queueMicrotask(() => {
           this.gathering = false
-          if (this.underWay === null) this.send()
+          if (!this.isHeld) this.send()
         })
       }
     })
+  }
+
+  /** Do checkpoints wait for the answers to earlier ones? */
+  private get isHeld(): boolean {
+    return this.underWay !== null && this.options.store.capabilities.groupsCalls !== true
   }
 
   private readonly hurry = (): void => this.send()

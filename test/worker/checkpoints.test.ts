@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { setup } from 'xstate'
 import { Timers } from '../../src/client/timers.ts'
 import type { Json } from '../../src/core/payload.ts'
-import type { CheckpointAnswer, CheckpointRequest } from '../../src/store.ts'
+import type { CheckpointAnswer, CheckpointRequest, StoreCapabilities } from '../../src/store.ts'
 import { Checkpoints } from '../../src/worker/checkpoints.ts'
 import { world } from '../support/leaks.ts'
 
@@ -20,8 +20,10 @@ const kept = (seq: number): CheckpointAnswer => ({ outcome: 'kept', seq, at: 0, 
 const running = new AbortController().signal
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+const remote: StoreCapabilities = { durable: true, shared: true }
+
 /** A store that answers when it is told to, and has answered once: it is known to take time. */
-async function slowStore() {
+async function slowStore(capabilities: StoreCapabilities = remote) {
   const calls: (PromiseWithResolvers<CheckpointAnswer[]> & { readonly ids: string[] })[] = []
   const checkpoint = (requests: readonly CheckpointRequest[]): Promise<CheckpointAnswer[]> => {
     const call = { ...Promise.withResolvers<CheckpointAnswer[]>(), ids: requests.map(({ id }) => id) }
@@ -30,7 +32,7 @@ async function slowStore() {
   }
   const clock = new VirtualClock()
   const timers = new Timers(clock)
-  const checkpoints = new Checkpoints({ store: { checkpoint }, timers })
+  const checkpoints = new Checkpoints({ store: { checkpoint, capabilities }, timers })
   const write = (id: string, { state, signal = running }: { state?: Json; signal?: AbortSignal } = {}) =>
     checkpoints.write(request(id, state), signal)
   const first = write('first')
@@ -58,13 +60,28 @@ test('those of one turn are one call, and those asked for meanwhile the next; ea
   expect(timers.size).toBe(0)
 })
 
+test('a store that groups calls is asked in each turn: its commit has other calls, too', async () => {
+  const { calls, asked, write } = await slowStore({ ...remote, groupsCalls: true })
+  const all = [write('a'), write('b')]
+  await turn()
+  all.push(write('c'))
+  await turn()
+  expect(asked()).toEqual([['a', 'b'], ['c']])
+  calls[1]?.resolve([kept(3)])
+  calls[0]?.resolve([kept(1), kept(2)])
+  expect(await Promise.all(all)).toEqual([kept(1), kept(2), kept(3)])
+})
+
 test('a store that answers at once is asked at once, for each alone', async () => {
   const asked: string[][] = []
   const checkpoint = (requests: readonly CheckpointRequest[]): CheckpointAnswer[] => {
     asked.push(requests.map(({ id }) => id))
     return requests.map(() => kept(1))
   }
-  const checkpoints = new Checkpoints({ store: { checkpoint }, timers: new Timers(new VirtualClock()) })
+  const checkpoints = new Checkpoints({
+    store: { checkpoint, capabilities: remote },
+    timers: new Timers(new VirtualClock()),
+  })
   const writes = ['a', 'b', 'c'].map((id) => checkpoints.write(request(id), running))
   expect(asked).toEqual([['a'], ['b'], ['c']])
   await Promise.all(writes)
