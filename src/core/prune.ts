@@ -12,7 +12,8 @@ import type { PruneAnswer, RetentionPolicy } from './values.ts'
 
 /** The fields of an ended job that retention reads. */
 export interface EndedJob {
-  readonly endedAt: number
+  /** ms since the epoch. */
+  readonly finishedAt: number | null
 }
 
 export type EndedState = keyof RetentionPolicy
@@ -77,7 +78,7 @@ function beyond<Ended extends EndedJob>(
   // Mostly no job is to be removed: then one job is read.
   let jobs = kept === 0 ? [] : unit.firstEnded(type, state, 1)
   for (let i = 0; i < jobs.length; i++) {
-    const nextAt = goesAt(bounds, kept - i, (jobs[i] as Ended).endedAt)
+    const nextAt = goesAt(bounds, kept - i, (jobs[i] as Ended).finishedAt ?? 0)
     if (nextAt > unit.now) return { jobs: jobs.slice(0, i), nextAt }
     if (i === 0) jobs = unit.firstEnded(type, state, limit)
   }

@@ -82,10 +82,11 @@ export function pauseSchedule(
 
 /** Creates the jobs of ticks and sets the next tick. */
 export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
-  unit: ScheduleUnit & InsertUnit<Row, New>,
+  unit: InsertUnit<Row, New>,
+  table: ScheduleUnit,
   { name, ticks, advance }: FireSchedule<New>,
 ): FireScheduleAnswer {
-  const there = unit.schedule(name)
+  const there = table.schedule(name)
   if (there === undefined) return { outcome: 'gone', ticks: [], transitions: [] }
   if (advance !== null && (there.paused || there.revision !== advance.revision)) {
     return { outcome: 'stale', ticks: [], transitions: [] }
@@ -94,7 +95,7 @@ export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
   const answers = ticks.map((tick) => firing.tick(tick))
   const { last, recent, fired, skipped } = firing
   const moved = advance === null ? {} : { nextAt: advance.nextAt, missed: there.missed + advance.missed }
-  unit.saveSchedule({ ...there, ...moved, last, recent, fired, skipped, revision: there.revision + 1 })
+  table.saveSchedule({ ...there, ...moved, last, recent, fired, skipped, revision: there.revision + 1 })
   return { outcome: 'fired', ticks: answers, transitions: firing.transitions }
 }
 

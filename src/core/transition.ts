@@ -104,6 +104,15 @@ export function applyEvent<Row extends JobRow>(
   return applyArrow(unit, row, expectArrow(row, event, options.fatal), options)
 }
 
+/** What an arrow does to the counters of a job. */
+export function changeCounters(row: JobRow, { countersAfter }: CompiledArrow): void {
+  if (countersAfter === null) return
+  const { attempt, generation } = countersAfter(row)
+  row.attempt = attempt
+  row.generation = generation
+  if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0
+}
+
 /** Writes the transition of a job along an arrow that `expectArrow` has given for its current state and counters. */
 export function applyArrow<Row extends JobRow>(
   unit: UnitOfWork<Row>,
@@ -111,13 +120,7 @@ export function applyArrow<Row extends JobRow>(
   arrow: CompiledArrow,
   options: TransitionOptions,
 ): LoggedTransition {
-  const { counted, countersAfter } = arrow
-  if (countersAfter !== null) {
-    const { attempt, generation } = countersAfter(row)
-    row.attempt = attempt
-    row.generation = generation
-    if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0
-  }
+  const { counted } = arrow
   if (counted !== null) {
     unit.count(row, counted, counted.time < 0 ? 0 : unit.now - (row.startedAt ?? unit.now))
     if (counted.fails && options.failure) unit.countFailure(row, options.failure)

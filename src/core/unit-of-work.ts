@@ -101,8 +101,10 @@ export interface TransitionOptions {
   readonly fatal?: boolean | undefined
   /** When the timed target state ends, ms since the epoch; null = at an event only. */
   readonly dueAt?: number | null
-  /** Of a CLAIM. */
+  /** Of a CLAIM: the lease that begins, and its length. */
   readonly worker?: string
+  readonly token?: string
+  readonly leaseMs?: number
   /** Of a COMPLETE. */
   readonly output?: Json | undefined
   /** Of a FAIL or EXPIRE: its error. */
@@ -168,7 +170,7 @@ export interface UnitOfWork<Row extends JobRow> {
    */
   countOutcome(row: Row, outcome: string): void
   /**
-   * Writes a transition of the job, along this arrow. If it dies, it is added to the dead jobs of the group of its last
+   * Writes a transition of the job, along this arrow, which changes its counters (`changeCounters`). If it dies, it is added to the dead jobs of the group of its last
    * error, if there is one.
    */
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition

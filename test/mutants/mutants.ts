@@ -144,11 +144,11 @@ const firing = (change: (schedule: StoredSchedule) => Partial<StoredSchedule>): 
 
 /** The request of a firing is another one. */
 const advancing = (change: (there: StoredSchedule) => { revision: number } | { nextAt: number | null }): Injection =>
-  inFunction(scheduling, 'fireSchedule', (fire) => (unit, request) => {
-    const there = unit.schedule(request.name)
+  inFunction(scheduling, 'fireSchedule', (fire) => (unit, table, request) => {
+    const there = table.schedule(request.name)
     const { advance } = request
-    if (there === undefined || advance === null) return fire(unit, request)
-    return fire(unit, { ...request, advance: { ...advance, ...change(there) } })
+    if (there === undefined || advance === null) return fire(unit, table, request)
+    return fire(unit, table, { ...request, advance: { ...advance, ...change(there) } })
   })
 
 const schedules: readonly Mutant[] = [

@@ -5,7 +5,8 @@ import { seededRandom } from '../../src/core/clock.ts'
 import { settle } from '../../src/core/settle.ts'
 import { Heap } from '../../src/core/heap.ts'
 import { caps } from '../../src/core/caps.ts'
-import { MemoryUnit } from '../../src/stores/memory/unit.ts'
+import { Tables } from '../../src/stores/memory/tables.ts'
+import { Unit } from '../../src/core/unit.ts'
 import { claim } from '../../src/stores/memory/claim.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { PriorityQueue } from '../../src/stores/memory/priority-queue.ts'
@@ -13,7 +14,7 @@ import { readyPhase } from '../../src/stores/memory/phases.ts'
 import { Queue } from '../../src/stores/memory/queue.ts'
 import { RateWindow } from '../../src/stores/memory/rate.ts'
 import { RowTable } from '../../src/stores/memory/row-table.ts'
-import { Row, Tick } from '../../src/stores/memory/row.ts'
+import { Row } from '../../src/stores/memory/row.ts'
 import { Timers } from '../../src/stores/memory/timers.ts'
 import { idsOf, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { everyPage } from '../../src/store-testing/conformance/side-by-side.ts'
@@ -22,7 +23,7 @@ import { handClock } from './hand-clock.ts'
 const queue = new Queue<Row>('mail')
 const row = (seq: number, id = `job ${seq}`, priority = 0): Row => {
   const job = newJob(id, { priority })
-  return new Row(job, queue, queue.termsOf(job), readyPhase, seq, new Tick(0))
+  return new Row(job, readyPhase.name, seq, 0, queue)
 }
 
 test('a heap gives its items in order, whatever was pushed, moved or removed meanwhile', () => {
@@ -59,16 +60,16 @@ test('a heap gives its items in order, whatever was pushed, moved or removed mea
 })
 
 test('timers are in the order of their times from any position on, whatever was added or removed meanwhile', () => {
-  type Timed = { readonly seq: number; readonly wakeAt: number | null }
+  type Timed = { readonly seq: number; timedAt: number | null }
   const timers = new Timers<Timed>()
-  const earlier = (a: Timed, b: Timed): number => (a.wakeAt ?? 0) - (b.wakeAt ?? 0) || a.seq - b.seq
+  const earlier = (a: Timed, b: Timed): number => (a.timedAt ?? 0) - (b.timedAt ?? 0) || a.seq - b.seq
   const random = seededRandom(7)
   let plain: Timed[] = []
   const check = (): void => {
     const sorted = plain.toSorted(earlier)
     expect(timers.peek()).toBe(sorted[0])
     const at = { dueAt: Math.floor(random() * 60), number: Math.floor(random() * 6_000) }
-    const side = (row: Timed): number => earlier(row, { wakeAt: at.dueAt, seq: at.number })
+    const side = (row: Timed): number => earlier(row, { timedAt: at.dueAt, seq: at.number })
     expect([...timers.after(null)]).toEqual(sorted)
     expect([...timers.before(null)]).toEqual(sorted.toReversed())
     expect([...timers.after(at)]).toEqual(sorted.filter((row) => side(row) > 0))
@@ -77,10 +78,10 @@ test('timers are in the order of their times from any position on, whatever was 
   check()
   // Grows over many chunks, then shrinks until none is left.
   for (let seq = 1; seq <= 6_000; seq++) {
-    const row = { seq, wakeAt: seq % 4 === 0 ? null : Math.floor(random() * 60) }
-    if (row.wakeAt === null) timers.remove(row)
-    else timers.add(row)
-    if (row.wakeAt !== null) plain.push(row)
+    const row: Timed = { seq, timedAt: null }
+    if (seq % 4 === 0) timers.remove(row)
+    else timers.add(row, Math.floor(random() * 60))
+    if (row.timedAt !== null) plain.push(row)
     if (seq % 500 === 0) check()
   }
   while (plain.length > 0) {
@@ -89,7 +90,7 @@ test('timers are in the order of their times from any position on, whatever was 
     plain = plain.filter((row) => !leaving.has(row))
     check()
   }
-  expect(() => timers.remove({ seq: 1, wakeAt: 1 })).toThrow('not among the timers')
+  expect(() => timers.remove({ seq: 1, timedAt: 1 })).toThrow('not among the timers')
 })
 
 test('a line gives by priority, then by place, also what comes back to an old place', () => {
@@ -231,22 +232,20 @@ test('the transition log keeps its last entries, and says what was lost', async 
 })
 
 test('a job that is released for ever carries no more history than twice the cap, and its last attempts alone', () => {
-  const books = new MemoryUnit(10)
-  books.insert(newJob('a'), readyPhase.name, null)
-  const added = books.find('a')
+  const tables = new Tables(10)
+  const unit = new Unit(tables)
+  unit.insert(newJob('a'), readyPhase.name, null)
+  unit.commit()
+  const added = unit.find('a')
   const demand = [{ type: 'mail', max: 1, limits: noLimits }]
   for (let i = 0; i < 5_000; i++) {
-    books.now = i
-    claim(books, { worker: 'w1', token: `t${i}`, leaseMs: 1_000, demand }, i)
-    settle(books, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' })
+    unit.now = tables.now = i
+    claim(unit, tables, { worker: 'w1', token: `t${i}`, leaseMs: 1_000, demand }, i)
+    settle(unit, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' })
+    unit.commit()
   }
-  let steps = 0
-  for (let step = added?.last ?? null; step !== null; step = step.before) steps++
-  expect(steps).toBeGreaterThanOrEqual(caps.history)
-  expect(steps).toBeLessThanOrEqual(2 * caps.history)
-  let runs = 0
-  for (let run = added?.run ?? null; run !== null; run = run.settled) runs++
-  expect(runs).toBeLessThanOrEqual(2)
+  expect(added?.transitions.length).toBeGreaterThanOrEqual(caps.history)
+  expect(added?.transitions.length).toBeLessThanOrEqual(2 * caps.history)
 })
 
 test('the few that run are listed in the order in which they came, among the many that wait', async () => {

@@ -5,16 +5,17 @@
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
 import { demandUnder, termsAfter } from '../../core/key-terms.ts'
 import type { ClaimAnswer, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
-import type { MemoryUnit } from './unit.ts'
+import type { Unit } from '../../core/unit.ts'
+import type { Tables } from './tables.ts'
 import type { Queue } from './queue.ts'
 import { Claimed } from './claimed.ts'
-import { Run, type Row, type StoredTransition } from './row.ts'
+import type { Row } from './row.ts'
 
-export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): ClaimAnswer {
+export function claim(unit: Unit<Row>, tables: Tables, request: ClaimRequest, now: number): ClaimAnswer {
   const jobs: Claimed[] = []
   const shortfalls: Shortfall[] = []
   for (const own of request.demand) {
-    const queue = unit.queues.get(own.type)
+    const queue = tables.queues.get(own.type)
     if (queue !== undefined && !queue.paused) queue.keyTerms = termsAfter(queue.keyTerms, own, request.startedAt, now)
     const demand = queue === undefined ? own : demandUnder(queue.keyTerms, own)
     const source = queue && new QueueSource(queue, demand, now)
@@ -53,21 +54,20 @@ class QueueSource implements ClaimSource {
   }
 }
 
-function claimFrom(unit: MemoryUnit, source: QueueSource, request: ClaimRequest, jobs: Claimed[]): void {
+function claimFrom(unit: Unit<Row>, source: QueueSource, request: ClaimRequest, jobs: Claimed[]): void {
   const { queue, demand, now } = source
   for (let room = claimRoom(demand, source); room > 0; room--) {
     const row = queue.next(demand, now)
     if (row === null) return
     queue.charge(row, now)
-    jobs.push(claimRow(unit, row, demand, request, now))
+    jobs.push(claimRow(unit, row, demand, request))
     if (demand.limits.rate !== null) queue.rate.spend(now)
   }
 }
 
-function claimRow(unit: MemoryUnit, row: Row, demand: Demand, request: ClaimRequest, now: number): Claimed {
-  const { settled } = row
+function claimRow(unit: Unit<Row>, row: Row, demand: Demand, request: ClaimRequest): Claimed {
   claimJob(unit, row, demand, row.movedAt, request)
-  row.run = new Run(request.token, row.last as StoredTransition, settled)
-  unit.extendLease(row, now + request.leaseMs)
-  return new Claimed(row, row.run)
+  // The next row is looked for in what the queue is then.
+  unit.commit()
+  return new Claimed(row)
 }

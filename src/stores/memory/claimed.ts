@@ -1,41 +1,49 @@
 /** A claimed job, as its worker gets it. */
+import { valueOf } from '../../core/cell.ts'
 import type { JobMeta, JobRecord } from '../../core/record.ts'
 import type { Checkpoint, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
 import type { ClaimedJob, JobPins } from '../../store.ts'
 import { recordOf } from './fields.ts'
 import { checkpointOf, inboxOf, metaOf } from './records.ts'
-import type { Past, Row, Run } from './row.ts'
+import type { Row } from './row.ts'
 
 const emptyInbox: readonly InboxEntry[] = Object.freeze([])
 
-const stepsOf = ({ steps }: Past): Readonly<Record<string, Json>> | null =>
-  steps === null || steps.size === 0
+const stepsOf = ({ lists }: Row): Readonly<Record<string, Json>> | null =>
+  lists === null || lists.steps.size === 0
     ? null
-    : Object.fromEntries(Array.from(steps, ([name, result]) => [name, copyPayload(result)]))
+    : Object.fromEntries(Array.from(lists.steps, ([name, result]) => [name, copyPayload(result)]))
 
-/** Its record is made when it is asked for: most handlers never do. */
+/** What another attempt changes is copied. Its record is made when it is asked for: most handlers never do. */
 export class Claimed implements ClaimedJob {
   readonly input: Json | undefined
+  readonly attempt: number
   readonly maxAttempts: number
   readonly generation: number
+  readonly token: string
+  readonly startedAt: number
+  readonly seq: number
   readonly steps: Readonly<Record<string, Json>> | null
   readonly checkpoint: Checkpoint | null
   readonly inbox: readonly InboxEntry[]
   readonly version: string | null
   private readonly row: Row
-  private readonly run: Run
 
-  constructor(row: Row, run: Run) {
-    this.input = copyPayload(row.input)
+  constructor(row: Row) {
+    const { machine, lists } = row
+    this.input = copyPayload(valueOf(row.input))
+    this.attempt = row.attempt
     this.maxAttempts = row.maxAttempts
     this.generation = row.generation
-    this.steps = row.past === null ? null : stepsOf(row.past)
-    this.checkpoint = row.machine === null ? null : checkpointOf(row)
-    this.inbox = row.machine === null ? emptyInbox : row.machine.messages.map(inboxOf)
-    this.version = row.machine === null ? null : row.machine.version
+    this.token = row.token ?? ''
+    this.startedAt = row.startedAt ?? 0
+    this.seq = row.lastSeq
+    this.steps = stepsOf(row)
+    this.checkpoint = checkpointOf(row)
+    this.inbox = lists === null ? emptyInbox : lists.messages.map(inboxOf)
+    this.version = machine === null ? null : machine.version
     this.row = row
-    this.run = run
   }
 
   get id(): string {
@@ -43,40 +51,24 @@ export class Claimed implements ClaimedJob {
   }
 
   get type(): string {
-    return this.row.queue.type
+    return this.row.type
   }
 
   get priority(): number {
-    return this.row.terms.priority
+    return this.row.priority
   }
 
   get concurrencyKey(): string | null {
     return this.row.concurrencyKey
   }
 
-  get attempt(): number {
-    return this.run.claim.attempt
-  }
-
-  get token(): string {
-    return this.run.token
-  }
-
-  get startedAt(): number {
-    return this.run.claim.tick.at
-  }
-
   get pins(): JobPins | null {
-    const { pins } = this.row.terms
-    return pins === undefined ? null : structuredClone(pins)
+    const { pins } = this.row.rarely
+    return pins === null ? null : structuredClone(pins)
   }
 
   get meta(): JobMeta | null {
     return metaOf(this.row)
-  }
-
-  get seq(): number {
-    return this.run.claim.seq
   }
 
   record(): JobRecord {

@@ -32,7 +32,10 @@ import { prune } from '../../core/prune.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import { MemoryUnit } from './unit.ts'
+import { Unit } from '../../core/unit.ts'
+import { Pruning } from './pruning.ts'
+import type { Row } from './row.ts'
+import { Tables } from './tables.ts'
 import { claim } from './claim.ts'
 import {
   activity,
@@ -63,18 +66,23 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkKeys('options of memoryStore', options, ['clock', 'transitionsMax'])
   const { transitionsMax = caps.transitions } = options
   checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
-  const unit = new MemoryUnit(transitionsMax)
+  const tables = new Tables(transitionsMax)
+  const unit = new Unit(tables)
+  const both = { unit, tables }
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
   const figures = {
-    backlogOf: (type: string | null) => (type === null ? unit.backlog : unit.backlogOf(type)),
-    handOverRoom: (type: string) => unit.handOverRoom(type),
+    backlogOf: (type: string | null) => tables.backlogOf(type),
+    handOverRoom: (type: string) => tables.handOverRoom(type),
   }
   const write: Write = (work) => {
-    unit.now = now()
-    const answer = work(unit.now)
-    unit.hints.send(figures)
-    return answer
+    const at = (unit.now = tables.now = now())
+    try {
+      return work(at)
+    } finally {
+      unit.commit()
+      tables.hints.send(figures)
+    }
   }
   return {
     name: 'memory',
@@ -84,25 +92,38 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       clock ??= host.clock
     },
     async close() {},
-    watch: (listener) => unit.hints.watch(listener),
-    ...forWorkers(unit, write),
-    ...forAdmins(unit, write),
-    ...forReaders(unit, now),
-    schedules: forSchedules(unit, now, write),
-    bulk: forBulk(unit, write),
+    watch: (listener) => tables.hints.watch(listener),
+    ...forWorkers(both, write),
+    ...forAdmins(both, write),
+    ...forReaders(tables, now),
+    schedules: forSchedules(both, now, write),
+    bulk: forBulk(both, write),
   }
+}
+
+/** What operations work on, and where its rows are. */
+interface Both {
+  readonly unit: Unit<Row>
+  readonly tables: Tables
 }
 
 /** Runs an operation at the current time of the store, then sends its hints. */
 type Write = <T>(work: (at: number) => T) => T
 
 /** Answers item by item: one that throws fails alone, because operations check their arguments before they write. */
-function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
+function each<I, A>(
+  unit: Unit<Row>,
+  items: readonly I[],
+  act: (item: I) => A,
+  failed: (error: ErrorRecord, item: I) => A,
+): A[] {
   return items.map((item) => {
     try {
       return act(item)
     } catch (error) {
       return failed(recordError(error), item)
+    } finally {
+      unit.commit()
     }
   })
 }
@@ -131,10 +152,11 @@ type Work =
   | 'prune'
   | 'worker'
 
-const forWorkers = (unit: MemoryUnit, write: Write): Pick<Store, Work> => ({
+const forWorkers = ({ unit, tables }: Both, write: Write): Pick<Store, Work> => ({
   insert: (requests) =>
     write(() =>
       each(
+        unit,
         requests,
         (request) => {
           checkReadable(request.jobs)
@@ -147,71 +169,77 @@ const forWorkers = (unit: MemoryUnit, write: Write): Pick<Store, Work> => ({
           ),
       ),
     ),
-  claim: (request) => write((at) => claim(unit, request, at)),
+  claim: (request) => write((at) => claim(unit, tables, request, at)),
   confirm: (leases) => leases.map((lease) => confirm(unit, lease)),
-  settle: (settlements) => write(() => each(settlements, (settlement) => settle(unit, settlement), settleFailed)),
+  settle: (settlements) => write(() => each(unit, settlements, (settlement) => settle(unit, settlement), settleFailed)),
   extend: async ({ worker, leaseMs, heartbeats }) =>
     write((at) => {
-      const known = unit.workers.get(worker)
+      const known = tables.workers.get(worker)
       if (known !== undefined) known.seenAt = at
-      return each(heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
+      return each(unit, heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
     }),
-  checkpoint: (requests) => write(() => each(requests, (request) => checkpoint(unit, request), checkpointFailed)),
-  send: (requests) => write(() => each(requests, (request) => send(unit, request), sendFailed)),
-  reindex: async (requests) => write(() => each(requests, (request) => reindex(unit, request), reindexFailed)),
+  checkpoint: (requests) => write(() => each(unit, requests, (request) => checkpoint(unit, request), checkpointFailed)),
+  send: (requests) => write(() => each(unit, requests, (request) => send(unit, request), sendFailed)),
+  reindex: async (requests) => write(() => each(unit, requests, (request) => reindex(unit, request), reindexFailed)),
   promote: (limit) => write(() => promote(unit, limit)),
-  rescue: (limit) => write(() => withAbandoned(rescue(unit, limit), unit, unit.bulk)),
-  retain: async (policies) => write(() => unit.retention.set(structuredClone(policies))),
-  prune: async (limit) => write(() => prune(unit, limit)),
+  rescue: (limit) => write(() => withAbandoned(rescue(unit, limit), unit, tables.bulk)),
+  retain: async (policies) => write(() => tables.retention.set(structuredClone(policies))),
+  prune: async (limit) => write(() => prune(new Pruning(unit, tables), limit)),
   worker: async (id, info) =>
     write((at) => {
-      if (info === null) unit.workers.delete(id)
-      else unit.workers.set(id, { info, seenAt: at })
-      for (const [each, known] of unit.workers) {
-        if (isForgotten(known.info, at - known.seenAt)) unit.workers.delete(each)
+      if (info === null) tables.workers.delete(id)
+      else tables.workers.set(id, { info, seenAt: at })
+      for (const [each, known] of tables.workers) {
+        if (isForgotten(known.info, at - known.seenAt)) tables.workers.delete(each)
       }
     }),
 })
 
-const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
-  cancel: (requests) => write(() => each(requests, (request) => cancel(unit, request), cancelFailed)),
+const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
+  cancel: (requests) => write(() => each(unit, requests, (request) => cancel(unit, request), cancelFailed)),
   retry: (selection, fromStart = false, dropInbox = 0, edit) =>
     write(() => retry(unit, selection, fromStart, dropInbox, edit)),
   discard: async (selection) => write(() => discard(unit, selection)),
   queue: async (type, change) =>
     write(() => {
-      if (change !== undefined) unit.pause(type, change.paused)
-      return queueInfo(unit, type)
+      if (change !== undefined) tables.pause(type, change.paused)
+      return queueInfo(tables, type)
     }),
 })
 
 /** Schedules are copied on their way in and out: the stored objects are never changed in place. */
-const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): ScheduleStore => ({
+const forSchedules = ({ unit, tables }: Both, now: () => number, write: Write): ScheduleStore => ({
   put: async (requests) =>
     write(() =>
-      each(requests, (request) => structuredClone(putSchedule(unit, structuredClone(request))), putScheduleFailed),
+      each(
+        unit,
+        requests,
+        (request) => structuredClone(putSchedule(tables, structuredClone(request))),
+        putScheduleFailed,
+      ),
     ),
-  list: async (names) => structuredClone(unit.schedules.list(names)),
-  pause: async (request) => write(() => structuredClone(pauseSchedule(unit, request))),
-  remove: async (names) => names.filter((name) => unit.schedules.remove(name)),
-  due: async (request) => structuredClone(unit.schedules.due(request, now())),
+  list: async (names) => structuredClone(tables.schedules.list(names)),
+  pause: async (request) => write(() => structuredClone(pauseSchedule(tables, request))),
+  remove: async (names) => names.filter((name) => tables.schedules.remove(name)),
+  due: async (request) => structuredClone(tables.schedules.due(request, now())),
   fire: (requests) =>
     write(() =>
       each(
+        unit,
         requests,
         ({ name, ticks, advance }) =>
-          fireSchedule(unit, { name, advance, ticks: ticks.map(({ at, job: { ...job } }) => ({ at, job })) }),
+          fireSchedule(unit, tables, { name, advance, ticks: ticks.map(({ at, job: { ...job } }) => ({ at, job })) }),
         fireScheduleFailed,
       ),
     ),
 })
 
 /** Operations are copied like schedules. */
-const forBulk = (unit: MemoryUnit, write: Write): BulkStore => ({
-  start: (request) => write(() => structuredClone(startBulk(unit, unit.bulk, structuredClone(request)))),
-  advance: (request) => write(() => structuredClone(advanceBulk(unit, unit.bulk, request))),
-  stop: async (request) => write(() => structuredClone(stopBulk(unit, unit.bulk, structuredClone(request)))),
-  list: async (only) => structuredClone(latestFirst(unit.bulk.all(only))),
+const forBulk = ({ unit, tables }: Both, write: Write): BulkStore => ({
+  start: (request) => write(() => structuredClone(startBulk(unit, tables.bulk, structuredClone(request)))),
+  advance: (request) => write(() => structuredClone(advanceBulk(unit, tables.bulk, request))),
+  stop: async (request) => write(() => structuredClone(stopBulk(unit, tables.bulk, structuredClone(request)))),
+  list: async (only) => structuredClone(latestFirst(tables.bulk.all(only))),
 })
 
 type Questions =
@@ -227,41 +255,41 @@ type Questions =
   | 'workers'
   | 'transitions'
 
-const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
+const forReaders = (tables: Tables, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {
-    return checkpointsOf(unit.rows.get(id))
+    return checkpointsOf(tables.rows.get(id))
   },
   async get(ids) {
     return ids.map((id) => {
-      const row = unit.rows.get(id)
+      const row = tables.rows.get(id)
       return row === undefined ? null : recordOf(row)
     })
   },
   async list(query) {
-    return list(unit, query)
+    return list(tables, query)
   },
   async counts() {
-    return counts(unit)
+    return counts(tables)
   },
   async machineCounts(type) {
-    return machineCounts(unit, type)
+    return machineCounts(tables, type)
   },
   async queues() {
-    return queueInfos(unit)
+    return queueInfos(tables)
   },
   async queuedSince(types) {
-    return queuedSince(unit, types)
+    return queuedSince(tables, types)
   },
   async activity(query) {
-    return activity(unit, query, now())
+    return activity(tables, query, now())
   },
   async failures(query) {
-    return failures(unit, query)
+    return failures(tables, query)
   },
   async workers() {
-    return workerRecords(unit, now())
+    return workerRecords(tables, now())
   },
   async transitions(from, limit) {
-    return unit.log.page(from, limit)
+    return tables.log.page(from, limit)
   },
 })

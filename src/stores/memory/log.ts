@@ -1,11 +1,11 @@
 /**
- * The transition log: the last transitions of all jobs, and the counter that numbers them. It is an array per column,
- * with one slot per entry in each, because an object per entry would be most of the cost of a transition.
+ * The transition log: the last transitions of all jobs. It is an array per column, with one slot per entry in each.
  */
-import { historyEntry, type LoggedArrow } from '../../core/history.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
-import type { Row, Tick } from './row.ts'
+import type { LogEntry } from '../../core/changes.ts'
+import type { HistoryEntry } from '../../core/record.ts'
+import type { Row } from './row.ts'
 
 export class TransitionLog {
   private readonly max: number
@@ -13,19 +13,15 @@ export class TransitionLog {
   private slot = 0
   private readonly ids: string[] = []
   private readonly types: string[] = []
-  private readonly arrows: LoggedArrow[] = []
-  private readonly times: number[] = []
-  private readonly attempts: number[] = []
-  private readonly workers: (string | null)[] = []
-  private readonly reasons: (string | null)[] = []
+  private readonly entries: HistoryEntry[] = []
 
   constructor(max: number) {
     this.max = max
   }
 
-  /** The number of the next transition. */
-  get nextSeq(): number {
-    return this.seq + 1
+  /** The number of the last entry. */
+  get lastSeq(): number {
+    return this.seq
   }
 
   /** The cursor after the last entry. */
@@ -33,17 +29,13 @@ export class TransitionLog {
     return cursorOfEntry(this.seq)
   }
 
-  append(row: Row, arrow: LoggedArrow, { at }: Tick, worker: string | null, reason: string | null): void {
+  append({ row: { id, type }, entry }: LogEntry<Row>): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1
-    this.seq++
-    this.ids[slot] = row.id
-    this.types[slot] = row.queue.type
-    this.arrows[slot] = arrow
-    this.times[slot] = at
-    this.attempts[slot] = row.attempt
-    this.workers[slot] = worker
-    this.reasons[slot] = reason
+    this.seq = entry.seq
+    this.ids[slot] = id
+    this.types[slot] = type
+    this.entries[slot] = entry
   }
 
   page(cursor: string | null, limit: number): TransitionPage {
@@ -57,14 +49,11 @@ export class TransitionLog {
 
   private read(seq: number): TransitionEntry {
     const slot = (seq - 1) % this.max
-    const entry = historyEntry(
-      this.arrows[slot] as LoggedArrow,
-      seq,
-      this.times[slot] as number,
-      this.attempts[slot] as number,
-      this.workers[slot] as string | null,
-      this.reasons[slot] as string | null,
-    )
-    return { id: this.ids[slot] as string, type: this.types[slot] as string, ...entry, cursor: cursorOfEntry(seq) }
+    return {
+      id: this.ids[slot] as string,
+      type: this.types[slot] as string,
+      ...(this.entries[slot] as HistoryEntry),
+      cursor: cursorOfEntry(seq),
+    }
   }
 }

@@ -1,7 +1,5 @@
-/**
- * Rows by the state paths and the tags of their machines at the last checkpoint. Those that have not ended are counted
- * in their queues.
- */
+/** Rows by the state paths and the tags of their machines at the last checkpoint, and those that no worker can run. */
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Row } from './row.ts'
 
 type Names = ReadonlyMap<string, ReadonlySet<Row>>
@@ -9,6 +7,7 @@ type Names = ReadonlyMap<string, ReadonlySet<Row>>
 export class MachineIndex {
   private readonly byState = new Map<string, Set<Row>>()
   private readonly byTag = new Map<string, Set<Row>>()
+  private readonly stopped = new Set<Row>()
 
   get states(): Names {
     return this.byState
@@ -18,16 +17,19 @@ export class MachineIndex {
     return this.byTag
   }
 
-  /** Sets the state paths and tags of a row's machine; none if the row is removed or starts over. */
-  update(row: Row, states: readonly string[], tags: readonly string[]): void {
-    const { machine } = row
-    if (machine === null) return
-    change(this.byState, row, machine.states, states)
-    change(this.byTag, row, machine.tags, tags)
-    if (!row.phase.ended) row.queue.machineTally.add(machine, -1)
-    machine.states = states
-    machine.tags = tags
-    if (!row.phase.ended) row.queue.machineTally.add(machine, 1)
+  /** Rows that wait because no worker could run their machine. */
+  get unsupported(): ReadonlySet<Row> {
+    return this.stopped
+  }
+
+  change(row: Row, was: MachineStanding, is: MachineStanding): void {
+    if (was.states !== is.states) change(this.byState, row, was.states, is.states)
+    if (was.tags !== is.tags) change(this.byTag, row, was.tags, is.tags)
+  }
+
+  changeUnsupported(row: Row, isUnsupported: boolean): void {
+    if (isUnsupported) this.stopped.add(row)
+    else this.stopped.delete(row)
   }
 }
 

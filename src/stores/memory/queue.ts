@@ -9,27 +9,20 @@ import { Heap, type HeapItem } from '../../core/heap.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
-import type { Demand, NewJob, RateLimit } from '../../store.ts'
+import type { Demand, RateLimit } from '../../store.ts'
 import type { LinkedList, LinkedItem } from './linked-list.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { leasedPhases, noCounts, readyPhase, tally } from './phases.ts'
 import { FailureGroups } from './failure-groups.ts'
 import { RateWindow } from './rate.ts'
 import { Series } from './series.ts'
-import { Terms } from './terms.ts'
 
 /** The properties of a job that its queue depends on. */
 export interface QueuedJob<T> extends QueueItem<T>, LinkedItem<T> {
   readonly key: string | null
+  readonly holdsKey: boolean
   readonly concurrencyKey: string | null
   readonly keyWeight: number
-}
-
-/** A live job without its unique key any more, and the job that waits for its end. */
-interface Predecessor<T> {
-  readonly row: T
-  /** The holder of the key, if it waits for that end, and its own due time. */
-  next: { readonly row: T; readonly dueAt: number } | null
 }
 
 class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
@@ -131,9 +124,9 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
   private shared = false
   private clock = 0
   private holders: Map<string, T> | null = null
-  private predecessors: Map<string, Predecessor<T>> | null = null
+  /** Live jobs that have given up their keys. */
+  private predecessors: Map<string, T> | null = null
   private window: RateWindow | null = null
-  private terms: Terms | null = null
 
   constructor(type: string) {
     this.type = type
@@ -149,12 +142,6 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
 
   get rate(): RateWindow {
     return (this.window ??= new RateWindow())
-  }
-
-  /** The terms of a new job: the object of the last job, if they are equal. */
-  termsOf(job: NewJob): Terms {
-    if (this.terms === null || !this.terms.fit(job)) this.terms = new Terms(job)
-    return this.terms
   }
 
   /** The first queued job, whatever its key. */
@@ -274,42 +261,19 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
     return this.holders?.get(key)
   }
 
-  takeKey(row: T): void {
-    if (row.key !== null) (this.holders ??= new Map<string, T>()).set(row.key, row)
-  }
-
-  /** Frees the key of a row, unless another one has taken it over. */
-  freeKey(row: T): void {
-    if (row.key === null || this.holders?.get(row.key) !== row) return
-    this.holders.delete(row.key)
-    const leaving = this.predecessors?.get(row.key)
-    if (leaving?.next?.row === row) leaving.next = null
-  }
-
-  /** Takes the key from a live row; the next holder of the key must wait for the end of that row. */
-  giveUpKey(row: T): void {
-    if (row.key === null || this.holders?.get(row.key) !== row) return
-    this.holders.delete(row.key)
-    ;(this.predecessors ??= new Map<string, Predecessor<T>>()).set(row.key, { row, next: null })
+  /** A job has taken, freed or given up its key, or has ended. */
+  keyMoved(row: T, was: { readonly holdsKey: boolean }, isLive: boolean): void {
+    const { key, holdsKey } = row
+    if (key === null) return
+    if (isLive && holdsKey) (this.holders ??= new Map<string, T>()).set(key, row)
+    else if (was.holdsKey && this.holders?.get(key) === row) this.holders.delete(key)
+    if (isLive && !holdsKey) (this.predecessors ??= new Map<string, T>()).set(key, row)
+    else if (this.predecessors?.get(key) === row) this.predecessors.delete(key)
   }
 
   /** Is there a live job that has given up the key? */
   hasPredecessor(key: string): boolean {
     return this.predecessors?.has(key) === true
-  }
-
-  /** The row holds its key and waits for the end of the job that gave the key up. */
-  awaitPredecessor(row: T, dueAt: number): void {
-    const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
-    if (leaving !== undefined) leaving.next = { row, dueAt }
-  }
-
-  /** A row has ended: the job that has waited for that, and its own due time; null if there is none. */
-  predecessorEnded(row: T): Predecessor<T>['next'] {
-    const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
-    if (leaving?.row !== row) return null
-    this.predecessors?.delete(leaving.row.key as string)
-    return leaving.next
   }
 
   private keyGroup(row: T): KeyGroup<T> {

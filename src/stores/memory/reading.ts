@@ -19,7 +19,7 @@ import type {
   StateCounts,
   WorkerRecord,
 } from '../../store.ts'
-import type { MemoryUnit } from './unit.ts'
+import type { Tables } from './tables.ts'
 import { leasedPhases, noCounts, phases } from './phases.ts'
 import { fieldsOf, recordOf } from './fields.ts'
 import { checkinOf } from './records.ts'
@@ -28,23 +28,23 @@ import { find, positionIn } from './selection.ts'
 import { bucketsSince } from './series.ts'
 
 export function list<Field extends keyof JobRecord>(
-  unit: MemoryUnit,
+  tables: Tables,
   { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
 ): JobPage<Pick<JobRecord, Field>> {
   const by = orderBy ?? 'enqueued'
   const positionOf = (id: string): Position | undefined => {
-    const row = unit.rows.get(id)
+    const row = tables.rows.get(id)
     const isThere = row !== undefined && isListed(by, row.phase.name) && (by !== 'due' || row.dueAt !== null)
     return isThere ? positionIn(by, row) : undefined
   }
-  const { rows, next } = find(unit, filter, () => true, {
+  const { rows, next } = find(tables, filter, () => true, {
     by,
     newestFirst: order === 'newest',
     after: after === undefined ? null : positionAt(by, after, positionOf),
     limit: Math.min(limit, caps.pageMax),
   })
   const jobs = rows.map((row) => (fields === undefined ? recordOf(row) : fieldsOf(row, fields)))
-  return withCursor(Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) }), unit.log.cursor)
+  return withCursor(Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) }), tables.log.cursor)
 }
 
 const noStateCounts = Object.fromEntries(phases.map(({ name }) => [name, 0])) as Record<JobState, number>
@@ -55,64 +55,64 @@ function named(counts: readonly number[]): StateCounts {
   return named
 }
 
-export function counts(unit: MemoryUnit): Counts {
-  const types: [string, StateCounts][] = [...unit.queues.values()].map((queue) => [queue.type, named(queue.counts)])
-  return withCursor({ ...named(unit.counts), types: Object.fromEntries(types) }, unit.log.cursor)
+export function counts(tables: Tables): Counts {
+  const types: [string, StateCounts][] = [...tables.queues.values()].map((queue) => [queue.type, named(queue.counts)])
+  return withCursor({ ...named(tables.counts), types: Object.fromEntries(types) }, tables.log.cursor)
 }
 
-export const machineCounts = (unit: MemoryUnit, type: string): MachineCounts =>
-  (unit.queues.get(type)?.machineTally ?? new MachineTally()).counts()
+export const machineCounts = (tables: Tables, type: string): MachineCounts =>
+  (tables.queues.get(type)?.machineTally ?? new MachineTally()).counts()
 
-export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
-  const queue = unit.queues.get(type)
+export function queueInfo(tables: Tables, type: string): QueueInfo {
+  const queue = tables.queues.get(type)
   return { type, paused: queue?.paused ?? false, counts: named(queue?.counts ?? noCounts()) }
 }
 
-export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
-  [...unit.queues.values()]
+export const queueInfos = (tables: Tables): QueueInfo[] =>
+  [...tables.queues.values()]
     .map(({ type, paused, counts: byPhase }) => ({ type, paused, counts: named(byPhase) }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
-export const queuedSince = (unit: MemoryUnit, types: readonly string[]): (number | null)[] =>
-  types.map((type) => unit.queues.get(type)?.first?.movedAt ?? null)
+export const queuedSince = (tables: Tables, types: readonly string[]): (number | null)[] =>
+  types.map((type) => tables.queues.get(type)?.first?.movedAt ?? null)
 
-export function activity(unit: MemoryUnit, query: ActivityQuery, now: number): QueueActivity[] {
+export function activity(tables: Tables, query: ActivityQuery, now: number): QueueActivity[] {
   const { period, queues } = query
   const first = firstPeriod(query, now)
   if (queues === 'total') {
-    const all = unit.queues.values().map((queue) => queue.activity)
+    const all = tables.queues.values().map((queue) => queue.activity)
     return [{ type: null, buckets: bucketsSince(all, period, first) }]
   }
-  return (queues === 'each' ? [...unit.queues.keys()] : queues).map((type) => {
-    const queue = unit.queues.get(type)
+  return (queues === 'each' ? [...tables.queues.keys()] : queues).map((type) => {
+    const queue = tables.queues.get(type)
     return { type, buckets: bucketsSince(queue === undefined ? [] : [queue.activity], period, first) }
   })
 }
 
-export function failures(unit: MemoryUnit, { type, limit = caps.page }: FailureQuery): FailureGroup[] {
-  const queues = type === undefined ? [...unit.queues.values()] : [unit.queues.get(type) ?? []].flat()
+export function failures(tables: Tables, { type, limit = caps.page }: FailureQuery): FailureGroup[] {
+  const queues = type === undefined ? [...tables.queues.values()] : [tables.queues.get(type) ?? []].flat()
   const groups = queues.flatMap((queue) => [...queue.failures.all(queue.type)])
   const latest = groups.toSorted((a, b) => b.lastSeq - a.lastSeq).slice(0, Math.min(limit, caps.pageMax))
   return latest.map(({ group }) => group)
 }
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
-export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {
-  const rows = leasedPhases.flatMap((phase) => unit.rowsByPhase[phase.index]?.toArray() ?? [])
-  const byWorker = Map.groupBy(rows.toSorted(byStart), (row) => row.run?.claim.worker)
-  const listed = [...unit.workers.values()].filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
+export function workerRecords(tables: Tables, now: number): WorkerRecord[] {
+  const rows = leasedPhases.flatMap((phase) => tables.rowsByPhase[phase.index]?.toArray() ?? [])
+  const byWorker = Map.groupBy(rows.toSorted(byStart), (row) => row.worker)
+  const listed = [...tables.workers.values()].filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
   return listed.map(({ info, seenAt }) => {
     const running = (byWorker.get(info.id) ?? []).map(runningRow)
     return { ...info, types: [...info.types], seenAt, lost: isLost(info, now - seenAt), running }
   })
 }
 
-const byStart = (a: Row, b: Row): number => (a.run?.claim.tick.at ?? 0) - (b.run?.claim.tick.at ?? 0) || a.seq - b.seq
+const byStart = (a: Row, b: Row): number => (a.startedAt ?? 0) - (b.startedAt ?? 0) || a.seq - b.seq
 
 const runningRow = (row: Row): WorkerRecord['running'][number] => ({
   id: row.id,
   type: row.type,
   attempt: row.attempt,
-  since: row.run?.claim.tick.at ?? 0,
+  since: row.startedAt ?? 0,
   checkin: checkinOf(row),
 })

@@ -1,52 +1,35 @@
 /** Parts of records, each a copy that shares nothing mutable with a row. */
 import { caps } from '../../core/caps.ts'
-import type { ErrorRecord } from '../../core/failure.ts'
-import { enqueueEntry, historyEntry } from '../../core/history.ts'
+import { valueOf } from '../../core/cell.ts'
+import { enqueueEntry } from '../../core/history.ts'
 import type { CheckIn, HistoryEntry, JobMeta, LogLine } from '../../core/record.ts'
-import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
-import type { WrittenTransition } from '../../store.ts'
-import type { Row, StoredTransition } from './row.ts'
+import type { Row } from './row.ts'
 
-const entryOf = ({ arrow, seq, tick, attempt, worker, reason }: StoredTransition): HistoryEntry =>
-  historyEntry(arrow, seq, tick.at, attempt, worker, reason)
-
-/** The last transition of a row. */
-export function transitionOf(row: Row, error?: ErrorRecord): WrittenTransition {
-  if (row.last === null) throw new TypeError(`job ${row.id} has made no transition`)
-  return { id: row.id, type: row.type, ...entryOf(row.last), ...(error !== undefined && { error }) }
-}
-
-export function historyOf(row: Row): HistoryEntry[] {
-  const entries: HistoryEntry[] = []
-  let to: JobState = row.phase.name
-  let transition = row.last
-  for (; transition !== null && entries.length < caps.history; transition = transition.before) {
-    entries.push(entryOf(transition))
-    to = transition.arrow.from
-  }
+export function historyOf({ transitions, state, seq, enqueuedAt }: Row): HistoryEntry[] {
+  const kept = transitions.slice(-caps.history).map((entry) => ({ ...entry }))
   // The ENQUEUE comes first, unless the cap has cut it off.
-  const cut = transition !== null || entries.length === caps.history
-  if (!cut) entries.push(enqueueEntry(to, row.seq, row.came.at))
-  return entries.toReversed()
+  return kept.length === caps.history ? kept : [enqueueEntry(kept[0]?.from ?? state, seq, enqueuedAt), ...kept]
 }
 
 export function checkinOf(row: Row): CheckIn | null {
-  const checkin = row.past?.checkin ?? null
+  const checkin = valueOf(row.rarely.checkin)
   return checkin === null ? null : { at: checkin.at, value: copyPayload(checkin.value) }
 }
 
 export const logLine = (line: LogLine): LogLine =>
   line.fields === undefined ? { ...line } : { ...line, fields: copyPayload(line.fields) }
 
-export const checkpointOf = ({ machine }: Row): Checkpoint | null => {
-  const current = machine?.checkpoint ?? undefined
+export const checkpointOf = ({ lists }: Row): Checkpoint | null => {
+  const current = lists?.checkpoints.at(-1)
   return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
 }
 
-export const metaOf = ({ terms: { meta } }: Row): JobMeta | null =>
-  meta === null ? null : (copyPayload(meta as Json) as JobMeta)
+export const metaOf = ({ rare }: Row): JobMeta | null => {
+  const meta = rare === null ? null : valueOf(rare.meta)
+  return meta === null ? null : (copyPayload(meta as Json) as JobMeta)
+}
 
 const checkpointEntry = (entry: CheckpointEntry): CheckpointEntry => ({
   ...entry,
@@ -54,7 +37,7 @@ const checkpointEntry = (entry: CheckpointEntry): CheckpointEntry => ({
 })
 
 export const checkpointsOf = (row: Row | undefined): CheckpointEntry[] =>
-  row?.machine?.checkpoints.map(checkpointEntry) ?? []
+  row?.lists?.checkpoints.map(checkpointEntry) ?? []
 
 export const inboxOf = ({ number, at, message }: InboxEntry): InboxEntry => ({
   number,

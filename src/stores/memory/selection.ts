@@ -13,7 +13,9 @@ import {
 } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
 import type { JobFilter, ListOrder, Selection } from '../../store.ts'
+import { valueOf } from '../../core/cell.ts'
 import { Heap, type HeapItem } from '../../core/heap.ts'
+import type { Families } from './families.ts'
 import type { LinkedList } from './linked-list.ts'
 import type { TransitionLog } from './log.ts'
 import type { MachineIndex } from './machine-index.ts'
@@ -21,7 +23,7 @@ import { phases, tally, type Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
 import type { RowTable } from './row-table.ts'
 import type { Row } from './row.ts'
-import { duePosition, type Timers } from './timers.ts'
+import type { Timers } from './timers.ts'
 
 /** What a search reads: the rows and their indexes. */
 interface SearchedRows {
@@ -31,13 +33,11 @@ interface SearchedRows {
   readonly rowsByPhase: readonly LinkedList<Row>[]
   /** Rows by the index of their phase. */
   readonly counts: readonly number[]
-  readonly unsupported: ReadonlySet<Row>
   readonly machineIndex: MachineIndex
   readonly log: TransitionLog
   /** Rows with a due time. */
   readonly timers: Timers<Row>
-  /** The rows of all children of a job. */
-  childrenOf(id: string): ReadonlySet<Row> | undefined
+  readonly families: Families
 }
 
 /** In which order rows are looked at, and how many of them. */
@@ -59,7 +59,7 @@ interface RowPage {
 
 /** Where a row of an order stands in it. */
 export const positionIn = (by: ListOrder, row: Row): Position =>
-  by === 'due' ? duePosition(row) : inSequence(by === 'finished' ? row.endedBy : row.seq)
+  by === 'due' ? { dueAt: row.wakeAt ?? 0, number: row.seq } : inSequence(by === 'finished' ? row.lastSeq : row.seq)
 
 /**
  * The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first.
@@ -71,7 +71,7 @@ export function select(
 ): SelectedRows<Row> {
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, store.log.nextSeq - 1)
+    const range = selectionRange(after, store.log.lastSeq)
     const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
     const { rows, next } = find(store, filter, eligible, page)
     return { rows, notFound: [], next: selectionAfter(next, range) }
@@ -112,7 +112,7 @@ export function find(
     if (looked === scanMax) return { rows, next: next() }
     if (row.seq > until) break
     const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
-    if (isAmong && !(row.phase.ended && row.endedBy > until) && passes(store, row, filter)) {
+    if (isAmong && !(row.phase.ended && row.lastSeq > until) && passes(store, row, filter)) {
       if (rows.length === range.limit) return { rows, next: next() }
       rows.push(row)
     }
@@ -126,16 +126,16 @@ export function find(
 function passes(store: SearchedRows, row: Row, filter: JobFilter): boolean {
   const { tag, key, concurrencyKey, meta, failure, unsupported, parent, machineState, machineTag } = filter
   return (
-    (tag === undefined || row.terms.tags.includes(tag)) &&
+    (tag === undefined || valueOf(row.rarely.tags).includes(tag)) &&
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
-    (meta === undefined || hasMeta(row.terms.meta, meta)) &&
-    (failure === undefined || row.past?.failure === failure) &&
-    (unsupported === undefined || store.unsupported.has(row)) &&
+    (meta === undefined || hasMeta(valueOf(row.rarely.meta), meta)) &&
+    (failure === undefined || row.rarely.failure === failure) &&
+    (unsupported === undefined || store.machineIndex.unsupported.has(row)) &&
     (parent === undefined || row.machine?.parent?.id === parent) &&
     (machineState === undefined || row.machine?.states.includes(machineState) === true) &&
     (machineTag === undefined || row.machine?.tags.includes(machineTag) === true) &&
-    inTime(filter, row.came.at, row.phase.ended ? row.endedAt : null)
+    inTime(filter, row.enqueuedAt, row.finishedAt)
   )
 }
 
@@ -185,8 +185,8 @@ function fewOf(
   const { unsupported, parent, machineState, machineTag } = filter
   const { machineIndex } = store
   const sets: ReadonlySet<Row>[] = []
-  if (unsupported === true) sets.push(store.unsupported)
-  if (parent !== undefined) sets.push(store.childrenOf(parent) ?? noRows)
+  if (unsupported === true) sets.push(machineIndex.unsupported)
+  if (parent !== undefined) sets.push(store.families.childrenOf(parent) ?? noRows)
   if (machineState !== undefined) sets.push(machineIndex.states.get(machineState) ?? noRows)
   if (machineTag !== undefined) sets.push(machineIndex.tags.get(machineTag) ?? noRows)
   const smallest = sets.toSorted((a, b) => a.size - b.size)[0]
@@ -213,10 +213,10 @@ function* byTheirEnd(
   { after, newestFirst }: Pick<PageRange, 'after' | 'newestFirst'>,
 ): Iterable<Row> {
   const next = (row: Row): Row | null => (newestFirst ? row.prev : row.next)
-  const isPast = ({ endedBy }: Row): boolean =>
-    after !== null && (newestFirst ? endedBy >= after.number : endedBy <= after.number)
+  const isPast = ({ lastSeq }: Row): boolean =>
+    after !== null && (newestFirst ? lastSeq >= after.number : lastSeq <= after.number)
   const heads = new Heap<Head>(({ row: a }, { row: b }) =>
-    newestFirst ? a.endedBy > b.endedBy : a.endedBy < b.endedBy,
+    newestFirst ? a.lastSeq > b.lastSeq : a.lastSeq < b.lastSeq,
   )
   for (const { head: first, tail } of lists) {
     let row = newestFirst ? tail : first

@@ -7,8 +7,8 @@ import { comparePositions, type Position } from '../../core/cursor.ts'
 
 interface TimedRow {
   readonly seq: number
-  /** Constant while the row is here; null while it is not. */
-  readonly wakeAt: number | null
+  /** The time under which the row is here; null while it is not. */
+  timedAt: number | null
 }
 
 /** Rows of a chunk at most. */
@@ -23,25 +23,37 @@ export class Timers<T extends TimedRow> {
     return this.chunks[0]?.[0]
   }
 
-  add(row: T): void {
+  add(row: T, at: number): void {
     const { chunks } = this
+    row.timedAt = at
     if (chunks.length === 0) chunks.push([])
-    const [at, index] = this.find(duePosition(row))
+    const [chunkAt, index] = this.find(positionOf(row))
     // After all others: at the end of the last chunk.
-    const which = Math.min(at, chunks.length - 1)
+    const which = Math.min(chunkAt, chunks.length - 1)
     const chunk = chunks[which] as T[]
-    chunk.splice(at === which ? index : chunk.length, 0, row)
+    chunk.splice(chunkAt === which ? index : chunk.length, 0, row)
     if (chunk.length > chunkMax) chunks.splice(which + 1, 0, chunk.splice(chunkMax / 2))
   }
 
   /** Removes a row; one that waits for no time is not here. */
   remove(row: T): void {
-    if (row.wakeAt === null) return
-    const [at, index] = this.find(duePosition(row))
+    if (row.timedAt === null) return
+    const [at, index] = this.find(positionOf(row))
     const chunk = this.chunks[at]
     if (chunk?.[index] !== row) throw new TypeError('a timed row is not among the timers')
     if (chunk.length === 1) this.chunks.splice(at, 1)
     else chunk.splice(index, 1)
+    row.timedAt = null
+  }
+
+  /** The rows up to a time, the earliest first, `limit` at most. */
+  until(time: number, limit: number): T[] {
+    const rows: T[] = []
+    for (const row of this.after(null)) {
+      if ((row.timedAt ?? 0) > time || rows.length === limit) break
+      rows.push(row)
+    }
+    return rows
   }
 
   /** The rows after a position, the earliest first; null = all. */
@@ -66,15 +78,14 @@ export class Timers<T extends TimedRow> {
   private find(position: Position): [at: number, index: number] {
     const { chunks } = this
     const isBefore = (row: T | undefined): boolean =>
-      row !== undefined && comparePositions(duePosition(row), position) < 0
+      row !== undefined && comparePositions(positionOf(row), position) < 0
     const at = firstNot(chunks.length, (i) => isBefore(chunks[i]?.at(-1)))
     const chunk = chunks[at]
     return [at, chunk === undefined ? 0 : firstNot(chunk.length, (i) => isBefore(chunk[i]))]
   }
 }
 
-/** Where a row stands by its due time. */
-export const duePosition = ({ wakeAt, seq }: TimedRow): Position => ({ dueAt: wakeAt ?? 0, number: seq })
+const positionOf = ({ timedAt, seq }: TimedRow): Position => ({ dueAt: timedAt ?? 0, number: seq })
 
 /** The first index for which a condition does not hold, which holds up to there; `length` if it holds for all. */
 function firstNot(length: number, holds: (index: number) => boolean): number {

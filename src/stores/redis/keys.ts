@@ -182,7 +182,7 @@ export const memberId = (member: string): string => member.slice(16)
 /** An ended job, as its index names it. */
 export interface EndedId {
   readonly id: string
-  readonly endedAt: number
+  readonly finishedAt: number
   readonly endedBy: number
 }
 
@@ -192,5 +192,5 @@ export interface EndedId {
  */
 export function endedId([member, endedBy]: readonly [member: string, score: number]): EndedId {
   const colon = member.indexOf(':')
-  return { id: member.slice(colon + 1), endedAt: Number(member.slice(0, colon)), endedBy }
+  return { id: member.slice(colon + 1), finishedAt: Number(member.slice(0, colon)), endedBy }
 }

@@ -421,5 +421,5 @@ export const scheduleWritesOf = (driver: () => Driver): Pick<ScheduleStore, 'put
   pause: (request) => driver().write((unit) => pauseSchedule(unit, request)),
   remove: (names) => driver().write((unit) => names.filter((name) => unit.removeSchedule(name))),
   fire: (requests) =>
-    driver().write((unit) => unit.each(requests, (request) => fireSchedule(unit, request), fireScheduleFailed)),
+    driver().write((unit) => unit.each(requests, (request) => fireSchedule(unit, unit, request), fireScheduleFailed)),
 })

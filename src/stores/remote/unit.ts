@@ -24,6 +24,7 @@ import type { CheckpointEntry, InboxEntry, InboxMessage, NewCheckpoint } from '.
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
 import { writeFields, type ReadFields, type WrittenFields } from '../../core/row-fields.ts'
+import { changeCounters } from '../../core/transition.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
 import { Backlog } from './backlog.ts'
@@ -356,6 +357,7 @@ export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journa
     const { from, to } = arrow
     this.changing(row)
     if (isEnded(from)) row.setJson('settled', settledOf(row, row.loadedAttempt))
+    changeCounters(row, arrow)
     const entry = (row.latest = transitionEntry(row, arrow, options, this.nextSeq, this.now))
     this.append(row, entry, true)
     row.set('state', to)

@@ -99,7 +99,7 @@ const writing = {
   pauseSchedule: (unit: FileUnit, request: PauseSchedule) => pauseSchedule(unit, request),
   removeSchedules: (unit: FileUnit, names: readonly string[]) => names.filter((name) => unit.schedules.remove(name)),
   fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) =>
-    unit.each(requests, (request) => fireSchedule(unit, request), fireScheduleFailed),
+    unit.each(requests, (request) => fireSchedule(unit, unit, request), fireScheduleFailed),
   startBulk: (unit: FileUnit, request: StartBulk) => startBulk(unit, new BulkRows(unit), request),
   advanceBulk: (unit: FileUnit, request: AdvanceBulk) => advanceBulk(unit, new BulkRows(unit), request),
   stopBulk: (unit: FileUnit, request: StopBulk) => stopBulk(unit, new BulkRows(unit), request),

@@ -31,6 +31,7 @@ import {
   type ReadFields,
   type WrittenFields,
 } from '../../core/row-fields.ts'
+import { changeCounters } from '../../core/transition.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, RetentionPolicy, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
@@ -331,6 +332,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     const queue = this.queues.at(row.queue)
     // The token of an ended job answers a repeated settlement; this transition removes it from the row.
     if (isEnded(from) && row.settled === null) row.settled = packedSettledOf(row)
+    changeCounters(row, arrow)
     const seq = ++this.seq
     row.state = to
     row.lastSeq = seq
@@ -386,7 +388,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     const { number: queue } = this.queues.of(type)
     this.rows.write()
     return this.sql.all('ended', queue, state, limit).map(([seq, endedAt, checkpointed, failure, tags]) => {
-      return { seq, queue, endedAt, finishedAt: endedAt, checkpointed, failure, tags, state }
+      return { seq, queue, finishedAt: endedAt, checkpointed, failure, tags, state }
     })
   }
 

@@ -1,0 +1,49 @@
+/**
+ * What a unit asks a store: rows, and answers of its indexes. A store in the process answers at once; one over a round
+ * trip answers from what was loaded, and throws what it has not (`NotLoaded`), so that the operation is run again.
+ */
+import type { Changes } from './changes.ts'
+import type { JobRow, JobToInsert } from './job-row.ts'
+import type { JobState } from './lifecycle.ts'
+import type { InboxEntry } from './machine-record.ts'
+import type { SelectedRows } from './unit-of-work.ts'
+import type { Selection } from './values.ts'
+
+export interface Source<Row extends JobRow> {
+  /** The same object for the same job as long as the unit lives, also for one that was added. */
+  find(id: string): Row | undefined
+  /** As `find`, for a job that is probably leased. */
+  findLeased(id: string): Row | undefined
+  /** The types of those jobs of these ids that are there, by id. */
+  existing(ids: readonly string[]): ReadonlyMap<string, string>
+  /** The row of a new job. */
+  newRow(job: JobToInsert, state: JobState, seq: number, now: number): Row
+  /** Adds a new row, with what it has now. @returns false if there is a job of its id */
+  add(row: Row): boolean
+  /** The live job that holds a unique key: `holdsKey`. */
+  holder(type: string, key: string): Row | undefined
+  /** Is there a live job of this unique key that does not hold it: one that has given it up? */
+  hasPredecessor(type: string, key: string): boolean
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row>
+  /** The live child jobs of a job, in any order. */
+  children(row: Row): readonly Row[]
+  /** Jobs whose due time has come, earliest first, `limit` at most. */
+  due(limit: number): readonly Row[]
+  /** Jobs whose lease has run out, earliest first, `limit` at most. */
+  expired(limit: number): readonly Row[]
+  /** When the next job is due, and when the next lease runs out, ms since the epoch; null = none is known. */
+  nextDueAt(): number | null
+  nextExpiryAt(): number | null
+  /** Jobs in the backlog, of a type or of all types (null). */
+  backlogOf(type: string | null): number
+  isPaused(type: string): boolean
+  /** The messages of a job that were not removed, ascending. */
+  inbox(row: Row): readonly InboxEntry[]
+  /** How many more jobs of a type may be handed over now: `handOverRoom` of `hand-over.ts`. */
+  handOverRoom(type: string): number
+  /**
+   * Writes changes, so that indexes answer with them: it is called before they are asked. Not there: answers of indexes
+   * are hints, and the operation judges the rows that they name.
+   */
+  commit?(changes: Changes<Row>): void
+}

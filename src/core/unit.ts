@@ -1,0 +1,551 @@
+/**
+ * A unit of work: what operations do to rows, written once. Operations read rows and answers of indexes through it, and
+ * change rows through it alone; what comes out are `Changes`, which a store writes.
+ *
+ * Finding the same job twice gives the same row, with every change made so far. A change is visible to later calls at
+ * once. Operations decide before they write, so that one that throws has changed nothing.
+ */
+import { enqueueCounted, type Counted } from './activity.ts'
+import { caps } from './caps.ts'
+import { Packed, valueOf, type Cell } from './cell.ts'
+import { Changes } from './changes.ts'
+import type { ErrorRecord } from './failure.ts'
+import type { Failure } from './fingerprint.ts'
+import { checkpointEntry, enqueueEntry, transitionEntry } from './history.ts'
+import { part, RowChange, type JobMachine, type JobRow, type JobToInsert } from './job-row.ts'
+import { KeyOverlay } from './key-overlay.ts'
+import { isEnded, isLeased, statesTagged, type JobState } from './lifecycle.ts'
+import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
+import type { MachineStanding } from './machine-tally.ts'
+import type { Json } from './payload.ts'
+import type { HistoryEntry } from './record.ts'
+import { type FieldReaders, type FieldWriters, type ReadFields, type WrittenFields } from './row-fields.ts'
+import type { Source } from './source.ts'
+import { changeCounters } from './transition.ts'
+import { sameJson } from './unique.ts'
+import type {
+  CompiledArrow,
+  InsertUnit,
+  LeaseKey,
+  LoggedTransition,
+  SelectedRows,
+  TransitionOptions,
+} from './unit-of-work.ts'
+import type { Selection, SettleAnswer, WrittenTransition } from './values.ts'
+
+const backlog = statesTagged('backlog')
+const timed = statesTagged('timed')
+
+export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToInsert> {
+  /** The store's time, the same for all that is done together; ms since the epoch. */
+  now = 0
+  /** The number of the last transition. */
+  seq = 0
+  readonly changes = new Changes<Row>()
+  private readonly source: Source<Row>
+  /** Who holds which unique key since the changes: null = nobody. */
+  private readonly holders = new KeyOverlay<Row | null>()
+  /** Which keys have a live job that has given them up since the changes. */
+  private readonly predecessors = new KeyOverlay<boolean>()
+
+  constructor(source: Source<Row>) {
+    this.source = source
+  }
+
+  /** Lets the store write the changes. */
+  commit(): void {
+    const { changes } = this
+    if (changes.isEmpty) return
+    this.source.commit?.(changes)
+    changes.clear()
+    this.holders.clear()
+    this.predecessors.clear()
+  }
+
+  /** An index is about to be asked: where it can, it is to answer with the changes. */
+  private beforeIndex(): void {
+    if (this.source.commit !== undefined && this.changes.rows.length > 0) this.commit()
+  }
+
+  // ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get backlog(): number {
+    return this.backlogIn(null)
+  }
+
+  backlogOf(type: string): number {
+    return this.backlogIn(type)
+  }
+
+  private backlogIn(type: string | null): number {
+    this.beforeIndex()
+    let count = this.source.backlogOf(type)
+    for (const { row, entry } of this.changes.log) {
+      if (entry.event === 'CHECKPOINT' || (type !== null && row.type !== type)) continue
+      count += Number(backlog.has(entry.to)) - Number(entry.from !== null && backlog.has(entry.from))
+    }
+    return count
+  }
+
+  isPaused(type: string): boolean {
+    return this.source.isPaused(type)
+  }
+
+  find(id: string): Row | undefined {
+    const row = this.source.find(id)
+    return row?.isRemoved === true ? undefined : row
+  }
+
+  findLeased(id: string): Row | undefined {
+    return this.source.findLeased(id)
+  }
+
+  existing(jobs: readonly JobToInsert[]): ReadonlyMap<string, string> {
+    return this.source.existing(jobs.map(({ id }) => id))
+  }
+
+  /** The live job of a type that holds a unique key. */
+  holder(type: string, key: string): Row | undefined {
+    const changed = this.holders.get(type, key)
+    return changed === undefined ? this.source.holder(type, key) : (changed ?? undefined)
+  }
+
+  /** Is a job live that has given up this key? A job that takes the key now waits for the end of that job. */
+  hasPredecessor(type: string, key: string): boolean {
+    return this.predecessors.get(type, key) ?? this.source.hasPredecessor(type, key)
+  }
+
+  /** The job that waits for the end of this one, which has just ended, and its own due time. */
+  successor({ type, key, holdsKey }: Row): { readonly row: Row; readonly dueAt: number } | null {
+    const row = key === null || holdsKey ? undefined : this.holder(type, key)
+    if (row === undefined || !timed.has(row.state) || row.dueAt !== null) return null
+    const { dueAfter } = row.rarely
+    return dueAfter === null ? null : { row, dueAt: dueAfter }
+  }
+
+  /** Jobs by id, each once; or by filter, those in one of the states, oldest first, `caps.selection` at most. */
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
+    this.beforeIndex()
+    return this.source.select(selection, states)
+  }
+
+  /** The live child jobs of a job, ordered by priority and then by age. */
+  children(row: Row): readonly Row[] {
+    this.beforeIndex()
+    const children = this.source.children(row)
+    return children.length < 2 ? children : children.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
+  }
+
+  /** Jobs that are due, earliest first, `limit` at most. */
+  due(limit: number): readonly Row[] {
+    this.beforeIndex()
+    return this.source.due(limit)
+  }
+
+  /** Jobs whose lease has run out, earliest first, `limit` at most. */
+  expired(limit: number): readonly Row[] {
+    this.beforeIndex()
+    return this.source.expired(limit)
+  }
+
+  get nextDueAt(): number | null {
+    this.beforeIndex()
+    return this.source.nextDueAt()
+  }
+
+  get nextExpiryAt(): number | null {
+    this.beforeIndex()
+    return this.source.nextExpiryAt()
+  }
+
+  handOverRoom(type: string): number {
+    this.beforeIndex()
+    return this.source.handOverRoom(type)
+  }
+
+  refusedFull(type: string | null, isHandOver: boolean): void {
+    this.changes.refusals.push({ type, isHandOver })
+  }
+
+  // ── transitions ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** ENQUEUE of a job whose key is free. @returns its number; null if its id exists already */
+  insert(job: JobToInsert, state: JobState, dueAt: number | null): number | null {
+    const { now, changes } = this
+    const seq = this.seq + 1
+    const row = this.source.newRow(job, state, seq, now)
+    row.wakeAt = dueAt
+    if (!this.source.add(row)) return null
+    this.seq = seq
+    row.change = new RowChange(row, true)
+    changes.rows.push(row)
+    changes.log.push({ row, entry: enqueueEntry(state, seq, now) })
+    changes.counted.push({ row, counted: enqueueCounted, ms: 0 })
+    if (job.key !== null) this.holders.set(job.type, job.key, row)
+    if (job.checkpoint !== undefined) this.pushCheckpoint(row, 1, seq, 'fork', job.checkpoint)
+    return seq
+  }
+
+  insertMade(job: JobToInsert, state: JobState): number | null {
+    return this.insert(job, state, null)
+  }
+
+  /** Adds a transition to the activity of the queue of a job. @param ms how long it has waited, or the attempt has run */
+  count(row: Row, counted: Counted, ms: number): void {
+    this.changes.counted.push({ row, counted, ms })
+  }
+
+  /** Adds a failed attempt to its group, right before the transition or the checkpoint that tells of it. */
+  countFailure(row: Row, failure: Failure): void {
+    this.changes.failures.push({ row, failure, seq: this.seq + 1 })
+  }
+
+  countOutcome({ type }: Row, outcome: string): void {
+    this.changes.outcomes.push({ type, outcome })
+  }
+
+  /** A row is about to change. */
+  private changing(row: Row, parts: number): RowChange {
+    let { change } = row
+    if (change === null) {
+      change = row.change = new RowChange(row, false)
+      this.changes.rows.push(row)
+    }
+    change.parts |= parts
+    return change
+  }
+
+  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
+    const { from, to, lease } = arrow
+    const change = this.changing(row, part.transition)
+    // What told the last settlement of an ended job is about to change.
+    if (arrow.key === 'taken') keepLastSettled(row, change)
+    changeCounters(row, arrow)
+    const seq = ++this.seq
+    const entry = transitionEntry(row, arrow, options, seq, this.now)
+    this.changes.log.push({ row, entry })
+    row.transitions = withEntry(row.transitions, entry)
+    row.stateIndex = arrow.toIndex
+    row.lastSeq = seq
+    if (arrow.takesPlace) row.place = seq
+    if (lease === 'begins') this.beginLease(row, options)
+    else if (lease !== 'goes on') {
+      row.wakeAt = arrow.timed ? (options.dueAt ?? null) : null
+      row.token = null
+    }
+    if (arrow.key === 'freed') this.end(row, change)
+    else if (arrow.key === 'taken') this.revive(row, change)
+    if (options.output !== undefined && to === 'done') {
+      row.output = options.output
+      change.parts |= part.output
+    }
+    return { seq, at: this.now, from, to, attempt: row.attempt }
+  }
+
+  private beginLease(row: Row, { worker, token, leaseMs = 0 }: TransitionOptions): void {
+    row.worker = worker ?? null
+    row.token = token ?? null
+    row.startedAt = this.now
+    row.wakeAt = Math.ceil(this.now + leaseMs)
+    if (row.rare !== null && row.rare.dueAfter !== null) row.rare.dueAfter = null
+  }
+
+  private end(row: Row, change: RowChange): void {
+    row.finishedAt = this.now
+    if (row.key === null) return
+    if (row.holdsKey) this.holders.set(row.type, row.key, null)
+    else this.predecessors.set(row.type, row.key, false)
+    row.holdsKey = false
+    change.parts |= part.key
+  }
+
+  private revive(row: Row, change: RowChange): void {
+    row.finishedAt = null
+    if (row.key === null) return
+    row.holdsKey = true
+    this.holders.set(row.type, row.key, row)
+    change.parts |= part.key
+  }
+
+  lastTransition(row: Row, error?: ErrorRecord): WrittenTransition {
+    const entry = row.transitions.at(-1)
+    if (entry === undefined) throw new TypeError(`job ${row.id} has made no transition`)
+    return { id: row.id, type: row.type, ...entry, ...(error !== undefined && { error }) }
+  }
+
+  /** Deletes an ended job. */
+  remove(row: Row): void {
+    this.changing(row, 0).isRemoved = true
+  }
+
+  extendLease(row: Row, until: number): void {
+    this.changing(row, part.wakeAt)
+    row.wakeAt = Math.ceil(until)
+  }
+
+  /** Sets when a timed job is due. */
+  setDue(row: Row, dueAt: number): void {
+    this.changing(row, part.wakeAt)
+    row.wakeAt = dueAt
+    if (row.rare !== null) row.rare.dueAfter = null
+  }
+
+  /** Lets a live job give up its unique key, so that another job may take it. */
+  giveUpKey(row: Row): void {
+    if (!row.holdsKey || row.key === null) return
+    this.changing(row, part.key)
+    row.holdsKey = false
+    this.holders.set(row.type, row.key, null)
+    this.predecessors.set(row.type, row.key, true)
+  }
+
+  /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another one. */
+  waitForPredecessor(row: Row, dueAt: number): void {
+    this.changing(row, part.key)
+    row.withRare().dueAfter = dueAt
+  }
+
+  // ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
+    return readers[field](row)
+  }
+
+  /** Writes fields; those that are left out stay as they are. */
+  write(row: Row, fields: Partial<WrittenFields>): void {
+    const change = this.changing(row, 0)
+    for (const field of Object.keys(fields) as (keyof WrittenFields)[]) {
+      change.parts |= parts[field]
+      writeField(row, field, fields[field])
+    }
+  }
+
+  hasSameInput(row: Row, { input }: JobToInsert): boolean {
+    if (row.input instanceof Packed && input instanceof Packed && row.input.json === input.json) return true
+    return sameJson(valueOf(row.input), valueOf(input))
+  }
+
+  /** Replaces input, tags, meta and version of a job in the backlog; removes its step results. */
+  replaceInput(row: Row, { input, tags, meta, version }: JobToInsert): void {
+    this.changing(row, part.input | part.terms)
+    row.input = input
+    const rare = row.withRare()
+    rare.tags = tags
+    rare.meta = meta ?? null
+    this.forgetSteps(row)
+    if (!row.isMachine && version === undefined) return
+    this.machineOf(row, part.machine).version = version ?? null
+  }
+
+  keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
+    const added = this.changing(row, 0).withAdditions()
+    for (const [name, result] of Object.entries(steps)) added.steps.set(name, result)
+  }
+
+  /** Removes results of steps; without names all of them. */
+  forgetSteps(row: Row, names?: readonly string[]): void {
+    const added = this.changing(row, 0).withAdditions()
+    if (names === undefined) {
+      added.steps.clear()
+      added.forgetsSteps = true
+    } else for (const name of names) added.steps.set(name, null)
+  }
+
+  /** The answer to the last settlement of the job, if it was by this lease; otherwise null. */
+  settledBefore(row: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
+    const { settled } = row
+    return settled?.token === token && settled.attempt === attempt ? settled.answer : null
+  }
+
+  /** Keeps the answer to a settlement, unless the fields of the ended job tell it. */
+  keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
+    const isLast = isEnded(row.state) && answer.seq === row.lastSeq && answer.attempt === attempt
+    const isAlone = answer.woken === undefined && answer.successor === undefined && answer.hook === undefined
+    if (isLast && isAlone && answer.from === 'running') {
+      row.token = token
+      if (row.rare === null || row.rare.settled === null) return
+      row.rare.settled = null
+    } else row.withRare().settled = { attempt, token, answer }
+    this.changing(row, part.settled)
+  }
+
+  /** Removes the transitions after the one of this number from the history of a job, not from the log. */
+  forgetHistoryAfter(row: Row, seq: number): void {
+    this.changing(row, 0).withAdditions().historyUntil = seq
+    row.transitions = row.transitions.filter((entry) => entry.seq <= seq)
+  }
+
+  // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Messages with a number greater than `after`, ascending: deferred and unread ones. */
+  inbox(row: Row, after: number): readonly InboxEntry[] {
+    const { machine } = row
+    if (machine === null) return []
+    const { lastRead, lastMessage, deferred } = machine
+    const kept = deferred.filter((number) => number > after)
+    if (lastMessage <= Math.max(after, lastRead) && kept.length === 0) return []
+    const added = row.change?.added?.messages ?? []
+    const first = added[0]?.number ?? Infinity
+    const areAllAdded = kept.length === 0 && first <= Math.max(after, lastRead) + 1
+    const stored = areAllAdded ? [] : this.source.inbox(row).filter(({ number }) => number < first)
+    return [...stored, ...added].filter(
+      ({ number }) => number > after && (number > lastRead || deferred.includes(number)),
+    )
+  }
+
+  addMessage(row: Row, message: InboxMessage): void {
+    const change = this.changing(row, part.machine)
+    const machine = row.withMachine()
+    machine.lastMessage++
+    change.withAdditions().messages.push({ number: machine.lastMessage, at: this.now, message })
+  }
+
+  /**
+   * Sets the number of the last message read, and which events up to it stay in the inbox, deferred; removes all others
+   * up to it.
+   */
+  markRead(row: Row, read: number, deferred: readonly number[]): void {
+    const machine = this.machineOf(row, part.checkpoint)
+    machine.lastRead = read
+    machine.deferred = deferred
+  }
+
+  /** Writes a checkpoint and its log entry. */
+  addCheckpoint(row: Row, { number, state, note, takesCancel, states = [], tags = [] }: NewCheckpoint): void {
+    const machine = this.machineOf(row, part.checkpoint)
+    const seq = ++this.seq
+    this.changes.log.push({ row, entry: checkpointEntry(row, seq, this.now, note) })
+    this.pushCheckpoint(row, number, seq, note, state)
+    machine.takesCancel = takesCancel
+    machine.states = states
+    machine.tags = tags
+  }
+
+  private pushCheckpoint(row: Row, number: number, seq: number, note: string, state: Cell<Json>): void {
+    const change = this.changing(row, part.checkpoint)
+    const machine = row.withMachine()
+    const at = this.now
+    machine.checkpoint = { number, seq }
+    machine.checkpointAt = at
+    change.withAdditions().checkpoints.push({ number, state, seq, at, note })
+  }
+
+  /** Sets the states and tags of the machine, of which each is named once. */
+  setStanding(row: Row, { states, tags }: MachineStanding): void {
+    const machine = this.machineOf(row, part.checkpoint)
+    machine.states = states
+    machine.tags = tags
+  }
+
+  /** Removes checkpoints. */
+  forgetCheckpoints(row: Row): void {
+    const { machine } = row
+    if (machine === null) return
+    const added = this.changing(row, part.checkpoint).withAdditions()
+    machine.checkpoint = null
+    machine.checkpointAt = 0
+    machine.takesCancel = false
+    machine.states = machine.tags = []
+    added.checkpoints = []
+    added.forgetsCheckpoints = true
+  }
+
+  /** What a row has of a machine, which is about to change. */
+  private machineOf(row: Row, parts: number): JobMachine {
+    this.changing(row, parts)
+    return row.withMachine()
+  }
+}
+
+/** A history with one more transition. Most are short: a list that grows in place would keep room for many more. */
+function withEntry(transitions: readonly HistoryEntry[], entry: HistoryEntry): readonly HistoryEntry[] {
+  const kept = transitions.length < 2 * caps.history ? transitions : transitions.slice(-caps.history)
+  return [...kept, entry]
+}
+
+const readers: FieldReaders<JobRow> = {
+  logs: (row) => valueOf(row.rarely.logs),
+  error: (row) => valueOf(row.rarely.error),
+  errors: (row) => valueOf(row.rarely.errors),
+  input: (row) => valueOf(row.input),
+  output: (row) => valueOf(row.output),
+  tags: (row) => valueOf(row.rarely.tags),
+  meta: (row) => valueOf(row.rarely.meta) ?? {},
+  enqueuedAt: (row) => row.enqueuedAt,
+  checkpointAt: ({ machine }) => (machine === null ? 0 : valueOf(machine.checkpointAt)),
+}
+
+/** Which part of a row a field belongs to. */
+const parts: Readonly<Record<keyof WrittenFields, number>> = {
+  maxAttempts: part.attempts,
+  onDead: part.onDead,
+  cancelMark: part.cancelMark,
+  checkin: part.checkin,
+  logs: part.logs,
+  error: part.errors,
+  failure: part.errors,
+  errors: part.errors,
+  input: part.input,
+  output: part.output,
+  gather: part.machine,
+  messageKeys: part.machine,
+  unsupported: part.machine,
+}
+
+const writers: FieldWriters<JobRow> = {
+  maxAttempts(row, attempts) {
+    row.attempts = attempts
+  },
+  onDead(row, type) {
+    row.withRare().onDead = type
+  },
+  cancelMark(row, mark) {
+    if (mark !== null || row.rare !== null) row.withRare().cancelMark = mark
+  },
+  checkin(row, checkin) {
+    row.withRare().checkin = checkin
+  },
+  logs(row, lines) {
+    row.withRare().logs = lines
+  },
+  error(row, error) {
+    if (error !== null || row.rare !== null) row.withRare().error = error
+  },
+  failure(row, fingerprint) {
+    if (fingerprint !== null || row.rare !== null) row.withRare().failure = fingerprint
+  },
+  errors(row, errors) {
+    row.withRare().errors = errors
+  },
+  input(row, input) {
+    row.input = input
+  },
+  output(row, output) {
+    row.output = output
+  },
+  gather(row, gather) {
+    row.withMachine().gather = gather
+  },
+  messageKeys(row, keys) {
+    row.withMachine().messageKeys = keys
+  },
+  unsupported(row, unsupported) {
+    row.withMachine().unsupported = unsupported
+  },
+}
+
+function writeField<Field extends keyof WrittenFields>(
+  row: JobRow,
+  field: Field,
+  value: WrittenFields[Field] | undefined,
+): void {
+  writers[field](row, value as WrittenFields[Field])
+}
+
+/** Before an ended job goes on: what tells its last settlement is about to change. */
+function keepLastSettled(row: JobRow, change: RowChange): void {
+  const { settled } = row
+  if (settled === null) return
+  row.withRare().settled = settled
+  change.parts |= part.settled
+}

@@ -1,0 +1,322 @@
+/**
+ * The rows of the store and every index over them. Rows are the ones that operations work on; what a commit writes is
+ * where the indexes have them, so that counts, queues, timers, leases, ended rows and the log always agree.
+ */
+import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
+import { caps } from '../../core/caps.ts'
+import { valueOf } from '../../core/cell.ts'
+import type { Changes } from '../../core/changes.ts'
+import type { Additions, JobToInsert, RowChange } from '../../core/job-row.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type { InboxEntry } from '../../core/machine-record.ts'
+import type { ScheduleUnit } from '../../core/schedule.ts'
+import type { StoredSchedule } from '../../core/schedule-record.ts'
+import type { Source } from '../../core/source.ts'
+import type { SelectedRows } from '../../core/unit-of-work.ts'
+import type { Selection, WorkerInfo } from '../../store.ts'
+import { BulkOperations } from './bulk.ts'
+import { Families } from './families.ts'
+import { Hints } from './hints.ts'
+import { LinkedList } from './linked-list.ts'
+import { TransitionLog } from './log.ts'
+import { MachineIndex } from './machine-index.ts'
+import { backlogPhases, leasedPhases, noCounts, phases, tally, type Phase } from './phases.ts'
+import { Queue } from './queue.ts'
+import { inboxOf } from './records.ts'
+import { Retention } from './retention.ts'
+import { Row } from './row.ts'
+import { RowTable } from './row-table.ts'
+import { ScheduleTable } from './schedules.ts'
+import { select } from './selection.ts'
+import { Timers } from './timers.ts'
+
+const noChildren: readonly Row[] = []
+
+export class Tables implements Source<Row>, ScheduleUnit {
+  readonly rows = new RowTable()
+  readonly queues = new Map<string, Queue<Row>>()
+  readonly timers = new Timers<Row>()
+  readonly leases = new Timers<Row>()
+  /** The leased rows of each phase, in the order in which they entered it. */
+  readonly rowsByPhase: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
+  readonly counts = noCounts()
+  readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
+  readonly schedules = new ScheduleTable()
+  readonly retention = new Retention()
+  readonly hints = new Hints()
+  readonly bulk = new BulkOperations(this.hints)
+  readonly families = new Families()
+  readonly machineIndex = new MachineIndex()
+  readonly log: TransitionLog
+  now = 0
+
+  constructor(transitionsMax: number) {
+    this.log = new TransitionLog(transitionsMax)
+  }
+
+  // ── what a unit asks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  find(id: string): Row | undefined {
+    return this.rows.get(id)
+  }
+
+  /** Runs mostly end in the order in which they began: then the row is the first of its list. */
+  findLeased(id: string): Row | undefined {
+    for (const { index } of leasedPhases) {
+      const { head: longest } = this.rowsByPhase[index] as LinkedList<Row>
+      if (longest !== null && longest.id === id) return longest
+    }
+    return this.rows.get(id)
+  }
+
+  existing(ids: readonly string[]): ReadonlyMap<string, string> {
+    const types = new Map<string, string>()
+    for (const id of ids) {
+      const row = this.rows.get(id)
+      if (row !== undefined) types.set(id, row.type)
+    }
+    return types
+  }
+
+  newRow(job: JobToInsert, state: JobState, seq: number, now: number): Row {
+    return new Row(job, state, seq, now, this.queue(job.type))
+  }
+
+  add(row: Row): boolean {
+    if (this.rows.get(row.id) !== undefined) return false
+    this.rows.add(row)
+    return true
+  }
+
+  holder(type: string, key: string): Row | undefined {
+    return this.queues.get(type)?.holder(key)
+  }
+
+  hasPredecessor(type: string, key: string): boolean {
+    return this.queues.get(type)?.hasPredecessor(key) === true
+  }
+
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
+    return select(this, selection, (phase) => states.has(phase.name))
+  }
+
+  children({ id }: Row): readonly Row[] {
+    const children = this.families.childrenOf(id)
+    return children === undefined ? noChildren : [...children].filter((child) => !child.phase.ended)
+  }
+
+  due(limit: number): readonly Row[] {
+    return this.timers.until(this.now, limit)
+  }
+
+  expired(limit: number): readonly Row[] {
+    return this.leases.until(this.now, limit)
+  }
+
+  nextDueAt(): number | null {
+    return this.timers.peek()?.timedAt ?? null
+  }
+
+  nextExpiryAt(): number | null {
+    return this.leases.peek()?.timedAt ?? null
+  }
+
+  backlogOf(type: string | null): number {
+    const counts = type === null ? this.counts : this.queues.get(type)?.counts
+    return counts === undefined ? 0 : tally(counts, backlogPhases)
+  }
+
+  isPaused(type: string): boolean {
+    return this.queues.get(type)?.paused === true
+  }
+
+  inbox({ lists }: Row): readonly InboxEntry[] {
+    return lists === null ? [] : lists.messages.map(inboxOf)
+  }
+
+  handOverRoom(type: string): number {
+    return handOverRoom(type, this.workerSlots(), (each) => this.queues.get(each))
+  }
+
+  private *workerSlots(): Iterable<WorkerSlots> {
+    const leased = new Map<string, number>()
+    for (const { index } of leasedPhases) {
+      for (const { worker } of this.rowsByPhase[index]?.toArray() ?? []) {
+        leased.set(worker ?? '', (leased.get(worker ?? '') ?? 0) + 1)
+      }
+    }
+    for (const [id, { info, seenAt }] of this.workers) {
+      yield { info, silentMs: this.now - seenAt, leasedCount: leased.get(id) ?? 0 }
+    }
+  }
+
+  // ── what is not a matter of rows ─────────────────────────────────────────────────────────────────────────────────
+
+  /** The queue of a type, made when it is first needed. */
+  queue(type: string): Queue<Row> {
+    let queue = this.queues.get(type)
+    if (queue === undefined) {
+      queue = new Queue<Row>(type)
+      this.queues.set(type, queue)
+    }
+    return queue
+  }
+
+  pause(type: string, paused: boolean): void {
+    const queue = this.queue(type)
+    if (queue.paused !== paused) this.hints.switched(queue)
+    queue.paused = paused
+    this.hints.ready(queue)
+  }
+
+  schedule(name: string): StoredSchedule | undefined {
+    return this.schedules.get(name)
+  }
+
+  saveSchedule(schedule: StoredSchedule): void {
+    const dueAt = this.schedules.save(schedule)
+    if (dueAt !== null) this.hints.scheduled(dueAt)
+  }
+
+  // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  commit({ log, counted, failures, rows, outcomes, refusals }: Changes<Row>): void {
+    for (let i = 0; i < log.length; i++) this.log.append(log[i]!)
+    for (let i = 0; i < counted.length; i++) {
+      const { row, counted: what, ms } = counted[i]!
+      row.queue.activity.count(this.now, what, ms)
+    }
+    for (const { row, failure, seq } of failures) row.queue.failures.add(failure, row.id, seq, this.now)
+    for (let i = 0; i < rows.length; i++) this.place(rows[i]!)
+    for (const { type, outcome } of outcomes) this.queue(type).machineTally.addOutcome(outcome)
+    for (const { type, isHandOver } of refusals) {
+      if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
+      else this.hints.refused(type, this.backlogOf(type))
+    }
+  }
+
+  /** Writes where the indexes have a row. */
+  private place(row: Row): void {
+    const was = row.change as RowChange
+    const from = was.state === null ? null : (phases[was.stateIndex] as Phase)
+    const to = was.isRemoved ? null : row.phase
+    if (row.key !== null) row.queue.keyMoved(row, was, to !== null && !to.ended)
+    if (row.isMachine) this.placeMachine(row, was, from, to)
+    // Before its due time or lease: a job that has ended has neither.
+    if (from !== null && from.name === 'dead') countDead(row, was.failure, was.finishedAt, -1)
+    if (from !== to || (to !== null && hasNewPlace(row, was, to))) {
+      if (from !== null) this.depart(row, from, to)
+      if (to !== null) this.arrive(row, from, to)
+    } else if (row.timedAt !== row.wakeAt) this.retime(row, to)
+    if (to !== null && to.name === 'dead') countDead(row, row.rarely.failure, row.finishedAt, 1)
+    if (was.added !== null) this.extendLists(row, was.added)
+    if (to === null) {
+      this.rows.remove(row)
+      row.forget()
+    }
+  }
+
+  private depart(row: Row, from: Phase, to: Phase | null): void {
+    this.countPhase(row, from, -1)
+    if (from.claimable) row.queue.remove(row)
+    else if (from.timed) this.timers.remove(row)
+    else this.listOf(row.queue, from).remove(row)
+    if (from.ended) this.retention.changed(row.queue)
+    if (!from.leased || to?.leased === true) return
+    this.leases.remove(row)
+    row.queue.removeLease(row)
+    if (!row.queue.capped) return
+    row.queue.capped = false
+    this.hints.ready(row.queue)
+  }
+
+  private arrive(row: Row, from: Phase | null, to: Phase): void {
+    this.countPhase(row, to, 1)
+    if (to.claimable) {
+      row.queue.add(row)
+      this.hints.ready(row.queue)
+      return
+    }
+    if (to.timed) return this.retime(row, to)
+    this.listOf(row.queue, to).append(row)
+    if (to.leased) {
+      if (from === null || !from.leased) row.queue.addLease(row)
+      else this.hints.cancelled(row.id)
+      this.retime(row, to)
+    }
+    if (!to.ended) return
+    this.retention.changed(row.queue)
+    this.hints.ended(row.id)
+  }
+
+  /** The due time of a timed row, or the end of a lease, has changed. */
+  private retime(row: Row, phase: Phase | null): void {
+    const times = phase?.leased === true ? this.leases : this.timers
+    if (row.timedAt === row.wakeAt) return
+    times.remove(row)
+    if (row.wakeAt === null) return
+    times.add(row, row.wakeAt)
+    if (times === this.timers && times.peek() === row) this.hints.due(row.wakeAt)
+  }
+
+  private placeMachine(row: Row, was: RowChange, from: Phase | null, to: Phase | null): void {
+    const { machine } = row
+    if (machine === null) return
+    const { states, tags } = to === null ? nothing : machine
+    this.machineIndex.change(row, was, { states, tags })
+    if (from !== null && !from.ended) row.queue.machineTally.add(was, -1)
+    if (to !== null && !to.ended) row.queue.machineTally.add(machine, 1)
+    this.machineIndex.changeUnsupported(row, to !== null && machine.unsupported !== null)
+    if (from === null) this.families.add(row)
+    else if (to === null) this.families.remove(row)
+    if (was.lastRead !== machine.lastRead || was.deferred !== machine.deferred) this.dropMessages(row)
+  }
+
+  /** Writes what was added to the lists of a row. */
+  private extendLists(row: Row, added: Additions): void {
+    const { messages, checkpoints, forgetsCheckpoints, steps, forgetsSteps } = added
+    const lists = row.withLists()
+    if (messages.length > 0) {
+      lists.messages.push(...messages)
+      if (row.phase.leased) this.hints.messages(row.id)
+      this.dropMessages(row)
+    }
+    if (forgetsCheckpoints) lists.checkpoints = []
+    for (const { state, ...entry } of checkpoints) lists.checkpoints.push({ ...entry, state: valueOf(state) })
+    if (lists.checkpoints.length > caps.checkpoints)
+      lists.checkpoints.splice(0, lists.checkpoints.length - caps.checkpoints)
+    if (forgetsSteps) lists.steps.clear()
+    for (const [name, result] of steps) {
+      if (result === null) lists.steps.delete(name)
+      else lists.steps.set(name, result)
+    }
+  }
+
+  /** Removes the messages that the machine has read, except the deferred ones. */
+  private dropMessages({ lists, machine }: Row): void {
+    if (lists === null || machine === null || lists.messages.length === 0) return
+    const { lastRead, deferred } = machine
+    lists.messages = lists.messages.filter(({ number }) => number > lastRead || deferred.includes(number))
+  }
+
+  /** The list of a leased or an ended phase. */
+  private listOf({ ended }: Queue<Row>, { index, ended: isEnd }: Phase): LinkedList<Row> {
+    return isEnd ? (ended[index] ??= new LinkedList<Row>()) : (this.rowsByPhase[index] as LinkedList<Row>)
+  }
+
+  private countPhase(row: Row, phase: Phase, by: 1 | -1): void {
+    ;(this.counts[phase.index] as number) += by
+    ;(row.queue.counts[phase.index] as number) += by
+  }
+}
+
+const nothing = { states: [], tags: [] }
+
+/** Has a row left its place and come to another one of the same phase? */
+const hasNewPlace = (row: Row, was: RowChange, { claimable, ended }: Phase): boolean =>
+  (claimable && row.place !== was.place) || (ended && row.lastSeq !== was.lastSeq)
+
+/** A dead row is one of the dead jobs of the group of its last error from now on, or no longer. */
+function countDead({ queue }: Row, failure: string | null, diedAt: number | null, by: 1 | -1): void {
+  if (failure !== null) queue.failures.countDead(failure, diedAt ?? 0, by)
+}
