@@ -1,22 +1,8 @@
 /** What a unit has changed and not written yet: data, which a store writes. */
 import type { Counted } from './activity.ts'
 import type { Failure } from './fingerprint.ts'
-import type { JobRow } from './job-row.ts'
+import { RowChange, type JobRow } from './job-row.ts'
 import type { HistoryEntry } from './record.ts'
-
-/** An entry of the log. */
-export interface LogEntry<Row extends JobRow> {
-  readonly row: Row
-  readonly entry: HistoryEntry
-}
-
-/** A transition that adds to the activity of the queue of a job. */
-export interface CountedTransition<Row extends JobRow> {
-  readonly row: Row
-  readonly counted: Counted
-  /** How long the job has waited, or the attempt has run. */
-  readonly ms: number
-}
 
 /** A failed attempt, to be added to its group. */
 export interface CountedFailure<Row extends JobRow> {
@@ -40,26 +26,62 @@ export interface Refusal {
   readonly isHandOver: boolean
 }
 
+/** Changes that are kept to be used again, at most. */
+const spareMax = 256
+
 export class Changes<Row extends JobRow> {
   /** Each once: what has changed of a row is its `change`. */
   readonly rows: Row[] = []
-  /** In the order of their numbers. */
-  readonly log: LogEntry<Row>[] = []
-  readonly counted: CountedTransition<Row>[] = []
+  /** The entries of the log in the order of their numbers, and beside each its row. */
+  readonly entries: HistoryEntry[] = []
+  readonly entryRows: Row[] = []
+  /**
+   * Transitions that add to the activity of the queue of a job: what they count as, and how long the job has waited or
+   * the attempt has run, ms. Lists beside each other: they are written for each transition of each job.
+   */
+  readonly counted: Counted[] = []
+  readonly countedMs: number[] = []
+  readonly countedRows: Row[] = []
   readonly failures: CountedFailure<Row>[] = []
   readonly outcomes: CountedOutcome[] = []
   readonly refusals: Refusal[] = []
+  private readonly spare: RowChange[] = []
 
   get isEmpty(): boolean {
     return this.rows.length === 0 && this.refusals.length === 0 && this.outcomes.length === 0
   }
 
+  /** A row begins to change. */
+  begin(row: Row, isNew: boolean): RowChange {
+    const change = this.spare.pop() ?? new RowChange()
+    change.begin(row, isNew)
+    row.change = change
+    this.rows.push(row)
+    return change
+  }
+
+  log(row: Row, entry: HistoryEntry): void {
+    this.entries.push(entry)
+    this.entryRows.push(row)
+  }
+
+  count(row: Row, counted: Counted, ms: number): void {
+    this.counted.push(counted)
+    this.countedMs.push(ms)
+    this.countedRows.push(row)
+  }
+
   /** They are written: the rows are as the store has them now. */
   clear(): void {
-    for (const row of this.rows) row.change = null
-    this.rows.length = 0
-    this.log.length = 0
-    this.counted.length = 0
+    const { rows, spare } = this
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as Row
+      if (row.change !== null && spare.length < spareMax) spare.push(row.change)
+      row.change = null
+    }
+    rows.length = 0
+    this.entries.length = this.entryRows.length = 0
+    this.counted.length = this.countedMs.length = this.countedRows.length = 0
     if (this.failures.length > 0) this.failures.length = 0
     if (this.outcomes.length > 0) this.outcomes.length = 0
     if (this.refusals.length > 0) this.refusals.length = 0

@@ -9,7 +9,8 @@ import type { CompiledArrow, JobRow, TransitionOptions } from './unit-of-work.ts
 /** The states that an entry names: of an arrow of the chart, of the enqueue, or of a checkpoint. */
 export type LoggedArrow = Pick<HistoryEntry, 'event' | 'from' | 'to'>
 
-/** An entry from its values; null = the entry has none. Built field by field: spreads would allocate an object each. */
+/** An entry from its values; null = the entry has none. Each as one literal: a member that is added later
+ * gets a store of its own. */
 export function historyEntry(
   { event, from, to }: LoggedArrow,
   seq: number,
@@ -18,10 +19,12 @@ export function historyEntry(
   worker: string | null,
   reason: string | null,
 ): HistoryEntry {
-  const entry: { -readonly [K in keyof HistoryEntry]: HistoryEntry[K] } = { seq, at, event, from, to, attempt }
-  if (worker !== null) entry.worker = worker
-  if (reason !== null) entry.reason = reason
-  return entry
+  if (worker === null) {
+    if (reason === null) return { seq, at, event, from, to, attempt }
+    return { seq, at, event, from, to, attempt, reason }
+  }
+  if (reason === null) return { seq, at, event, from, to, attempt, worker }
+  return { seq, at, event, from, to, attempt, worker, reason }
 }
 
 /** The entry of the ENQUEUE that has put a job into this state. */

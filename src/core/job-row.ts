@@ -123,29 +123,24 @@ export const part = {
  * which parts differ, and what was added to its lists.
  */
 export class RowChange {
-  /** null: it was not there. */
-  readonly state: JobState | null
-  readonly stateIndex: number
-  readonly place: number
-  readonly wakeAt: number | null
-  readonly holdsKey: boolean
-  readonly failure: string | null
-  readonly lastSeq: number
-  readonly finishedAt: number | null
-  readonly isUnsupported: boolean
-  readonly states: readonly string[]
-  readonly tags: readonly string[]
-  readonly lastMessage: number
-  readonly lastRead: number
-  readonly deferred: readonly number[]
+  /** Index of its state in `jobStates`; -1: it was not there. */
+  stateIndex = -1
+  place = 0
+  wakeAt: number | null = null
+  holdsKey = false
+  failure: string | null = null
+  lastSeq = 0
+  finishedAt: number | null = null
+  /** What it had of a machine; null: nothing. */
+  machine: MachineWas | null = null
   /** The parts that differ, as bits of `part`. */
   parts = 0
   isRemoved = false
   /** Null: none. */
   added: Additions | null = null
 
-  constructor(row: JobRow, isNew: boolean) {
-    this.state = isNew ? null : row.state
+  /** Begins with what a row is now. Objects are used again: a change of its own for each would be half of its cost. */
+  begin(row: JobRow, isNew: boolean): void {
     this.stateIndex = isNew ? -1 : row.stateIndex
     this.place = row.place
     this.wakeAt = row.wakeAt
@@ -153,17 +148,38 @@ export class RowChange {
     this.lastSeq = row.lastSeq
     this.finishedAt = row.finishedAt
     this.failure = row.rare === null ? null : row.rare.failure
-    const machine = isNew || !row.isMachine ? null : row.machine
-    this.isUnsupported = machine !== null && machine.unsupported !== null
-    this.states = machine === null ? noTags : machine.states
-    this.tags = machine === null ? noTags : machine.tags
-    this.lastMessage = machine === null ? 0 : machine.lastMessage
-    this.lastRead = machine === null ? 0 : machine.lastRead
-    this.deferred = machine === null ? noNumbers : machine.deferred
+    this.machine = isNew || row.machineCell === null ? null : new MachineWas(row.machine as JobMachine)
+    this.parts = 0
+    this.isRemoved = false
+    this.added = null
+  }
+
+  /** null: it was not there. */
+  get state(): JobState | null {
+    return jobStates[this.stateIndex] ?? null
   }
 
   withAdditions(): Additions {
     return (this.added ??= new Additions())
+  }
+}
+
+/** What the indexes of a store have of a machine. */
+class MachineWas {
+  readonly isUnsupported: boolean
+  readonly states: readonly string[]
+  readonly tags: readonly string[]
+  readonly lastMessage: number
+  readonly lastRead: number
+  readonly deferred: readonly number[]
+
+  constructor({ unsupported, states, tags, lastMessage, lastRead, deferred }: JobMachine) {
+    this.isUnsupported = unsupported !== null
+    this.states = states
+    this.tags = tags
+    this.lastMessage = lastMessage
+    this.lastRead = lastRead
+    this.deferred = deferred
   }
 }
 

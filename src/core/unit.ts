@@ -12,7 +12,7 @@ import { Changes } from './changes.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
 import { checkpointEntry, enqueueEntry, transitionEntry } from './history.ts'
-import { part, RowChange, type JobMachine, type JobRow, type JobToInsert } from './job-row.ts'
+import { part, type RowChange, type JobMachine, type JobRow, type JobToInsert } from './job-row.ts'
 import { KeyOverlay } from './key-overlay.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
@@ -80,8 +80,9 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   private backlogIn(type: string | null): number {
     this.beforeIndex()
     let count = this.source.backlogOf(type)
-    for (const { row, entry } of this.changes.log) {
-      if (entry.event === 'CHECKPOINT' || (type !== null && row.type !== type)) continue
+    const { entries, entryRows } = this.changes
+    for (const [i, entry] of entries.entries()) {
+      if (entry.event === 'CHECKPOINT' || (type !== null && entryRows[i]?.type !== type)) continue
       count += Number(backlog.has(entry.to)) - Number(entry.from !== null && backlog.has(entry.from))
     }
     return count
@@ -177,10 +178,9 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     row.wakeAt = dueAt
     if (!this.source.add(row)) return null
     this.seq = seq
-    row.change = new RowChange(row, true)
-    changes.rows.push(row)
-    changes.log.push({ row, entry: enqueueEntry(state, seq, now) })
-    changes.counted.push({ row, counted: enqueueCounted, ms: 0 })
+    changes.begin(row, true)
+    changes.log(row, enqueueEntry(state, seq, now))
+    changes.count(row, enqueueCounted, 0)
     if (job.key !== null) this.holders.set(job.type, job.key, row)
     if (job.checkpoint !== undefined) this.pushCheckpoint(row, 1, seq, 'fork', job.checkpoint)
     return seq
@@ -192,7 +192,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** Adds a transition to the activity of the queue of a job. @param ms how long it has waited, or the attempt has run */
   count(row: Row, counted: Counted, ms: number): void {
-    this.changes.counted.push({ row, counted, ms })
+    this.changes.count(row, counted, ms)
   }
 
   /** Adds a failed attempt to its group, right before the transition or the checkpoint that tells of it. */
@@ -206,11 +206,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** A row is about to change. */
   private changing(row: Row, parts: number): RowChange {
-    let { change } = row
-    if (change === null) {
-      change = row.change = new RowChange(row, false)
-      this.changes.rows.push(row)
-    }
+    const change = row.change ?? this.changes.begin(row, false)
     change.parts |= parts
     return change
   }
@@ -223,7 +219,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     changeCounters(row, arrow)
     const seq = ++this.seq
     const entry = transitionEntry(row, arrow, options, seq, this.now)
-    this.changes.log.push({ row, entry })
+    this.changes.log(row, entry)
     row.transitions = withEntry(row.transitions, entry)
     row.stateIndex = arrow.toIndex
     row.lastSeq = seq
@@ -414,7 +410,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   addCheckpoint(row: Row, { number, state, note, takesCancel, states = [], tags = [] }: NewCheckpoint): void {
     const machine = this.machineOf(row, part.checkpoint)
     const seq = ++this.seq
-    this.changes.log.push({ row, entry: checkpointEntry(row, seq, this.now, note) })
+    this.changes.log(row, checkpointEntry(row, seq, this.now, note))
     this.pushCheckpoint(row, number, seq, note, state)
     machine.takesCancel = takesCancel
     machine.states = states
@@ -459,6 +455,8 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
 /** A history with one more transition. Most are short: a list that grows in place would keep room for many more. */
 function withEntry(transitions: readonly HistoryEntry[], entry: HistoryEntry): readonly HistoryEntry[] {
+  if (transitions.length === 0) return [entry]
+  if (transitions.length === 1) return [transitions[0] as HistoryEntry, entry]
   const kept = transitions.length < 2 * caps.history ? transitions : transitions.slice(-caps.history)
   return [...kept, entry]
 }

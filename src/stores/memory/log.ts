@@ -3,7 +3,6 @@
  */
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
-import type { LogEntry } from '../../core/changes.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import type { Row } from './row.ts'
 
@@ -29,7 +28,7 @@ export class TransitionLog {
     return cursorOfEntry(this.seq)
   }
 
-  append({ row: { id, type }, entry }: LogEntry<Row>): void {
+  append({ id, type }: Row, entry: HistoryEntry): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1
     this.seq = entry.seq

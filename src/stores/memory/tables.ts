@@ -4,6 +4,8 @@
  */
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
+import type { Counted } from '../../core/activity.ts'
+import type { HistoryEntry } from '../../core/record.ts'
 import { valueOf } from '../../core/cell.ts'
 import type { Changes } from '../../core/changes.ts'
 import type { Additions, JobToInsert, RowChange } from '../../core/job-row.ts'
@@ -180,11 +182,11 @@ export class Tables implements Source<Row>, ScheduleUnit {
 
   // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  commit({ log, counted, failures, rows, outcomes, refusals }: Changes<Row>): void {
-    for (let i = 0; i < log.length; i++) this.log.append(log[i]!)
+  commit(changes: Changes<Row>): void {
+    const { entries, entryRows, counted, countedMs, countedRows, failures, rows, outcomes, refusals } = changes
+    for (let i = 0; i < entries.length; i++) this.log.append(entryRows[i] as Row, entries[i] as HistoryEntry)
     for (let i = 0; i < counted.length; i++) {
-      const { row, counted: what, ms } = counted[i]!
-      row.queue.activity.count(this.now, what, ms)
+      countedRows[i]!.queue.activity.count(this.now, counted[i] as Counted, countedMs[i] as number)
     }
     for (const { row, failure, seq } of failures) row.queue.failures.add(failure, row.id, seq, this.now)
     for (let i = 0; i < rows.length; i++) this.place(rows[i]!)
@@ -198,7 +200,7 @@ export class Tables implements Source<Row>, ScheduleUnit {
   /** Writes where the indexes have a row. */
   private place(row: Row): void {
     const was = row.change as RowChange
-    const from = was.state === null ? null : (phases[was.stateIndex] as Phase)
+    const from = was.stateIndex < 0 ? null : (phases[was.stateIndex] as Phase)
     const to = was.isRemoved ? null : row.phase
     if (row.key !== null) row.queue.keyMoved(row, was, to !== null && !to.ended)
     if (row.isMachine) this.placeMachine(row, was, from, to)
@@ -263,13 +265,14 @@ export class Tables implements Source<Row>, ScheduleUnit {
     const { machine } = row
     if (machine === null) return
     const { states, tags } = to === null ? nothing : machine
-    this.machineIndex.change(row, was, { states, tags })
-    if (from !== null && !from.ended) row.queue.machineTally.add(was, -1)
+    const before = was.machine ?? nothing
+    this.machineIndex.change(row, before, { states, tags })
+    if (from !== null && !from.ended) row.queue.machineTally.add(before, -1)
     if (to !== null && !to.ended) row.queue.machineTally.add(machine, 1)
     this.machineIndex.changeUnsupported(row, to !== null && machine.unsupported !== null)
     if (from === null) this.families.add(row)
     else if (to === null) this.families.remove(row)
-    if (was.lastRead !== machine.lastRead || was.deferred !== machine.deferred) this.dropMessages(row)
+    if (before.lastRead !== machine.lastRead || before.deferred !== machine.deferred) this.dropMessages(row)
   }
 
   /** Writes what was added to the lists of a row. */
@@ -310,7 +313,7 @@ export class Tables implements Source<Row>, ScheduleUnit {
   }
 }
 
-const nothing = { states: [], tags: [] }
+const nothing = { states: [], tags: [], lastRead: 0, deferred: [] }
 
 /** Has a row left its place and come to another one of the same phase? */
 const hasNewPlace = (row: Row, was: RowChange, { claimable, ended }: Phase): boolean =>
