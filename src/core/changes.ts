@@ -1,8 +1,7 @@
 /** What a unit has changed and not written yet: data, which a store writes. */
 import type { Counted } from './activity.ts'
 import type { Failure } from './fingerprint.ts'
-import { RowChange, type JobRow } from './job-row.ts'
-import type { HistoryEntry } from './record.ts'
+import { RowChange, type JobRow, type RowTransition } from './job-row.ts'
 
 /** A failed attempt, to be added to its group. */
 export interface CountedFailure<Row extends JobRow> {
@@ -33,7 +32,7 @@ export class Changes<Row extends JobRow> {
   /** Each once: what has changed of a row is its `change`. */
   readonly rows: Row[] = []
   /** The entries of the log in the order of their numbers, and beside each its row. */
-  readonly entries: HistoryEntry[] = []
+  readonly entries: RowTransition[] = []
   readonly entryRows: Row[] = []
   /**
    * Transitions that add to the activity of the queue of a job: what they count as, and how long the job has waited or
@@ -60,7 +59,7 @@ export class Changes<Row extends JobRow> {
     return change
   }
 
-  log(row: Row, entry: HistoryEntry): void {
+  log(row: Row, entry: RowTransition): void {
     this.entries.push(entry)
     this.entryRows.push(row)
   }
@@ -74,14 +73,16 @@ export class Changes<Row extends JobRow> {
   /** They are written: the rows are as the store has them now. */
   clear(): void {
     const { rows, spare } = this
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i] as Row
+    // A list that is cut to no length gives its memory back, and is made anew.
+    for (let row = rows.pop(); row !== undefined; row = rows.pop()) {
       if (row.change !== null && spare.length < spareMax) spare.push(row.change)
       row.change = null
     }
-    rows.length = 0
-    this.entries.length = this.entryRows.length = 0
-    this.counted.length = this.countedMs.length = this.countedRows.length = 0
+    while (this.entries.pop() !== undefined) this.entryRows.pop()
+    while (this.counted.pop() !== undefined) {
+      this.countedMs.pop()
+      this.countedRows.pop()
+    }
     if (this.failures.length > 0) this.failures.length = 0
     if (this.outcomes.length > 0) this.outcomes.length = 0
     if (this.refusals.length > 0) this.refusals.length = 0

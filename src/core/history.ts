@@ -2,7 +2,7 @@
  * The entries that a job leaves in its history and in the log, made in one place. How they are stored is up to each
  * store.
  */
-import type { JobState } from './lifecycle.ts'
+import { jobStates, type JobState } from './lifecycle.ts'
 import type { HistoryEntry } from './record.ts'
 import type { CompiledArrow, JobRow, TransitionOptions } from './unit-of-work.ts'
 
@@ -59,3 +59,17 @@ export const checkpointEntry = (
   at: number,
   note: string,
 ): HistoryEntry => historyEntry({ event: 'CHECKPOINT', from: state, to: state }, seq, at, attempt, worker, note)
+
+const checkpointArrows = Object.fromEntries(
+  jobStates.map((state): [JobState, LoggedArrow] => [state, { event: 'CHECKPOINT', from: state, to: state }]),
+) as Readonly<Record<JobState, LoggedArrow>>
+
+/** What a CHECKPOINT in this state is in the log. */
+export const checkpointArrow = (state: JobState): LoggedArrow => checkpointArrows[state]
+
+const enqueueArrows = Object.fromEntries(
+  jobStates.map((state): [JobState, LoggedArrow] => [state, { event: 'ENQUEUE', from: null, to: state }]),
+) as Readonly<Record<JobState, LoggedArrow>>
+
+/** What an ENQUEUE into this state is in the log. */
+export const enqueueArrow = (state: JobState): LoggedArrow => enqueueArrows[state]

@@ -11,6 +11,8 @@ import { isLeased, jobStates, statesTagged, type JobState } from './lifecycle.ts
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobMeta, LogLine } from './record.ts'
+import { caps } from './caps.ts'
+import { historyEntry, type LoggedArrow } from './history.ts'
 import { defaultKeyWeight } from './shares.ts'
 import type { CancelMark } from './row-fields.ts'
 import type { JobPins, NewJob, SettleAnswer } from './values.ts'
@@ -30,19 +32,161 @@ export interface Settled {
   readonly answer: SettleAnswer
 }
 
-const noTags: readonly string[] = Object.freeze([])
-const noErrors: readonly AttemptError[] = Object.freeze([])
+const noNames: readonly string[] = Object.freeze([])
 const noNumbers: readonly number[] = Object.freeze([])
+const noErrors: readonly AttemptError[] = Object.freeze([])
 const noLogs: readonly LogLine[] = Object.freeze([])
-const noTransitions: readonly HistoryEntry[] = Object.freeze([])
 
-/** What few jobs have: terms of their enqueue, errors, logs, check-ins, a cancel. */
+/** A time, shared by all that happened at it: a large number in a field is an object of its own in V8. */
+export class Tick {
+  readonly at: number
+
+  constructor(at: number) {
+    this.at = at
+  }
+}
+
+/** What a job got at its enqueue. Jobs with equal terms may share one object. */
+export class Terms {
+  readonly priority: number
+  readonly key: string | null
+  readonly concurrencyKey: string | null
+  readonly tags: Cell<readonly string[]>
+  /** Attempts allowed: that of the enqueue, until a claim sets another number. */
+  readonly attempts: number
+  private readonly rare: RareTerms
+
+  constructor(job: TermsOfJob) {
+    this.priority = job.priority
+    this.key = job.key
+    this.concurrencyKey = job.concurrencyKey
+    this.tags = job.tags
+    this.attempts = job.maxAttempts
+    const { pins, until, meta = null, keyWeight } = job
+    const isPlain = pins === undefined && until === undefined && meta === null && keyWeight === undefined
+    this.rare = isPlain ? noRareTerms : { pins, until, meta, keyWeight }
+  }
+
+  get pins(): JobPins | undefined {
+    return this.rare.pins
+  }
+
+  get until(): 'start' | undefined {
+    return this.rare.until
+  }
+
+  get meta(): Cell<JobMeta | null> {
+    return this.rare.meta
+  }
+
+  get keyWeight(): number {
+    return this.rare.keyWeight ?? defaultKeyWeight
+  }
+
+  /** A copy with these changes. */
+  with(changed: Partial<TermsOfJob>): Terms {
+    const { priority, attempts: maxAttempts, key, concurrencyKey, tags } = this
+    const { pins, until, meta, keyWeight } = this.rare
+    const given = { ...(pins && { pins }), ...(until && { until }), ...(keyWeight !== undefined && { keyWeight }) }
+    return new Terms({ priority, maxAttempts, key, concurrencyKey, tags, meta, ...given, ...changed })
+  }
+
+  /** Are they those of this job? */
+  fit(job: JobToInsert): boolean {
+    const { rare } = this
+    return (
+      this.priority === job.priority &&
+      this.attempts === job.maxAttempts &&
+      this.tags === job.tags &&
+      this.key === job.key &&
+      this.concurrencyKey === job.concurrencyKey &&
+      rare.pins === job.pins &&
+      rare.until === job.until &&
+      rare.keyWeight === job.keyWeight &&
+      rare.meta === (job.meta ?? null)
+    )
+  }
+}
+
+type TermsOfJob = Pick<
+  JobToInsert,
+  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey' | 'keyWeight'
+> & { readonly meta?: Cell<JobMeta | null> }
+
+/** Jobs with different keys do not share terms, and each field costs memory per job. */
+interface RareTerms {
+  readonly pins: JobPins | undefined
+  readonly until: 'start' | undefined
+  readonly meta: Cell<JobMeta | null>
+  readonly keyWeight: number | undefined
+}
+
+const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null, keyWeight: undefined }
+
+/** A transition, and the one before it. */
+export class RowTransition {
+  readonly arrow: LoggedArrow
+  readonly seq: number
+  readonly tick: Tick
+  readonly attempt: number
+  readonly worker: string | null
+  readonly reason: string | null
+  before: RowTransition | null
+  /** The number of transitions in the list, this one included. */
+  private depth: number
+
+  constructor(
+    arrow: LoggedArrow,
+    seq: number,
+    tick: Tick,
+    attempt: number,
+    worker: string | null,
+    reason: string | null,
+    before: RowTransition | null,
+  ) {
+    this.arrow = arrow
+    this.seq = seq
+    this.tick = tick
+    this.attempt = attempt
+    this.worker = worker
+    this.reason = reason
+    this.before = before
+    this.depth = before === null ? 1 : before.depth + 1
+    if (this.depth >= 2 * caps.history) this.trim()
+  }
+
+  get at(): number {
+    return this.tick.at
+  }
+
+  get entry(): HistoryEntry {
+    return historyEntry(this.arrow, this.seq, this.tick.at, this.attempt, this.worker, this.reason)
+  }
+
+  /** Cuts the list at the cap. It is called when the list has twice that length: the cost per transition is small. */
+  private trim(): void {
+    let kept = 1
+    for (let earlier = this.before; earlier !== null; earlier = earlier.before) {
+      if (++kept === caps.history) earlier.before = null
+    }
+    this.depth = caps.history
+  }
+}
+
+/** The last attempt. */
+export class Run {
+  token: string | null = null
+  worker: string | null = null
+  startedAt: Tick | null = null
+  output: Cell<Json | undefined> = undefined
+  /** The attempt before it that was settled last, and its answer, unless the fields of the row tell it. */
+  settled: Cell<Settled | null> = null
+}
+
+const noRun: Readonly<Run> = Object.freeze(new Run())
+
+/** What few jobs have: errors, logs, check-ins, a cancel. */
 export class RareFields {
-  pins: JobPins | null = null
-  until: 'start' | null = null
-  keyWeight: number | null = null
-  tags: Cell<readonly string[]> = noTags
-  meta: Cell<JobMeta | null> = null
   /** Type of the job that is inserted if this one dies. */
   onDead: string | null = null
   cancelMark: Cell<CancelMark | null> = null
@@ -52,8 +196,6 @@ export class RareFields {
   error: Cell<ErrorRecord | null> = null
   failure: string | null = null
   errors: Cell<readonly AttemptError[]> = noErrors
-  /** The last settled attempt, unless it is told by the other fields: see `JobRow.settled`. */
-  settled: Cell<Settled | null> = null
   /** It waits for the end of the job that has given up its key, and is then due at this time, ms since the epoch. */
   dueAfter: number | null = null
 }
@@ -74,8 +216,8 @@ export class JobMachine {
   /** Does the machine handle a cancel as an event at its last checkpoint? */
   takesCancel = false
   /** State paths and tags at the last checkpoint, each once. */
-  states: readonly string[] = noTags
-  tags: readonly string[] = noTags
+  states: readonly string[] = noNames
+  tags: readonly string[] = noNames
   /** Numbers of the last message delivered, and of the last one read. */
   lastMessage = 0
   lastRead = 0
@@ -84,7 +226,7 @@ export class JobMachine {
   /** How many messages it gathers before it is woken; null: each message wakes it. */
   gather: Gather | null = null
   /** Keys of the latest messages. */
-  messageKeys: readonly string[] = noTags
+  messageKeys: readonly string[] = noNames
   /** Set while no worker that has claimed the job can run its machine. */
   unsupported: Unsupported | null = null
 
@@ -130,7 +272,7 @@ export class RowChange {
   holdsKey = false
   failure: string | null = null
   lastSeq = 0
-  finishedAt: number | null = null
+  ended: Tick | null = null
   /** What it had of a machine; null: nothing. */
   machine: MachineWas | null = null
   /** The parts that differ, as bits of `part`. */
@@ -146,7 +288,7 @@ export class RowChange {
     this.wakeAt = row.wakeAt
     this.holdsKey = !isNew && row.holdsKey
     this.lastSeq = row.lastSeq
-    this.finishedAt = row.finishedAt
+    this.ended = row.ended
     this.failure = row.rare === null ? null : row.rare.failure
     this.machine = isNew || row.machineCell === null ? null : new MachineWas(row.machine as JobMachine)
     this.parts = 0
@@ -203,63 +345,44 @@ const timed = jobStates.map((state) => statesTagged('timed').has(state))
 export class JobRow {
   readonly id: string
   readonly type: string
-  readonly priority: number
-  readonly key: string | null
-  readonly concurrencyKey: string | null
+  terms: Terms
   /** Number and time of the ENQUEUE: the order of inserts. */
   readonly seq: number
-  readonly enqueuedAt: number
+  readonly came: Tick
   /** Index of its state in `jobStates`. */
   stateIndex: number
   /** Its place in its queue: the number of the transition that put it at the end. */
   place: number
   attempt = 0
   generation = 1
-  /** Attempts allowed, without those that led to a checkpoint. */
-  attempts: number
   /** Its due time, or the end of its lease, ms since the epoch; null = none. */
   wakeAt: number | null = null
-  /** Of its last attempt. An ended job keeps the token of the settlement that has ended it. */
-  token: string | null = null
-  worker: string | null = null
-  startedAt: number | null = null
-  finishedAt: number | null = null
   /** The number of its last transition. */
   lastSeq: number
+  /** Does it hold its unique key? */
   holdsKey: boolean
   input: Cell<Json | undefined>
-  output: Cell<Json | undefined> = undefined
+  run: Run | null = null
+  ended: Tick | null = null
   rare: RareFields | null = null
   /** What it has of a machine; null of a plain job. */
   machineCell: Cell<JobMachine | null> = null
-  /** Its transitions: those that the unit has made, or all, as the store keeps them. */
-  transitions: readonly HistoryEntry[] = noTransitions
+  /** Its last transition, and those before it: of the unit, or all, as the store keeps them. */
+  last: RowTransition | null = null
   /** What has changed and is not written yet; null: nothing. */
   change: RowChange | null = null
 
-  constructor(job: JobToInsert, state: JobState, seq: number, enqueuedAt: number) {
+  constructor(job: JobToInsert, terms: Terms, state: JobState, seq: number, came: Tick) {
     this.id = job.id
     this.type = job.type
-    this.priority = job.priority
-    this.key = job.key
-    this.concurrencyKey = job.concurrencyKey
+    this.terms = terms
     this.seq = seq
-    this.enqueuedAt = enqueuedAt
+    this.came = came
     this.stateIndex = stateIndexes.get(state) as number
     this.place = this.lastSeq = seq
-    this.attempts = job.maxAttempts
     this.holdsKey = job.key !== null
     this.input = job.input
-    const { tags, meta, pins, until, keyWeight, parent, version } = job
-    const hasTags = !(Array.isArray(tags) && tags.length === 0)
-    if (hasTags || meta !== undefined || pins !== undefined || until !== undefined || keyWeight !== undefined) {
-      const rare = (this.rare = new RareFields())
-      rare.tags = tags
-      rare.meta = meta ?? null
-      rare.pins = pins ?? null
-      rare.until = until ?? null
-      rare.keyWeight = keyWeight ?? null
-    }
+    const { parent, version } = job
     if (parent !== undefined || version !== undefined || job.checkpoint !== undefined) {
       const machine = new JobMachine(parent ?? null)
       machine.version = version ?? null
@@ -271,8 +394,53 @@ export class JobRow {
     return jobStates[this.stateIndex] as JobState
   }
 
-  set state(state: JobState) {
-    this.stateIndex = stateIndexes.get(state) as number
+  get priority(): number {
+    return this.terms.priority
+  }
+
+  /** Its unique key, also after it has given it up. */
+  get key(): string | null {
+    return this.terms.key
+  }
+
+  get concurrencyKey(): string | null {
+    return this.terms.concurrencyKey
+  }
+
+  get keyWeight(): number {
+    return this.terms.keyWeight
+  }
+
+  get enqueuedAt(): number {
+    return this.came.at
+  }
+
+  get startedAt(): number | null {
+    return this.run === null || this.run.startedAt === null ? null : this.run.startedAt.at
+  }
+
+  get finishedAt(): number | null {
+    return this.ended === null ? null : this.ended.at
+  }
+
+  /** The worker that holds its lease, or held the last one. */
+  get worker(): string | null {
+    return this.run === null ? null : this.run.worker
+  }
+
+  /** That of its lease; an ended job keeps that of the settlement that has ended it. */
+  get token(): string | null {
+    return this.run === null ? null : this.run.token
+  }
+
+  /** The last attempt, to be changed. */
+  withRun(): Run {
+    return (this.run ??= new Run())
+  }
+
+  /** The last attempt, to be read. */
+  get lastRun(): Readonly<Run> {
+    return this.run ?? noRun
   }
 
   /** The rare fields, to be read. */
@@ -324,7 +492,7 @@ export class JobRow {
   }
 
   get maxAttempts(): number {
-    return this.machineCell === null ? this.attempts : this.attempts + this.checkpointedAttempts
+    return this.machineCell === null ? this.terms.attempts : this.terms.attempts + this.checkpointedAttempts
   }
 
   /** When its timed state ends, ms since the epoch; null = at an event only. */
@@ -346,21 +514,17 @@ export class JobRow {
 
   /** Was `maxAttempts` set at its enqueue? */
   get hasPinnedAttempts(): boolean {
-    return this.rare !== null && this.rare.pins?.maxAttempts !== undefined
+    return this.terms.pins?.maxAttempts !== undefined
   }
 
   /** Does it give up its unique key at its claim? */
   get untilStart(): boolean {
-    return this.rare !== null && this.rare.until === 'start'
-  }
-
-  get keyWeight(): number {
-    return this.rare === null ? defaultKeyWeight : (this.rare.keyWeight ?? defaultKeyWeight)
+    return this.terms.until === 'start'
   }
 
   /** When it made its last transition. */
   get movedAt(): number {
-    return this.transitions.at(-1)?.at ?? this.enqueuedAt
+    return this.last === null ? this.came.at : this.last.tick.at
   }
 
   isLeasedBy({ attempt, token }: { readonly attempt: number; readonly token: string }): boolean {
@@ -372,13 +536,11 @@ export class JobRow {
    * answer was this last transition, from running.
    */
   get settled(): Settled | null {
-    const kept = this.rare === null ? null : valueOf(this.rare.settled)
-    if (kept !== null || this.token === null || this.finishedAt === null) return kept
-    const { attempt, token, lastSeq: seq, finishedAt: at, state: to } = this
-    return {
-      attempt,
-      token,
-      answer: { outcome: 'settled', seq, at, from: 'running', to, attempt, dueAt: null },
-    }
+    const { token, settled: cell } = this.lastRun
+    const kept = valueOf(cell)
+    if (kept !== null || token === null || this.ended === null) return kept
+    const { attempt, lastSeq: seq, state: to } = this
+    const { at } = this.ended
+    return { attempt, token, answer: { outcome: 'settled', seq, at, from: 'running', to, attempt, dueAt: null } }
   }
 }

@@ -3,7 +3,7 @@
  * trip answers from what was loaded, and throws what it has not (`NotLoaded`), so that the operation is run again.
  */
 import type { Changes } from './changes.ts'
-import type { JobRow, JobToInsert } from './job-row.ts'
+import type { JobRow, JobToInsert, Tick } from './job-row.ts'
 import type { JobState } from './lifecycle.ts'
 import type { InboxEntry } from './machine-record.ts'
 import type { SelectedRows } from './unit-of-work.ts'
@@ -17,7 +17,7 @@ export interface Source<Row extends JobRow> {
   /** The types of those jobs of these ids that are there, by id. */
   existing(ids: readonly string[]): ReadonlyMap<string, string>
   /** The row of a new job. */
-  newRow(job: JobToInsert, state: JobState, seq: number, now: number): Row
+  newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row
   /** Adds a new row, with what it has now. @returns false if there is a job of its id */
   add(row: Row): boolean
   /** The live job that holds a unique key: `holdsKey`. */

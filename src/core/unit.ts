@@ -6,19 +6,17 @@
  * once. Operations decide before they write, so that one that throws has changed nothing.
  */
 import { enqueueCounted, type Counted } from './activity.ts'
-import { caps } from './caps.ts'
 import { Packed, valueOf, type Cell } from './cell.ts'
 import { Changes } from './changes.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
-import { checkpointEntry, enqueueEntry, transitionEntry } from './history.ts'
-import { part, type RowChange, type JobMachine, type JobRow, type JobToInsert } from './job-row.ts'
+import { checkpointArrow, enqueueArrow, loggedWorker } from './history.ts'
+import { part, RowTransition, Tick, type RowChange, type JobMachine, type JobRow, type JobToInsert } from './job-row.ts'
 import { KeyOverlay } from './key-overlay.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
-import type { HistoryEntry } from './record.ts'
 import { type FieldReaders, type FieldWriters, type ReadFields, type WrittenFields } from './row-fields.ts'
 import type { Source } from './source.ts'
 import { changeCounters } from './transition.ts'
@@ -37,8 +35,7 @@ const backlog = statesTagged('backlog')
 const timed = statesTagged('timed')
 
 export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToInsert> {
-  /** The store's time, the same for all that is done together; ms since the epoch. */
-  now = 0
+  private tick = new Tick(0)
   /** The number of the last transition. */
   seq = 0
   readonly changes = new Changes<Row>()
@@ -50,6 +47,15 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   constructor(source: Source<Row>) {
     this.source = source
+  }
+
+  /** The store's time, the same for all that is done together; ms since the epoch. */
+  get now(): number {
+    return this.tick.at
+  }
+
+  set now(now: number) {
+    if (now !== this.tick.at) this.tick = new Tick(now)
   }
 
   /** Lets the store write the changes. */
@@ -81,9 +87,9 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     this.beforeIndex()
     let count = this.source.backlogOf(type)
     const { entries, entryRows } = this.changes
-    for (const [i, entry] of entries.entries()) {
-      if (entry.event === 'CHECKPOINT' || (type !== null && entryRows[i]?.type !== type)) continue
-      count += Number(backlog.has(entry.to)) - Number(entry.from !== null && backlog.has(entry.from))
+    for (const [i, { arrow }] of entries.entries()) {
+      if (type !== null && entryRows[i]?.type !== type) continue
+      count += Number(backlog.has(arrow.to)) - Number(arrow.from !== null && backlog.has(arrow.from))
     }
     return count
   }
@@ -172,14 +178,14 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** ENQUEUE of a job whose key is free. @returns its number; null if its id exists already */
   insert(job: JobToInsert, state: JobState, dueAt: number | null): number | null {
-    const { now, changes } = this
+    const { changes } = this
     const seq = this.seq + 1
-    const row = this.source.newRow(job, state, seq, now)
+    const row = this.source.newRow(job, state, seq, this.tick)
     row.wakeAt = dueAt
     if (!this.source.add(row)) return null
     this.seq = seq
     changes.begin(row, true)
-    changes.log(row, enqueueEntry(state, seq, now))
+    changes.log(row, new RowTransition(enqueueArrow(state), seq, this.tick, 0, null, null, null))
     changes.count(row, enqueueCounted, 0)
     if (job.key !== null) this.holders.set(job.type, job.key, row)
     if (job.checkpoint !== undefined) this.pushCheckpoint(row, 1, seq, 'fork', job.checkpoint)
@@ -218,36 +224,38 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     if (arrow.key === 'taken') keepLastSettled(row, change)
     changeCounters(row, arrow)
     const seq = ++this.seq
-    const entry = transitionEntry(row, arrow, options, seq, this.now)
-    this.changes.log(row, entry)
-    row.transitions = withEntry(row.transitions, entry)
+    const worker = loggedWorker(row, arrow, options)
+    const { reason = null } = options
+    row.last = new RowTransition(arrow, seq, this.tick, row.attempt, worker, reason, row.last)
+    this.changes.log(row, row.last)
     row.stateIndex = arrow.toIndex
     row.lastSeq = seq
     if (arrow.takesPlace) row.place = seq
     if (lease === 'begins') this.beginLease(row, options)
     else if (lease !== 'goes on') {
       row.wakeAt = arrow.timed ? (options.dueAt ?? null) : null
-      row.token = null
+      if (row.run !== null) row.run.token = null
     }
     if (arrow.key === 'freed') this.end(row, change)
     else if (arrow.key === 'taken') this.revive(row, change)
     if (options.output !== undefined && to === 'done') {
-      row.output = options.output
+      row.withRun().output = options.output
       change.parts |= part.output
     }
     return { seq, at: this.now, from, to, attempt: row.attempt }
   }
 
   private beginLease(row: Row, { worker, token, leaseMs = 0 }: TransitionOptions): void {
-    row.worker = worker ?? null
-    row.token = token ?? null
-    row.startedAt = this.now
+    const run = row.withRun()
+    run.worker = worker ?? null
+    run.token = token ?? null
+    run.startedAt = this.tick
     row.wakeAt = Math.ceil(this.now + leaseMs)
     if (row.rare !== null && row.rare.dueAfter !== null) row.rare.dueAfter = null
   }
 
   private end(row: Row, change: RowChange): void {
-    row.finishedAt = this.now
+    row.ended = this.tick
     if (row.key === null) return
     if (row.holdsKey) this.holders.set(row.type, row.key, null)
     else this.predecessors.set(row.type, row.key, false)
@@ -256,7 +264,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   }
 
   private revive(row: Row, change: RowChange): void {
-    row.finishedAt = null
+    row.ended = null
     if (row.key === null) return
     row.holdsKey = true
     this.holders.set(row.type, row.key, row)
@@ -264,9 +272,8 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   }
 
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition {
-    const entry = row.transitions.at(-1)
-    if (entry === undefined) throw new TypeError(`job ${row.id} has made no transition`)
-    return { id: row.id, type: row.type, ...entry, ...(error !== undefined && { error }) }
+    if (row.last === null) throw new TypeError(`job ${row.id} has made no transition`)
+    return { id: row.id, type: row.type, ...row.last.entry, ...(error !== undefined && { error }) }
   }
 
   /** Deletes an ended job. */
@@ -325,9 +332,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   replaceInput(row: Row, { input, tags, meta, version }: JobToInsert): void {
     this.changing(row, part.input | part.terms)
     row.input = input
-    const rare = row.withRare()
-    rare.tags = tags
-    rare.meta = meta ?? null
+    row.terms = row.terms.with({ tags, meta: meta ?? null })
     this.forgetSteps(row)
     if (!row.isMachine && version === undefined) return
     this.machineOf(row, part.machine).version = version ?? null
@@ -358,17 +363,18 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     const isLast = isEnded(row.state) && answer.seq === row.lastSeq && answer.attempt === attempt
     const isAlone = answer.woken === undefined && answer.successor === undefined && answer.hook === undefined
     if (isLast && isAlone && answer.from === 'running') {
-      row.token = token
-      if (row.rare === null || row.rare.settled === null) return
-      row.rare.settled = null
-    } else row.withRare().settled = { attempt, token, answer }
+      const run = row.withRun()
+      run.token = token
+      if (run.settled === null) return
+      run.settled = null
+    } else row.withRun().settled = { attempt, token, answer }
     this.changing(row, part.settled)
   }
 
   /** Removes the transitions after the one of this number from the history of a job, not from the log. */
   forgetHistoryAfter(row: Row, seq: number): void {
     this.changing(row, 0).withAdditions().historyUntil = seq
-    row.transitions = row.transitions.filter((entry) => entry.seq <= seq)
+    while (row.last !== null && row.last.seq > seq) row.last = row.last.before
   }
 
   // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -410,7 +416,10 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   addCheckpoint(row: Row, { number, state, note, takesCancel, states = [], tags = [] }: NewCheckpoint): void {
     const machine = this.machineOf(row, part.checkpoint)
     const seq = ++this.seq
-    this.changes.log(row, checkpointEntry(row, seq, this.now, note))
+    this.changes.log(
+      row,
+      new RowTransition(checkpointArrow(row.state), seq, this.tick, row.attempt, row.worker, note, null),
+    )
     this.pushCheckpoint(row, number, seq, note, state)
     machine.takesCancel = takesCancel
     machine.states = states
@@ -453,22 +462,14 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   }
 }
 
-/** A history with one more transition. Most are short: a list that grows in place would keep room for many more. */
-function withEntry(transitions: readonly HistoryEntry[], entry: HistoryEntry): readonly HistoryEntry[] {
-  if (transitions.length === 0) return [entry]
-  if (transitions.length === 1) return [transitions[0] as HistoryEntry, entry]
-  const kept = transitions.length < 2 * caps.history ? transitions : transitions.slice(-caps.history)
-  return [...kept, entry]
-}
-
 const readers: FieldReaders<JobRow> = {
   logs: (row) => valueOf(row.rarely.logs),
   error: (row) => valueOf(row.rarely.error),
   errors: (row) => valueOf(row.rarely.errors),
   input: (row) => valueOf(row.input),
-  output: (row) => valueOf(row.output),
-  tags: (row) => valueOf(row.rarely.tags),
-  meta: (row) => valueOf(row.rarely.meta) ?? {},
+  output: (row) => valueOf(row.lastRun.output),
+  tags: (row) => valueOf(row.terms.tags),
+  meta: (row) => valueOf(row.terms.meta) ?? {},
   enqueuedAt: (row) => row.enqueuedAt,
   checkpointAt: ({ machine }) => (machine === null ? 0 : valueOf(machine.checkpointAt)),
 }
@@ -492,7 +493,7 @@ const parts: Readonly<Record<keyof WrittenFields, number>> = {
 
 const writers: FieldWriters<JobRow> = {
   maxAttempts(row, attempts) {
-    row.attempts = attempts
+    row.terms = row.terms.with({ maxAttempts: attempts })
   },
   onDead(row, type) {
     row.withRare().onDead = type
@@ -519,7 +520,7 @@ const writers: FieldWriters<JobRow> = {
     row.input = input
   },
   output(row, output) {
-    row.output = output
+    if (output !== undefined || row.run !== null) row.withRun().output = output
   },
   gather(row, gather) {
     row.withMachine().gather = gather
@@ -544,6 +545,6 @@ function writeField<Field extends keyof WrittenFields>(
 function keepLastSettled(row: JobRow, change: RowChange): void {
   const { settled } = row
   if (settled === null) return
-  row.withRare().settled = settled
+  row.withRun().settled = settled
   change.parts |= part.settled
 }

@@ -6,6 +6,7 @@ import { settle } from '../../src/core/settle.ts'
 import { Heap } from '../../src/core/heap.ts'
 import { caps } from '../../src/core/caps.ts'
 import { Tables } from '../../src/stores/memory/tables.ts'
+import { Tick } from '../../src/core/job-row.ts'
 import { Unit } from '../../src/core/unit.ts'
 import { claim } from '../../src/stores/memory/claim.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
@@ -23,7 +24,7 @@ import { handClock } from './hand-clock.ts'
 const queue = new Queue<Row>('mail')
 const row = (seq: number, id = `job ${seq}`, priority = 0): Row => {
   const job = newJob(id, { priority })
-  return new Row(job, readyPhase.name, seq, 0, queue)
+  return new Row(job, queue.termsOf(job), readyPhase.name, seq, new Tick(0), queue)
 }
 
 test('a heap gives its items in order, whatever was pushed, moved or removed meanwhile', () => {
@@ -244,8 +245,10 @@ test('a job that is released for ever carries no more history than twice the cap
     settle(unit, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' })
     unit.commit()
   }
-  expect(added?.transitions.length).toBeGreaterThanOrEqual(caps.history)
-  expect(added?.transitions.length).toBeLessThanOrEqual(2 * caps.history)
+  let steps = 0
+  for (let step = added?.last ?? null; step !== null; step = step.before) steps++
+  expect(steps).toBeGreaterThanOrEqual(caps.history)
+  expect(steps).toBeLessThanOrEqual(2 * caps.history)
 })
 
 test('the few that run are listed in the order in which they came, among the many that wait', async () => {

@@ -63,8 +63,8 @@ export class Claimed implements ClaimedJob {
   }
 
   get pins(): JobPins | null {
-    const { pins } = this.row.rarely
-    return pins === null ? null : structuredClone(pins)
+    const { pins } = this.row.terms
+    return pins === undefined ? null : structuredClone(pins)
   }
 
   get meta(): JobMeta | null {

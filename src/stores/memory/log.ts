@@ -1,9 +1,11 @@
 /**
- * The transition log: the last transitions of all jobs. It is an array per column, with one slot per entry in each.
+ * The transition log: the last transitions of all jobs. It is an array per column, with one slot per entry in each,
+ * because an object per entry would be most of the cost of a transition.
  */
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
-import type { HistoryEntry } from '../../core/record.ts'
+import { historyEntry, type LoggedArrow } from '../../core/history.ts'
+import type { RowTransition } from '../../core/job-row.ts'
 import type { Row } from './row.ts'
 
 export class TransitionLog {
@@ -12,7 +14,11 @@ export class TransitionLog {
   private slot = 0
   private readonly ids: string[] = []
   private readonly types: string[] = []
-  private readonly entries: HistoryEntry[] = []
+  private readonly arrows: LoggedArrow[] = []
+  private readonly times: number[] = []
+  private readonly attempts: number[] = []
+  private readonly workers: (string | null)[] = []
+  private readonly reasons: (string | null)[] = []
 
   constructor(max: number) {
     this.max = max
@@ -28,13 +34,17 @@ export class TransitionLog {
     return cursorOfEntry(this.seq)
   }
 
-  append({ id, type }: Row, entry: HistoryEntry): void {
+  append({ id, type }: Row, { arrow, tick, attempt, worker, reason }: RowTransition): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1
-    this.seq = entry.seq
+    this.seq++
     this.ids[slot] = id
     this.types[slot] = type
-    this.entries[slot] = entry
+    this.arrows[slot] = arrow
+    this.times[slot] = tick.at
+    this.attempts[slot] = attempt
+    this.workers[slot] = worker
+    this.reasons[slot] = reason
   }
 
   page(cursor: string | null, limit: number): TransitionPage {
@@ -48,11 +58,14 @@ export class TransitionLog {
 
   private read(seq: number): TransitionEntry {
     const slot = (seq - 1) % this.max
-    return {
-      id: this.ids[slot] as string,
-      type: this.types[slot] as string,
-      ...(this.entries[slot] as HistoryEntry),
-      cursor: cursorOfEntry(seq),
-    }
+    const entry = historyEntry(
+      this.arrows[slot] as LoggedArrow,
+      seq,
+      this.times[slot] as number,
+      this.attempts[slot] as number,
+      this.workers[slot] as string | null,
+      this.reasons[slot] as string | null,
+    )
+    return { id: this.ids[slot] as string, type: this.types[slot] as string, ...entry, cursor: cursorOfEntry(seq) }
   }
 }

@@ -6,6 +6,7 @@
  * claim.
  */
 import { Heap, type HeapItem } from '../../core/heap.ts'
+import { Terms, type JobToInsert } from '../../core/job-row.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
@@ -127,6 +128,7 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
   /** Live jobs that have given up their keys. */
   private predecessors: Map<string, T> | null = null
   private window: RateWindow | null = null
+  private terms: Terms | null = null
 
   constructor(type: string) {
     this.type = type
@@ -142,6 +144,12 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
 
   get rate(): RateWindow {
     return (this.window ??= new RateWindow())
+  }
+
+  /** The terms of a new job: the object of the last job, if they are equal. */
+  termsOf(job: JobToInsert): Terms {
+    if (this.terms === null || !this.terms.fit(job)) this.terms = new Terms(job)
+    return this.terms
   }
 
   /** The first queued job, whatever its key. */

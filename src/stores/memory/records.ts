@@ -7,10 +7,18 @@ import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../.
 import { copyPayload, type Json } from '../../core/payload.ts'
 import type { Row } from './row.ts'
 
-export function historyOf({ transitions, state, seq, enqueuedAt }: Row): HistoryEntry[] {
-  const kept = transitions.slice(-caps.history).map((entry) => ({ ...entry }))
+export function historyOf({ last, state, seq, enqueuedAt }: Row): HistoryEntry[] {
+  const entries: HistoryEntry[] = []
+  let to = state
+  let transition = last
+  for (; transition !== null && entries.length < caps.history; transition = transition.before) {
+    entries.push(transition.entry)
+    to = transition.arrow.from ?? to
+  }
   // The ENQUEUE comes first, unless the cap has cut it off.
-  return kept.length === caps.history ? kept : [enqueueEntry(kept[0]?.from ?? state, seq, enqueuedAt), ...kept]
+  const cut = transition !== null || entries.length === caps.history
+  if (!cut) entries.push(enqueueEntry(to, seq, enqueuedAt))
+  return entries.toReversed()
 }
 
 export function checkinOf(row: Row): CheckIn | null {
@@ -26,8 +34,8 @@ export const checkpointOf = ({ lists }: Row): Checkpoint | null => {
   return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
 }
 
-export const metaOf = ({ rare }: Row): JobMeta | null => {
-  const meta = rare === null ? null : valueOf(rare.meta)
+export const metaOf = ({ terms }: Row): JobMeta | null => {
+  const meta = valueOf(terms.meta)
   return meta === null ? null : (copyPayload(meta as Json) as JobMeta)
 }
 

@@ -1,5 +1,5 @@
 /** A row of the memory store: a job, and where its indexes have it. */
-import { JobRow, type JobToInsert } from '../../core/job-row.ts'
+import { JobRow, type JobToInsert, type Terms, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -29,8 +29,8 @@ export class Row extends JobRow implements QueuedJob<Row> {
   hash = 0
   lists: Lists | null = null
 
-  constructor(job: JobToInsert, state: JobState, seq: number, now: number, queue: Queue<Row>) {
-    super(job, state, seq, now)
+  constructor(job: JobToInsert, terms: Terms, state: JobState, seq: number, came: Tick, queue: Queue<Row>) {
+    super(job, terms, state, seq, came)
     this.queue = queue
   }
 
@@ -47,6 +47,8 @@ export class Row extends JobRow implements QueuedJob<Row> {
    * it, and would keep everything alive that it refers to.
    */
   forget(): void {
+    this.run = null
+    this.last = null
     this.rare = null
     this.machineCell = null
     this.lists = null

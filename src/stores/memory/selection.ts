@@ -126,10 +126,10 @@ export function find(
 function passes(store: SearchedRows, row: Row, filter: JobFilter): boolean {
   const { tag, key, concurrencyKey, meta, failure, unsupported, parent, machineState, machineTag } = filter
   return (
-    (tag === undefined || valueOf(row.rarely.tags).includes(tag)) &&
+    (tag === undefined || valueOf(row.terms.tags).includes(tag)) &&
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
-    (meta === undefined || hasMeta(valueOf(row.rarely.meta), meta)) &&
+    (meta === undefined || hasMeta(valueOf(row.terms.meta), meta)) &&
     (failure === undefined || row.rarely.failure === failure) &&
     (unsupported === undefined || store.machineIndex.unsupported.has(row)) &&
     (parent === undefined || row.machine?.parent?.id === parent) &&

@@ -5,10 +5,10 @@
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
 import type { Counted } from '../../core/activity.ts'
-import type { HistoryEntry } from '../../core/record.ts'
 import { valueOf } from '../../core/cell.ts'
 import type { Changes } from '../../core/changes.ts'
-import type { Additions, JobToInsert, RowChange } from '../../core/job-row.ts'
+import { Heap } from '../../core/heap.ts'
+import type { Additions, JobToInsert, RowChange, RowTransition, Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
@@ -32,13 +32,20 @@ import { ScheduleTable } from './schedules.ts'
 import { select } from './selection.ts'
 import { Timers } from './timers.ts'
 
+/** By the time under which they are indexed: the time of a row changes before its place does. */
+const soonest = (a: Row, b: Row): boolean => {
+  const left = a.timedAt ?? 0
+  const right = b.timedAt ?? 0
+  return left === right ? a.seq < b.seq : left < right
+}
+
 const noChildren: readonly Row[] = []
 
 export class Tables implements Source<Row>, ScheduleUnit {
   readonly rows = new RowTable()
   readonly queues = new Map<string, Queue<Row>>()
   readonly timers = new Timers<Row>()
-  readonly leases = new Timers<Row>()
+  readonly leases = new Heap<Row>(soonest)
   /** The leased rows of each phase, in the order in which they entered it. */
   readonly rowsByPhase: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
   readonly counts = noCounts()
@@ -80,8 +87,9 @@ export class Tables implements Source<Row>, ScheduleUnit {
     return types
   }
 
-  newRow(job: JobToInsert, state: JobState, seq: number, now: number): Row {
-    return new Row(job, state, seq, now, this.queue(job.type))
+  newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row {
+    const queue = this.queue(job.type)
+    return new Row(job, queue.termsOf(job), state, seq, came, queue)
   }
 
   add(row: Row): boolean {
@@ -112,7 +120,14 @@ export class Tables implements Source<Row>, ScheduleUnit {
   }
 
   expired(limit: number): readonly Row[] {
-    return this.leases.until(this.now, limit)
+    const expired: Row[] = []
+    for (let row = this.leases.peek(); row !== undefined && expired.length < limit; row = this.leases.peek()) {
+      if ((row.timedAt ?? 0) > this.now) break
+      this.leases.remove(row)
+      expired.push(row)
+    }
+    for (const row of expired) this.leases.push(row)
+    return expired
   }
 
   nextDueAt(): number | null {
@@ -184,7 +199,7 @@ export class Tables implements Source<Row>, ScheduleUnit {
 
   commit(changes: Changes<Row>): void {
     const { entries, entryRows, counted, countedMs, countedRows, failures, rows, outcomes, refusals } = changes
-    for (let i = 0; i < entries.length; i++) this.log.append(entryRows[i] as Row, entries[i] as HistoryEntry)
+    for (let i = 0; i < entries.length; i++) this.log.append(entryRows[i] as Row, entries[i] as RowTransition)
     for (let i = 0; i < counted.length; i++) {
       countedRows[i]!.queue.activity.count(this.now, counted[i] as Counted, countedMs[i] as number)
     }
@@ -205,12 +220,12 @@ export class Tables implements Source<Row>, ScheduleUnit {
     if (row.key !== null) row.queue.keyMoved(row, was, to !== null && !to.ended)
     if (row.isMachine) this.placeMachine(row, was, from, to)
     // Before its due time or lease: a job that has ended has neither.
-    if (from !== null && from.name === 'dead') countDead(row, was.failure, was.finishedAt, -1)
+    if (from !== null && from.name === 'dead') countDead(row, was.failure, was.ended?.at ?? 0, -1)
     if (from !== to || (to !== null && hasNewPlace(row, was, to))) {
       if (from !== null) this.depart(row, from, to)
       if (to !== null) this.arrive(row, from, to)
     } else if (row.timedAt !== row.wakeAt) this.retime(row, to)
-    if (to !== null && to.name === 'dead') countDead(row, row.rarely.failure, row.finishedAt, 1)
+    if (to !== null && to.name === 'dead') countDead(row, row.rarely.failure, row.finishedAt ?? 0, 1)
     if (was.added !== null) this.extendLists(row, was.added)
     if (to === null) {
       this.rows.remove(row)
@@ -226,6 +241,7 @@ export class Tables implements Source<Row>, ScheduleUnit {
     if (from.ended) this.retention.changed(row.queue)
     if (!from.leased || to?.leased === true) return
     this.leases.remove(row)
+    row.timedAt = null
     row.queue.removeLease(row)
     if (!row.queue.capped) return
     row.queue.capped = false
@@ -253,12 +269,18 @@ export class Tables implements Source<Row>, ScheduleUnit {
 
   /** The due time of a timed row, or the end of a lease, has changed. */
   private retime(row: Row, phase: Phase | null): void {
-    const times = phase?.leased === true ? this.leases : this.timers
-    if (row.timedAt === row.wakeAt) return
-    times.remove(row)
-    if (row.wakeAt === null) return
-    times.add(row, row.wakeAt)
-    if (times === this.timers && times.peek() === row) this.hints.due(row.wakeAt)
+    const { wakeAt } = row
+    if (row.timedAt === wakeAt) return
+    if (phase?.leased === true) {
+      row.timedAt = wakeAt
+      if (row.heapIndex < 0) this.leases.push(row)
+      else this.leases.update(row)
+      return
+    }
+    this.timers.remove(row)
+    if (wakeAt === null) return
+    this.timers.add(row, wakeAt)
+    if (this.timers.peek() === row) this.hints.due(wakeAt)
   }
 
   private placeMachine(row: Row, was: RowChange, from: Phase | null, to: Phase | null): void {
@@ -320,6 +342,6 @@ const hasNewPlace = (row: Row, was: RowChange, { claimable, ended }: Phase): boo
   (claimable && row.place !== was.place) || (ended && row.lastSeq !== was.lastSeq)
 
 /** A dead row is one of the dead jobs of the group of its last error from now on, or no longer. */
-function countDead({ queue }: Row, failure: string | null, diedAt: number | null, by: 1 | -1): void {
-  if (failure !== null) queue.failures.countDead(failure, diedAt ?? 0, by)
+function countDead({ queue }: Row, failure: string | null, diedAt: number, by: 1 | -1): void {
+  if (failure !== null) queue.failures.countDead(failure, diedAt, by)
 }
