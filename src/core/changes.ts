@@ -1,6 +1,7 @@
 /** What a unit has changed and not written yet: data, which a store writes. */
 import type { Counted } from './activity.ts'
 import type { Failure } from './fingerprint.ts'
+import { ReusedList } from './reused-list.ts'
 import { RowChange, type JobRow, type RowTransition } from './job-row.ts'
 
 /** A failed attempt, to be added to its group. */
@@ -30,21 +31,23 @@ const spareMax = 256
 
 export class Changes<Row extends JobRow> {
   /** Each once: what has changed of a row is its `change`. */
-  readonly rows: Row[] = []
-  /** The entries of the log in the order of their numbers, and beside each its row. */
-  readonly entries: RowTransition[] = []
-  readonly entryRows: Row[] = []
+  readonly rows = new ReusedList<Row>()
+  /** The entries of the log in the order of their numbers, and beside each its row; null: its ENQUEUE. */
+  readonly entries = new ReusedList<RowTransition | null>()
+  readonly entryRows = new ReusedList<Row>()
   /**
    * Transitions that add to the activity of the queue of a job: what they count as, and how long the job has waited or
    * the attempt has run, ms. Lists beside each other: they are written for each transition of each job.
    */
-  readonly counted: Counted[] = []
-  readonly countedMs: number[] = []
-  readonly countedRows: Row[] = []
+  readonly counted = new ReusedList<Counted>()
+  readonly countedMs = new ReusedList<number>()
+  readonly countedRows = new ReusedList<Row>()
   readonly failures: CountedFailure<Row>[] = []
   readonly outcomes: CountedOutcome[] = []
   readonly refusals: Refusal[] = []
+  /** To be used again. */
   private readonly spare: RowChange[] = []
+  private spareCount = 0
 
   get isEmpty(): boolean {
     return this.rows.length === 0 && this.refusals.length === 0 && this.outcomes.length === 0
@@ -52,14 +55,15 @@ export class Changes<Row extends JobRow> {
 
   /** A row begins to change. */
   begin(row: Row, isNew: boolean): RowChange {
-    const change = this.spare.pop() ?? new RowChange()
+    const { spare } = this
+    const change = this.spareCount === 0 ? new RowChange() : (spare[--this.spareCount] as RowChange)
     change.begin(row, isNew)
     row.change = change
     this.rows.push(row)
     return change
   }
 
-  log(row: Row, entry: RowTransition): void {
+  log(row: Row, entry: RowTransition | null): void {
     this.entries.push(entry)
     this.entryRows.push(row)
   }
@@ -73,16 +77,17 @@ export class Changes<Row extends JobRow> {
   /** They are written: the rows are as the store has them now. */
   clear(): void {
     const { rows, spare } = this
-    // A list that is cut to no length gives its memory back, and is made anew.
-    for (let row = rows.pop(); row !== undefined; row = rows.pop()) {
-      if (row.change !== null && spare.length < spareMax) spare.push(row.change)
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows.at(i)
+      if (row.change !== null && this.spareCount < spareMax) spare[this.spareCount++] = row.change
       row.change = null
     }
-    while (this.entries.pop() !== undefined) this.entryRows.pop()
-    while (this.counted.pop() !== undefined) {
-      this.countedMs.pop()
-      this.countedRows.pop()
-    }
+    rows.clear()
+    this.entries.clear()
+    this.entryRows.clear()
+    this.counted.clear()
+    this.countedMs.clear()
+    this.countedRows.clear()
     if (this.failures.length > 0) this.failures.length = 0
     if (this.outcomes.length > 0) this.outcomes.length = 0
     if (this.refusals.length > 0) this.refusals.length = 0

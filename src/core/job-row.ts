@@ -341,6 +341,7 @@ export class Additions {
 
 const stateIndexes = new Map(jobStates.map((state, index) => [state, index]))
 const timed = jobStates.map((state) => statesTagged('timed').has(state))
+const leased = jobStates.map(isLeased)
 
 export class JobRow {
   readonly id: string
@@ -459,11 +460,12 @@ export class JobRow {
 
   /** What it has of a machine, or of a parent; null of a plain job. */
   get machine(): JobMachine | null {
+    return this.machineCell === null ? null : this.readMachine()
+  }
+
+  private readMachine(): JobMachine | null {
     const { machineCell } = this
-    if (machineCell === null || machineCell instanceof JobMachine) return machineCell
-    const machine = valueOf(machineCell)
-    this.machineCell = machine
-    return machine
+    return machineCell instanceof JobMachine ? machineCell : (this.machineCell = valueOf(machineCell))
   }
 
   /** The same, made if it has none. */
@@ -522,13 +524,20 @@ export class JobRow {
     return this.terms.until === 'start'
   }
 
+  /** The state that its ENQUEUE put it into, as far as its transitions tell. */
+  get birth(): JobState {
+    let state = this.state
+    for (let { last } = this; last !== null; last = last.before) state = last.arrow.from ?? state
+    return state
+  }
+
   /** When it made its last transition. */
   get movedAt(): number {
     return this.last === null ? this.came.at : this.last.tick.at
   }
 
   isLeasedBy({ attempt, token }: { readonly attempt: number; readonly token: string }): boolean {
-    return this.token === token && this.attempt === attempt && isLeased(this.state)
+    return this.attempt === attempt && leased[this.stateIndex] === true && this.token === token
   }
 
   /**

@@ -87,8 +87,10 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     this.beforeIndex()
     let count = this.source.backlogOf(type)
     const { entries, entryRows } = this.changes
-    for (const [i, { arrow }] of entries.entries()) {
-      if (type !== null && entryRows[i]?.type !== type) continue
+    for (let i = 0; i < entries.length; i++) {
+      const row = entryRows.at(i)
+      if (type !== null && row.type !== type) continue
+      const arrow = entries.at(i)?.arrow ?? enqueueArrow(row.birth)
       count += Number(backlog.has(arrow.to)) - Number(arrow.from !== null && backlog.has(arrow.from))
     }
     return count
@@ -185,7 +187,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     if (!this.source.add(row)) return null
     this.seq = seq
     changes.begin(row, true)
-    changes.log(row, new RowTransition(enqueueArrow(state), seq, this.tick, 0, null, null, null))
+    changes.log(row, null)
     changes.count(row, enqueueCounted, 0)
     if (job.key !== null) this.holders.set(job.type, job.key, row)
     if (job.checkpoint !== undefined) this.pushCheckpoint(row, 1, seq, 'fork', job.checkpoint)

@@ -4,7 +4,7 @@
  */
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
-import { historyEntry, type LoggedArrow } from '../../core/history.ts'
+import { enqueueArrow, historyEntry, type LoggedArrow } from '../../core/history.ts'
 import type { RowTransition } from '../../core/job-row.ts'
 import type { Row } from './row.ts'
 
@@ -34,17 +34,17 @@ export class TransitionLog {
     return cursorOfEntry(this.seq)
   }
 
-  append({ id, type }: Row, { arrow, tick, attempt, worker, reason }: RowTransition): void {
+  append(row: Row, entry: RowTransition | null): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1
     this.seq++
-    this.ids[slot] = id
-    this.types[slot] = type
-    this.arrows[slot] = arrow
-    this.times[slot] = tick.at
-    this.attempts[slot] = attempt
-    this.workers[slot] = worker
-    this.reasons[slot] = reason
+    this.ids[slot] = row.id
+    this.types[slot] = row.type
+    this.arrows[slot] = entry === null ? enqueueArrow(row.birth) : entry.arrow
+    this.times[slot] = entry === null ? row.came.at : entry.tick.at
+    this.attempts[slot] = entry === null ? 0 : entry.attempt
+    this.workers[slot] = entry === null ? null : entry.worker
+    this.reasons[slot] = entry === null ? null : entry.reason
   }
 
   page(cursor: string | null, limit: number): TransitionPage {

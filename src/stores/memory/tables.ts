@@ -4,11 +4,10 @@
  */
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
-import type { Counted } from '../../core/activity.ts'
 import { valueOf } from '../../core/cell.ts'
-import type { Changes } from '../../core/changes.ts'
+import type { Changes, Refusal } from '../../core/changes.ts'
 import { Heap } from '../../core/heap.ts'
-import type { Additions, JobToInsert, RowChange, RowTransition, Tick } from '../../core/job-row.ts'
+import type { Additions, JobToInsert, RowChange, Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
@@ -199,17 +198,23 @@ export class Tables implements Source<Row>, ScheduleUnit {
 
   commit(changes: Changes<Row>): void {
     const { entries, entryRows, counted, countedMs, countedRows, failures, rows, outcomes, refusals } = changes
-    for (let i = 0; i < entries.length; i++) this.log.append(entryRows[i] as Row, entries[i] as RowTransition)
+    for (let i = 0; i < entries.length; i++) this.log.append(entryRows.at(i), entries.at(i))
     for (let i = 0; i < counted.length; i++) {
-      countedRows[i]!.queue.activity.count(this.now, counted[i] as Counted, countedMs[i] as number)
+      countedRows.at(i).queue.activity.count(this.now, counted.at(i), countedMs.at(i))
     }
-    for (const { row, failure, seq } of failures) row.queue.failures.add(failure, row.id, seq, this.now)
-    for (let i = 0; i < rows.length; i++) this.place(rows[i]!)
-    for (const { type, outcome } of outcomes) this.queue(type).machineTally.addOutcome(outcome)
-    for (const { type, isHandOver } of refusals) {
-      if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
-      else this.hints.refused(type, this.backlogOf(type))
+    if (failures.length > 0) {
+      for (const { row, failure, seq } of failures) row.queue.failures.add(failure, row.id, seq, this.now)
     }
+    for (let i = 0; i < rows.length; i++) this.place(rows.at(i))
+    if (outcomes.length > 0) {
+      for (const { type, outcome } of outcomes) this.queue(type).machineTally.addOutcome(outcome)
+    }
+    if (refusals.length > 0) for (const refusal of refusals) this.refused(refusal)
+  }
+
+  private refused({ type, isHandOver }: Refusal): void {
+    if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
+    else this.hints.refused(type, this.backlogOf(type))
   }
 
   /** Writes where the indexes have a row. */
