@@ -1,8 +1,23 @@
 /** What a unit has changed and not written yet: data, which a store writes. */
 import type { Counted } from './activity.ts'
 import type { Failure } from './fingerprint.ts'
-import { ReusedList } from './reused-list.ts'
+import { enqueueArrow } from './history.ts'
+import { statesTagged } from './lifecycle.ts'
+import type { Recorder } from './recorder.ts'
 import { RowChange, type JobRow, type RowTransition } from './job-row.ts'
+
+/** An entry of the log; null: the ENQUEUE of the row. */
+export interface LogEntry<Row extends JobRow> {
+  readonly row: Row
+  readonly entry: RowTransition | null
+}
+
+/** A transition that adds to the activity of the queue of a job. */
+export interface CountedTransition<Row extends JobRow> {
+  readonly row: Row
+  readonly counted: Counted
+  readonly ms: number
+}
 
 /** A failed attempt, to be added to its group. */
 export interface CountedFailure<Row extends JobRow> {
@@ -26,70 +41,68 @@ export interface Refusal {
   readonly isHandOver: boolean
 }
 
-/** Changes that are kept to be used again, at most. */
-const spareMax = 256
+const backlog = statesTagged('backlog')
 
-export class Changes<Row extends JobRow> {
+export class Changes<Row extends JobRow> implements Recorder<Row> {
   /** Each once: what has changed of a row is its `change`. */
-  readonly rows = new ReusedList<Row>()
-  /** The entries of the log in the order of their numbers, and beside each its row; null: its ENQUEUE. */
-  readonly entries = new ReusedList<RowTransition | null>()
-  readonly entryRows = new ReusedList<Row>()
-  /**
-   * Transitions that add to the activity of the queue of a job: what they count as, and how long the job has waited or
-   * the attempt has run, ms. Lists beside each other: they are written for each transition of each job.
-   */
-  readonly counted = new ReusedList<Counted>()
-  readonly countedMs = new ReusedList<number>()
-  readonly countedRows = new ReusedList<Row>()
+  readonly rows: Row[] = []
+  /** In the order of their numbers. */
+  readonly entries: LogEntry<Row>[] = []
+  readonly counted: CountedTransition<Row>[] = []
   readonly failures: CountedFailure<Row>[] = []
   readonly outcomes: CountedOutcome[] = []
   readonly refusals: Refusal[] = []
-  /** To be used again. */
-  private readonly spare: RowChange[] = []
-  private spareCount = 0
 
   get isEmpty(): boolean {
     return this.rows.length === 0 && this.refusals.length === 0 && this.outcomes.length === 0
   }
 
-  /** A row begins to change. */
   begin(row: Row, isNew: boolean): RowChange {
-    const { spare } = this
-    const change = this.spareCount === 0 ? new RowChange() : (spare[--this.spareCount] as RowChange)
+    const change = new RowChange()
     change.begin(row, isNew)
     row.change = change
     this.rows.push(row)
     return change
   }
 
+  changed(): void {}
+
   log(row: Row, entry: RowTransition | null): void {
-    this.entries.push(entry)
-    this.entryRows.push(row)
+    this.entries.push({ row, entry })
   }
 
   count(row: Row, counted: Counted, ms: number): void {
-    this.counted.push(counted)
-    this.countedMs.push(ms)
-    this.countedRows.push(row)
+    this.counted.push({ row, counted, ms })
+  }
+
+  countFailure(row: Row, failure: Failure, seq: number): void {
+    this.failures.push({ row, failure, seq })
+  }
+
+  countOutcome(type: string, outcome: string): void {
+    this.outcomes.push({ type, outcome })
+  }
+
+  refused(type: string | null, isHandOver: boolean): void {
+    this.refusals.push({ type, isHandOver })
+  }
+
+  /** Jobs that have come to the backlog, of a type or of all types (null), less those that have left it. */
+  backlogOf(type: string | null): number {
+    let count = 0
+    for (const { row, entry } of this.entries) {
+      if (type !== null && row.type !== type) continue
+      const { from, to } = entry === null ? enqueueArrow(row.birth) : entry.arrow
+      count += Number(backlog.has(to)) - Number(from !== null && backlog.has(from))
+    }
+    return count
   }
 
   /** They are written: the rows are as the store has them now. */
   clear(): void {
-    const { rows, spare } = this
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows.at(i)
-      if (row.change !== null && this.spareCount < spareMax) spare[this.spareCount++] = row.change
-      row.change = null
+    for (const row of this.rows) row.change = null
+    for (const list of [this.rows, this.entries, this.counted, this.failures, this.outcomes, this.refusals]) {
+      list.length = 0
     }
-    rows.clear()
-    this.entries.clear()
-    this.entryRows.clear()
-    this.counted.clear()
-    this.countedMs.clear()
-    this.countedRows.clear()
-    if (this.failures.length > 0) this.failures.length = 0
-    if (this.outcomes.length > 0) this.outcomes.length = 0
-    if (this.refusals.length > 0) this.refusals.length = 0
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a unit asks a store: rows, and answers of its indexes. A store in the process answers at once; one over a round
- * trip answers from what was loaded, and throws what it has not (`NotLoaded`), so that the operation is run again.
+ * What a unit asks a store: rows, and answers of its indexes, with all that the unit has changed so far. A store in the
+ * process answers at once, after it has written the changes if it must; one over a round trip answers from what was
+ * loaded, and throws what it has not (`NotLoaded`), so that the operation is run again.
  */
-import type { Changes } from './changes.ts'
 import type { JobRow, JobToInsert, Tick } from './job-row.ts'
 import type { JobState } from './lifecycle.ts'
 import type { InboxEntry } from './machine-record.ts'
@@ -41,9 +41,4 @@ export interface Source<Row extends JobRow> {
   inbox(row: Row): readonly InboxEntry[]
   /** How many more jobs of a type may be handed over now: `handOverRoom` of `hand-over.ts`. */
   handOverRoom(type: string): number
-  /**
-   * Writes changes, so that indexes answer with them: it is called before they are asked. Not there: answers of indexes
-   * are hints, and the operation judges the rows that they name.
-   */
-  commit?(changes: Changes<Row>): void
 }

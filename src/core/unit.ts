@@ -7,17 +7,16 @@
  */
 import { enqueueCounted, type Counted } from './activity.ts'
 import { Packed, valueOf, type Cell } from './cell.ts'
-import { Changes } from './changes.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
-import { checkpointArrow, enqueueArrow, loggedWorker } from './history.ts'
-import { part, RowTransition, Tick, type RowChange, type JobMachine, type JobRow, type JobToInsert } from './job-row.ts'
-import { KeyOverlay } from './key-overlay.ts'
+import { checkpointArrow, loggedWorker } from './history.ts'
+import { part, RowTransition, Tick, type RowChange, type JobRow, type JobToInsert } from './job-row.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
 import { type FieldReaders, type FieldWriters, type ReadFields, type WrittenFields } from './row-fields.ts'
+import type { Recorder } from './recorder.ts'
 import type { Source } from './source.ts'
 import { changeCounters } from './transition.ts'
 import { sameJson } from './unique.ts'
@@ -31,22 +30,18 @@ import type {
 } from './unit-of-work.ts'
 import type { Selection, SettleAnswer, WrittenTransition } from './values.ts'
 
-const backlog = statesTagged('backlog')
 const timed = statesTagged('timed')
 
 export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToInsert> {
   private tick = new Tick(0)
   /** The number of the last transition. */
   seq = 0
-  readonly changes = new Changes<Row>()
   private readonly source: Source<Row>
-  /** Who holds which unique key since the changes: null = nobody. */
-  private readonly holders = new KeyOverlay<Row | null>()
-  /** Which keys have a live job that has given them up since the changes. */
-  private readonly predecessors = new KeyOverlay<boolean>()
+  private readonly recorder: Recorder<Row>
 
-  constructor(source: Source<Row>) {
+  constructor(source: Source<Row>, recorder: Recorder<Row>) {
     this.source = source
+    this.recorder = recorder
   }
 
   /** The store's time, the same for all that is done together; ms since the epoch. */
@@ -58,42 +53,16 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     if (now !== this.tick.at) this.tick = new Tick(now)
   }
 
-  /** Lets the store write the changes. */
-  commit(): void {
-    const { changes } = this
-    if (changes.isEmpty) return
-    this.source.commit?.(changes)
-    changes.clear()
-    this.holders.clear()
-    this.predecessors.clear()
-  }
-
-  /** An index is about to be asked: where it can, it is to answer with the changes. */
-  private beforeIndex(): void {
-    if (this.source.commit !== undefined && this.changes.rows.length > 0) this.commit()
-  }
-
   // ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Jobs in the backlog, of all types. */
   get backlog(): number {
-    return this.backlogIn(null)
+    return this.source.backlogOf(null)
   }
 
+  /** The backlog of a type. */
   backlogOf(type: string): number {
-    return this.backlogIn(type)
-  }
-
-  private backlogIn(type: string | null): number {
-    this.beforeIndex()
-    let count = this.source.backlogOf(type)
-    const { entries, entryRows } = this.changes
-    for (let i = 0; i < entries.length; i++) {
-      const row = entryRows.at(i)
-      if (type !== null && row.type !== type) continue
-      const arrow = entries.at(i)?.arrow ?? enqueueArrow(row.birth)
-      count += Number(backlog.has(arrow.to)) - Number(arrow.from !== null && backlog.has(arrow.from))
-    }
-    return count
+    return this.source.backlogOf(type)
   }
 
   isPaused(type: string): boolean {
@@ -101,8 +70,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   }
 
   find(id: string): Row | undefined {
-    const row = this.source.find(id)
-    return row?.isRemoved === true ? undefined : row
+    return this.source.find(id)
   }
 
   findLeased(id: string): Row | undefined {
@@ -115,13 +83,12 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** The live job of a type that holds a unique key. */
   holder(type: string, key: string): Row | undefined {
-    const changed = this.holders.get(type, key)
-    return changed === undefined ? this.source.holder(type, key) : (changed ?? undefined)
+    return this.source.holder(type, key)
   }
 
   /** Is a job live that has given up this key? A job that takes the key now waits for the end of that job. */
   hasPredecessor(type: string, key: string): boolean {
-    return this.predecessors.get(type, key) ?? this.source.hasPredecessor(type, key)
+    return this.source.hasPredecessor(type, key)
   }
 
   /** The job that waits for the end of this one, which has just ended, and its own due time. */
@@ -134,63 +101,56 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** Jobs by id, each once; or by filter, those in one of the states, oldest first, `caps.selection` at most. */
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
-    this.beforeIndex()
     return this.source.select(selection, states)
   }
 
   /** The live child jobs of a job, ordered by priority and then by age. */
   children(row: Row): readonly Row[] {
-    this.beforeIndex()
     const children = this.source.children(row)
     return children.length < 2 ? children : children.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   }
 
   /** Jobs that are due, earliest first, `limit` at most. */
   due(limit: number): readonly Row[] {
-    this.beforeIndex()
     return this.source.due(limit)
   }
 
   /** Jobs whose lease has run out, earliest first, `limit` at most. */
   expired(limit: number): readonly Row[] {
-    this.beforeIndex()
     return this.source.expired(limit)
   }
 
   get nextDueAt(): number | null {
-    this.beforeIndex()
     return this.source.nextDueAt()
   }
 
   get nextExpiryAt(): number | null {
-    this.beforeIndex()
     return this.source.nextExpiryAt()
   }
 
   handOverRoom(type: string): number {
-    this.beforeIndex()
     return this.source.handOverRoom(type)
   }
 
   refusedFull(type: string | null, isHandOver: boolean): void {
-    this.changes.refusals.push({ type, isHandOver })
+    this.recorder.refused(type, isHandOver)
   }
 
   // ── transitions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** ENQUEUE of a job whose key is free. @returns its number; null if its id exists already */
   insert(job: JobToInsert, state: JobState, dueAt: number | null): number | null {
-    const { changes } = this
+    const { recorder } = this
     const seq = this.seq + 1
     const row = this.source.newRow(job, state, seq, this.tick)
     row.wakeAt = dueAt
     if (!this.source.add(row)) return null
     this.seq = seq
-    changes.begin(row, true)
-    changes.log(row, null)
-    changes.count(row, enqueueCounted, 0)
-    if (job.key !== null) this.holders.set(job.type, job.key, row)
-    if (job.checkpoint !== undefined) this.pushCheckpoint(row, 1, seq, 'fork', job.checkpoint)
+    const change = recorder.begin(row, true)
+    recorder.log(row, null)
+    recorder.count(row, enqueueCounted, 0)
+    if (job.checkpoint !== undefined) this.pushCheckpoint(row, change, 1, seq, 'fork', job.checkpoint)
+    recorder.changed(row, change)
     return seq
   }
 
@@ -200,21 +160,21 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** Adds a transition to the activity of the queue of a job. @param ms how long it has waited, or the attempt has run */
   count(row: Row, counted: Counted, ms: number): void {
-    this.changes.count(row, counted, ms)
+    this.recorder.count(row, counted, ms)
   }
 
   /** Adds a failed attempt to its group, right before the transition or the checkpoint that tells of it. */
   countFailure(row: Row, failure: Failure): void {
-    this.changes.failures.push({ row, failure, seq: this.seq + 1 })
+    this.recorder.countFailure(row, failure, this.seq + 1)
   }
 
   countOutcome({ type }: Row, outcome: string): void {
-    this.changes.outcomes.push({ type, outcome })
+    this.recorder.countOutcome(type, outcome)
   }
 
   /** A row is about to change. */
   private changing(row: Row, parts: number): RowChange {
-    const change = row.change ?? this.changes.begin(row, false)
+    const change = row.change ?? this.recorder.begin(row, false)
     change.parts |= parts
     return change
   }
@@ -229,7 +189,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     const worker = loggedWorker(row, arrow, options)
     const { reason = null } = options
     row.last = new RowTransition(arrow, seq, this.tick, row.attempt, worker, reason, row.last)
-    this.changes.log(row, row.last)
+    this.recorder.log(row, row.last)
     row.stateIndex = arrow.toIndex
     row.lastSeq = seq
     if (arrow.takesPlace) row.place = seq
@@ -238,12 +198,13 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
       row.wakeAt = arrow.timed ? (options.dueAt ?? null) : null
       if (row.run !== null) row.run.token = null
     }
-    if (arrow.key === 'freed') this.end(row, change)
-    else if (arrow.key === 'taken') this.revive(row, change)
+    if (arrow.key === 'freed') end(row, change, this.tick)
+    else if (arrow.key === 'taken') revive(row, change)
     if (options.output !== undefined && to === 'done') {
       row.withRun().output = options.output
       change.parts |= part.output
     }
+    this.recorder.changed(row, change)
     return { seq, at: this.now, from, to, attempt: row.attempt }
   }
 
@@ -256,23 +217,6 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     if (row.rare !== null && row.rare.dueAfter !== null) row.rare.dueAfter = null
   }
 
-  private end(row: Row, change: RowChange): void {
-    row.ended = this.tick
-    if (row.key === null) return
-    if (row.holdsKey) this.holders.set(row.type, row.key, null)
-    else this.predecessors.set(row.type, row.key, false)
-    row.holdsKey = false
-    change.parts |= part.key
-  }
-
-  private revive(row: Row, change: RowChange): void {
-    row.ended = null
-    if (row.key === null) return
-    row.holdsKey = true
-    this.holders.set(row.type, row.key, row)
-    change.parts |= part.key
-  }
-
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition {
     if (row.last === null) throw new TypeError(`job ${row.id} has made no transition`)
     return { id: row.id, type: row.type, ...row.last.entry, ...(error !== undefined && { error }) }
@@ -280,34 +224,38 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** Deletes an ended job. */
   remove(row: Row): void {
-    this.changing(row, 0).isRemoved = true
+    const change = this.changing(row, 0)
+    change.isRemoved = true
+    this.recorder.changed(row, change)
   }
 
   extendLease(row: Row, until: number): void {
-    this.changing(row, part.wakeAt)
+    const change = this.changing(row, part.wakeAt)
     row.wakeAt = Math.ceil(until)
+    this.recorder.changed(row, change)
   }
 
   /** Sets when a timed job is due. */
   setDue(row: Row, dueAt: number): void {
-    this.changing(row, part.wakeAt)
+    const change = this.changing(row, part.wakeAt)
     row.wakeAt = dueAt
     if (row.rare !== null) row.rare.dueAfter = null
+    this.recorder.changed(row, change)
   }
 
   /** Lets a live job give up its unique key, so that another job may take it. */
   giveUpKey(row: Row): void {
-    if (!row.holdsKey || row.key === null) return
-    this.changing(row, part.key)
+    if (!row.holdsKey) return
+    const change = this.changing(row, part.key)
     row.holdsKey = false
-    this.holders.set(row.type, row.key, null)
-    this.predecessors.set(row.type, row.key, true)
+    this.recorder.changed(row, change)
   }
 
   /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another one. */
   waitForPredecessor(row: Row, dueAt: number): void {
-    this.changing(row, part.key)
+    const change = this.changing(row, part.key)
     row.withRare().dueAfter = dueAt
+    this.recorder.changed(row, change)
   }
 
   // ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -323,6 +271,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
       change.parts |= parts[field]
       writeField(row, field, fields[field])
     }
+    this.recorder.changed(row, change)
   }
 
   hasSameInput(row: Row, { input }: JobToInsert): boolean {
@@ -332,26 +281,32 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** Replaces input, tags, meta and version of a job in the backlog; removes its step results. */
   replaceInput(row: Row, { input, tags, meta, version }: JobToInsert): void {
-    this.changing(row, part.input | part.terms)
+    const change = this.changing(row, part.input | part.terms)
     row.input = input
     row.terms = row.terms.with({ tags, meta: meta ?? null })
+    if (row.isMachine || version !== undefined) {
+      row.withMachine().version = version ?? null
+      change.parts |= part.machine
+    }
     this.forgetSteps(row)
-    if (!row.isMachine && version === undefined) return
-    this.machineOf(row, part.machine).version = version ?? null
   }
 
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
-    const added = this.changing(row, 0).withAdditions()
+    const change = this.changing(row, 0)
+    const added = change.withAdditions()
     for (const [name, result] of Object.entries(steps)) added.steps.set(name, result)
+    this.recorder.changed(row, change)
   }
 
   /** Removes results of steps; without names all of them. */
   forgetSteps(row: Row, names?: readonly string[]): void {
-    const added = this.changing(row, 0).withAdditions()
+    const change = this.changing(row, 0)
+    const added = change.withAdditions()
     if (names === undefined) {
       added.steps.clear()
       added.forgetsSteps = true
     } else for (const name of names) added.steps.set(name, null)
+    this.recorder.changed(row, change)
   }
 
   /** The answer to the last settlement of the job, if it was by this lease; otherwise null. */
@@ -370,13 +325,15 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
       if (run.settled === null) return
       run.settled = null
     } else row.withRun().settled = { attempt, token, answer }
-    this.changing(row, part.settled)
+    this.recorder.changed(row, this.changing(row, part.settled))
   }
 
   /** Removes the transitions after the one of this number from the history of a job, not from the log. */
   forgetHistoryAfter(row: Row, seq: number): void {
-    this.changing(row, 0).withAdditions().historyUntil = seq
+    const change = this.changing(row, 0)
+    change.withAdditions().historyUntil = seq
     while (row.last !== null && row.last.seq > seq) row.last = row.last.before
+    this.recorder.changed(row, change)
   }
 
   // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -402,6 +359,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     const machine = row.withMachine()
     machine.lastMessage++
     change.withAdditions().messages.push({ number: machine.lastMessage, at: this.now, message })
+    this.recorder.changed(row, change)
   }
 
   /**
@@ -409,27 +367,37 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
    * up to it.
    */
   markRead(row: Row, read: number, deferred: readonly number[]): void {
-    const machine = this.machineOf(row, part.checkpoint)
+    const change = this.changing(row, part.checkpoint)
+    const machine = row.withMachine()
     machine.lastRead = read
     machine.deferred = deferred
+    this.recorder.changed(row, change)
   }
 
   /** Writes a checkpoint and its log entry. */
   addCheckpoint(row: Row, { number, state, note, takesCancel, states = [], tags = [] }: NewCheckpoint): void {
-    const machine = this.machineOf(row, part.checkpoint)
+    const change = this.changing(row, part.checkpoint)
+    const machine = row.withMachine()
     const seq = ++this.seq
-    this.changes.log(
+    this.recorder.log(
       row,
       new RowTransition(checkpointArrow(row.state), seq, this.tick, row.attempt, row.worker, note, null),
     )
-    this.pushCheckpoint(row, number, seq, note, state)
+    this.pushCheckpoint(row, change, number, seq, note, state)
     machine.takesCancel = takesCancel
     machine.states = states
     machine.tags = tags
+    this.recorder.changed(row, change)
   }
 
-  private pushCheckpoint(row: Row, number: number, seq: number, note: string, state: Cell<Json>): void {
-    const change = this.changing(row, part.checkpoint)
+  private pushCheckpoint(
+    row: Row,
+    change: RowChange,
+    number: number,
+    seq: number,
+    note: string,
+    state: Cell<Json>,
+  ): void {
     const machine = row.withMachine()
     const at = this.now
     machine.checkpoint = { number, seq }
@@ -439,28 +407,26 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
 
   /** Sets the states and tags of the machine, of which each is named once. */
   setStanding(row: Row, { states, tags }: MachineStanding): void {
-    const machine = this.machineOf(row, part.checkpoint)
+    const change = this.changing(row, part.checkpoint)
+    const machine = row.withMachine()
     machine.states = states
     machine.tags = tags
+    this.recorder.changed(row, change)
   }
 
   /** Removes checkpoints. */
   forgetCheckpoints(row: Row): void {
     const { machine } = row
     if (machine === null) return
-    const added = this.changing(row, part.checkpoint).withAdditions()
+    const change = this.changing(row, part.checkpoint)
+    const added = change.withAdditions()
     machine.checkpoint = null
     machine.checkpointAt = 0
     machine.takesCancel = false
     machine.states = machine.tags = []
     added.checkpoints = []
     added.forgetsCheckpoints = true
-  }
-
-  /** What a row has of a machine, which is about to change. */
-  private machineOf(row: Row, parts: number): JobMachine {
-    this.changing(row, parts)
-    return row.withMachine()
+    this.recorder.changed(row, change)
   }
 }
 
@@ -541,6 +507,20 @@ function writeField<Field extends keyof WrittenFields>(
   value: WrittenFields[Field] | undefined,
 ): void {
   writers[field](row, value as WrittenFields[Field])
+}
+
+function end(row: JobRow, change: RowChange, at: Tick): void {
+  row.ended = at
+  if (!row.holdsKey) return
+  row.holdsKey = false
+  change.parts |= part.key
+}
+
+function revive(row: JobRow, change: RowChange): void {
+  row.ended = null
+  if (row.key === null) return
+  row.holdsKey = true
+  change.parts |= part.key
 }
 
 /** Before an ended job goes on: what tells its last settlement is about to change. */

@@ -234,16 +234,14 @@ test('the transition log keeps its last entries, and says what was lost', async 
 
 test('a job that is released for ever carries no more history than twice the cap, and its last attempts alone', () => {
   const tables = new Tables(10)
-  const unit = new Unit(tables)
+  const unit = new Unit(tables, tables)
   unit.insert(newJob('a'), readyPhase.name, null)
-  unit.commit()
   const added = unit.find('a')
   const demand = [{ type: 'mail', max: 1, limits: noLimits }]
   for (let i = 0; i < 5_000; i++) {
     unit.now = tables.now = i
     claim(unit, tables, { worker: 'w1', token: `t${i}`, leaseMs: 1_000, demand }, i)
     settle(unit, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' })
-    unit.commit()
   }
   let steps = 0
   for (let step = added?.last ?? null; step !== null; step = step.before) steps++

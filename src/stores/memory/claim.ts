@@ -67,7 +67,5 @@ function claimFrom(unit: Unit<Row>, source: QueueSource, request: ClaimRequest, 
 
 function claimRow(unit: Unit<Row>, row: Row, demand: Demand, request: ClaimRequest): Claimed {
   claimJob(unit, row, demand, row.movedAt, request)
-  // The next row is looked for in what the queue is then.
-  unit.commit()
   return new Claimed(row)
 }

@@ -67,7 +67,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const { transitionsMax = caps.transitions } = options
   checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
   const tables = new Tables(transitionsMax)
-  const unit = new Unit(tables)
+  const unit = new Unit(tables, tables)
   const both = { unit, tables }
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
@@ -80,7 +80,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     try {
       return work(at)
     } finally {
-      unit.commit()
       tables.hints.send(figures)
     }
   }
@@ -111,19 +110,12 @@ interface Both {
 type Write = <T>(work: (at: number) => T) => T
 
 /** Answers item by item: one that throws fails alone, because operations check their arguments before they write. */
-function each<I, A>(
-  unit: Unit<Row>,
-  items: readonly I[],
-  act: (item: I) => A,
-  failed: (error: ErrorRecord, item: I) => A,
-): A[] {
+function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
   return items.map((item) => {
     try {
       return act(item)
     } catch (error) {
       return failed(recordError(error), item)
-    } finally {
-      unit.commit()
     }
   })
 }
@@ -156,7 +148,6 @@ const forWorkers = ({ unit, tables }: Both, write: Write): Pick<Store, Work> => 
   insert: (requests) =>
     write(() =>
       each(
-        unit,
         requests,
         (request) => {
           checkReadable(request.jobs)
@@ -171,16 +162,16 @@ const forWorkers = ({ unit, tables }: Both, write: Write): Pick<Store, Work> => 
     ),
   claim: (request) => write((at) => claim(unit, tables, request, at)),
   confirm: (leases) => leases.map((lease) => confirm(unit, lease)),
-  settle: (settlements) => write(() => each(unit, settlements, (settlement) => settle(unit, settlement), settleFailed)),
+  settle: (settlements) => write(() => each(settlements, (settlement) => settle(unit, settlement), settleFailed)),
   extend: async ({ worker, leaseMs, heartbeats }) =>
     write((at) => {
       const known = tables.workers.get(worker)
       if (known !== undefined) known.seenAt = at
-      return each(unit, heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
+      return each(heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
     }),
-  checkpoint: (requests) => write(() => each(unit, requests, (request) => checkpoint(unit, request), checkpointFailed)),
-  send: (requests) => write(() => each(unit, requests, (request) => send(unit, request), sendFailed)),
-  reindex: async (requests) => write(() => each(unit, requests, (request) => reindex(unit, request), reindexFailed)),
+  checkpoint: (requests) => write(() => each(requests, (request) => checkpoint(unit, request), checkpointFailed)),
+  send: (requests) => write(() => each(requests, (request) => send(unit, request), sendFailed)),
+  reindex: async (requests) => write(() => each(requests, (request) => reindex(unit, request), reindexFailed)),
   promote: (limit) => write(() => promote(unit, limit)),
   rescue: (limit) => write(() => withAbandoned(rescue(unit, limit), unit, tables.bulk)),
   retain: async (policies) => write(() => tables.retention.set(structuredClone(policies))),
@@ -196,7 +187,7 @@ const forWorkers = ({ unit, tables }: Both, write: Write): Pick<Store, Work> => 
 })
 
 const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
-  cancel: (requests) => write(() => each(unit, requests, (request) => cancel(unit, request), cancelFailed)),
+  cancel: (requests) => write(() => each(requests, (request) => cancel(unit, request), cancelFailed)),
   retry: (selection, fromStart = false, dropInbox = 0, edit) =>
     write(() => retry(unit, selection, fromStart, dropInbox, edit)),
   discard: async (selection) => write(() => discard(unit, selection)),
@@ -211,12 +202,7 @@ const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' |
 const forSchedules = ({ unit, tables }: Both, now: () => number, write: Write): ScheduleStore => ({
   put: async (requests) =>
     write(() =>
-      each(
-        unit,
-        requests,
-        (request) => structuredClone(putSchedule(tables, structuredClone(request))),
-        putScheduleFailed,
-      ),
+      each(requests, (request) => structuredClone(putSchedule(tables, structuredClone(request))), putScheduleFailed),
     ),
   list: async (names) => structuredClone(tables.schedules.list(names)),
   pause: async (request) => write(() => structuredClone(pauseSchedule(tables, request))),
@@ -225,7 +211,6 @@ const forSchedules = ({ unit, tables }: Both, now: () => number, write: Write): 
   fire: (requests) =>
     write(() =>
       each(
-        unit,
         requests,
         ({ name, ticks, advance }) =>
           fireSchedule(unit, tables, { name, advance, ticks: ticks.map(({ at, job: { ...job } }) => ({ at, job })) }),
@@ -290,6 +275,6 @@ const forReaders = (tables: Tables, now: () => number): Pick<Store, Questions> =
     return workerRecords(tables, now())
   },
   async transitions(from, limit) {
-    return tables.log.page(from, limit)
+    return tables.transitions.page(from, limit)
   },
 })

@@ -37,7 +37,6 @@ export class Pruning implements PruneUnit<Row> {
 
   removeEnded(rows: readonly Row[]): void {
     for (const row of rows) this.unit.remove(row)
-    this.unit.commit()
   }
 
   lookAgain(type: string, at: number): void {

@@ -44,7 +44,10 @@ export function list<Field extends keyof JobRecord>(
     limit: Math.min(limit, caps.pageMax),
   })
   const jobs = rows.map((row) => (fields === undefined ? recordOf(row) : fieldsOf(row, fields)))
-  return withCursor(Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) }), tables.log.cursor)
+  return withCursor(
+    Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) }),
+    tables.transitions.cursor,
+  )
 }
 
 const noStateCounts = Object.fromEntries(phases.map(({ name }) => [name, 0])) as Record<JobState, number>
@@ -57,7 +60,7 @@ function named(counts: readonly number[]): StateCounts {
 
 export function counts(tables: Tables): Counts {
   const types: [string, StateCounts][] = [...tables.queues.values()].map((queue) => [queue.type, named(queue.counts)])
-  return withCursor({ ...named(tables.counts), types: Object.fromEntries(types) }, tables.log.cursor)
+  return withCursor({ ...named(tables.counts), types: Object.fromEntries(types) }, tables.transitions.cursor)
 }
 
 export const machineCounts = (tables: Tables, type: string): MachineCounts =>

@@ -34,7 +34,7 @@ interface SearchedRows {
   /** Rows by the index of their phase. */
   readonly counts: readonly number[]
   readonly machineIndex: MachineIndex
-  readonly log: TransitionLog
+  readonly transitions: TransitionLog
   /** Rows with a due time. */
   readonly timers: Timers<Row>
   readonly families: Families
@@ -71,7 +71,7 @@ export function select(
 ): SelectedRows<Row> {
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, store.log.lastSeq)
+    const range = selectionRange(after, store.transitions.lastSeq)
     const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
     const { rows, next } = find(store, filter, eligible, page)
     return { rows, notFound: [], next: selectionAfter(next, range) }

@@ -1,13 +1,15 @@
 /**
- * The rows of the store and every index over them. Rows are the ones that operations work on; what a commit writes is
- * where the indexes have them, so that counts, queues, timers, leases, ended rows and the log always agree.
+ * The rows of the store and every index over them. Rows are the ones that operations work on; what is
+ * written is where the indexes have them, so that counts, queues, timers, leases, ended rows and the log always agree.
  */
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
 import { valueOf } from '../../core/cell.ts'
-import type { Changes, Refusal } from '../../core/changes.ts'
+import type { Counted } from '../../core/activity.ts'
+import type { Failure } from '../../core/fingerprint.ts'
+import type { Recorder } from '../../core/recorder.ts'
 import { Heap } from '../../core/heap.ts'
-import type { Additions, JobToInsert, RowChange, Tick } from '../../core/job-row.ts'
+import { RowChange, type Additions, type JobToInsert, type RowTransition, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
@@ -40,7 +42,7 @@ const soonest = (a: Row, b: Row): boolean => {
 
 const noChildren: readonly Row[] = []
 
-export class Tables implements Source<Row>, ScheduleUnit {
+export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   readonly rows = new RowTable()
   readonly queues = new Map<string, Queue<Row>>()
   readonly timers = new Timers<Row>()
@@ -55,11 +57,13 @@ export class Tables implements Source<Row>, ScheduleUnit {
   readonly bulk = new BulkOperations(this.hints)
   readonly families = new Families()
   readonly machineIndex = new MachineIndex()
-  readonly log: TransitionLog
+  readonly transitions: TransitionLog
   now = 0
+  /** The change of the row that changes now. */
+  private readonly change = new RowChange()
 
   constructor(transitionsMax: number) {
-    this.log = new TransitionLog(transitionsMax)
+    this.transitions = new TransitionLog(transitionsMax)
   }
 
   // ── what a unit asks ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -196,46 +200,48 @@ export class Tables implements Source<Row>, ScheduleUnit {
 
   // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  commit(changes: Changes<Row>): void {
-    const { entries, entryRows, counted, countedMs, countedRows, failures, rows, outcomes, refusals } = changes
-    for (let i = 0; i < entries.length; i++) this.log.append(entryRows.at(i), entries.at(i))
-    for (let i = 0; i < counted.length; i++) {
-      countedRows.at(i).queue.activity.count(this.now, counted.at(i), countedMs.at(i))
-    }
-    if (failures.length > 0) {
-      for (const { row, failure, seq } of failures) row.queue.failures.add(failure, row.id, seq, this.now)
-    }
-    for (let i = 0; i < rows.length; i++) this.place(rows.at(i))
-    if (outcomes.length > 0) {
-      for (const { type, outcome } of outcomes) this.queue(type).machineTally.addOutcome(outcome)
-    }
-    if (refusals.length > 0) for (const refusal of refusals) this.refused(refusal)
+  begin(row: Row, isNew: boolean): RowChange {
+    this.change.begin(row, isNew)
+    return this.change
   }
 
-  private refused({ type, isHandOver }: Refusal): void {
+  log(row: Row, entry: RowTransition | null): void {
+    this.transitions.append(row, entry)
+  }
+
+  count({ queue }: Row, counted: Counted, ms: number): void {
+    queue.activity.count(this.now, counted, ms)
+  }
+
+  countFailure({ queue, id }: Row, failure: Failure, seq: number): void {
+    queue.failures.add(failure, id, seq, this.now)
+  }
+
+  countOutcome(type: string, outcome: string): void {
+    this.queue(type).machineTally.addOutcome(outcome)
+  }
+
+  refused(type: string | null, isHandOver: boolean): void {
     if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
     else this.hints.refused(type, this.backlogOf(type))
   }
 
   /** Writes where the indexes have a row. */
-  private place(row: Row): void {
-    const was = row.change as RowChange
+  changed(row: Row, was: RowChange): void {
     const from = was.stateIndex < 0 ? null : (phases[was.stateIndex] as Phase)
     const to = was.isRemoved ? null : row.phase
     if (row.key !== null) row.queue.keyMoved(row, was, to !== null && !to.ended)
     if (row.isMachine) this.placeMachine(row, was, from, to)
-    // Before its due time or lease: a job that has ended has neither.
     if (from !== null && from.name === 'dead') countDead(row, was.failure, was.ended?.at ?? 0, -1)
-    if (from !== to || (to !== null && hasNewPlace(row, was, to))) {
+    if (from !== to) {
       if (from !== null) this.depart(row, from, to)
       if (to !== null) this.arrive(row, from, to)
-    } else if (row.timedAt !== row.wakeAt) this.retime(row, to)
+    } else if (to !== null && row.timedAt !== row.wakeAt) this.retime(row, to)
     if (to !== null && to.name === 'dead') countDead(row, row.rarely.failure, row.finishedAt ?? 0, 1)
     if (was.added !== null) this.extendLists(row, was.added)
-    if (to === null) {
-      this.rows.remove(row)
-      row.forget()
-    }
+    if (to !== null) return
+    this.rows.remove(row)
+    row.forget()
   }
 
   private depart(row: Row, from: Phase, to: Phase | null): void {
@@ -341,10 +347,6 @@ export class Tables implements Source<Row>, ScheduleUnit {
 }
 
 const nothing = { states: [], tags: [], lastRead: 0, deferred: [] }
-
-/** Has a row left its place and come to another one of the same phase? */
-const hasNewPlace = (row: Row, was: RowChange, { claimable, ended }: Phase): boolean =>
-  (claimable && row.place !== was.place) || (ended && row.lastSeq !== was.lastSeq)
 
 /** A dead row is one of the dead jobs of the group of its last error from now on, or no longer. */
 function countDead({ queue }: Row, failure: string | null, diedAt: number, by: 1 | -1): void {
