@@ -7,7 +7,7 @@
  */
 import { valueOf, type Cell } from './cell.ts'
 import type { ErrorRecord } from './failure.ts'
-import { isLeased, jobStates, statesTagged, type JobState } from './lifecycle.ts'
+import { isEnded, isLeased, jobStates, statesTagged, type JobState } from './lifecycle.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobMeta, LogLine } from './record.ts'
@@ -48,6 +48,7 @@ export class Tick {
 
 /** What a job got at its enqueue. Jobs with equal terms may share one object. */
 export class Terms {
+  readonly type: string
   readonly priority: number
   readonly key: string | null
   readonly concurrencyKey: string | null
@@ -57,6 +58,7 @@ export class Terms {
   private readonly rare: RareTerms
 
   constructor(job: TermsOfJob) {
+    this.type = job.type
     this.priority = job.priority
     this.key = job.key
     this.concurrencyKey = job.concurrencyKey
@@ -85,16 +87,17 @@ export class Terms {
 
   /** A copy with these changes. */
   with(changed: Partial<TermsOfJob>): Terms {
-    const { priority, attempts: maxAttempts, key, concurrencyKey, tags } = this
+    const { type, priority, attempts: maxAttempts, key, concurrencyKey, tags } = this
     const { pins, until, meta, keyWeight } = this.rare
     const given = { ...(pins && { pins }), ...(until && { until }), ...(keyWeight !== undefined && { keyWeight }) }
-    return new Terms({ priority, maxAttempts, key, concurrencyKey, tags, meta, ...given, ...changed })
+    return new Terms({ type, priority, maxAttempts, key, concurrencyKey, tags, meta, ...given, ...changed })
   }
 
   /** Are they those of this job? */
   fit(job: JobToInsert): boolean {
     const { rare } = this
     return (
+      this.type === job.type &&
       this.priority === job.priority &&
       this.attempts === job.maxAttempts &&
       this.tags === job.tags &&
@@ -110,7 +113,7 @@ export class Terms {
 
 type TermsOfJob = Pick<
   JobToInsert,
-  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey' | 'keyWeight'
+  'type' | 'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey' | 'keyWeight'
 > & { readonly meta?: Cell<JobMeta | null> }
 
 /** Jobs with different keys do not share terms, and each field costs memory per job. */
@@ -178,6 +181,8 @@ export class Run {
   token: string | null = null
   worker: string | null = null
   startedAt: Tick | null = null
+  /** When the job has ended; null while it is live. */
+  ended: Tick | null = null
   output: Cell<Json | undefined> = undefined
   /** The attempt before it that was settled last, and its answer, unless the fields of the row tell it. */
   settled: Cell<Settled | null> = null
@@ -196,6 +201,7 @@ export class RareFields {
   error: Cell<ErrorRecord | null> = null
   failure: string | null = null
   errors: Cell<readonly AttemptError[]> = noErrors
+  hasGivenUpKey = false
   /** It waits for the end of the job that has given up its key, and is then due at this time, ms since the epoch. */
   dueAfter: number | null = null
 }
@@ -342,10 +348,10 @@ export class Additions {
 const stateIndexes = new Map(jobStates.map((state, index) => [state, index]))
 const timed = jobStates.map((state) => statesTagged('timed').has(state))
 const leased = jobStates.map(isLeased)
+const ended = jobStates.map(isEnded)
 
 export class JobRow {
   readonly id: string
-  readonly type: string
   terms: Terms
   /** Number and time of the ENQUEUE: the order of inserts. */
   readonly seq: number
@@ -360,11 +366,8 @@ export class JobRow {
   wakeAt: number | null = null
   /** The number of its last transition. */
   lastSeq: number
-  /** Does it hold its unique key? */
-  holdsKey: boolean
   input: Cell<Json | undefined>
   run: Run | null = null
-  ended: Tick | null = null
   rare: RareFields | null = null
   /** What it has of a machine; null of a plain job. */
   machineCell: Cell<JobMachine | null> = null
@@ -375,13 +378,11 @@ export class JobRow {
 
   constructor(job: JobToInsert, terms: Terms, state: JobState, seq: number, came: Tick) {
     this.id = job.id
-    this.type = job.type
     this.terms = terms
     this.seq = seq
     this.came = came
     this.stateIndex = stateIndexes.get(state) as number
     this.place = this.lastSeq = seq
-    this.holdsKey = job.key !== null
     this.input = job.input
     const { parent, version } = job
     if (parent !== undefined || version !== undefined || job.checkpoint !== undefined) {
@@ -395,6 +396,10 @@ export class JobRow {
     return jobStates[this.stateIndex] as JobState
   }
 
+  get type(): string {
+    return this.terms.type
+  }
+
   get priority(): number {
     return this.terms.priority
   }
@@ -402,6 +407,11 @@ export class JobRow {
   /** Its unique key, also after it has given it up. */
   get key(): string | null {
     return this.terms.key
+  }
+
+  /** A live job with a unique key holds it, unless it has given it up. */
+  get holdsKey(): boolean {
+    return this.terms.key !== null && !this.rarely.hasGivenUpKey && ended[this.stateIndex] !== true
   }
 
   get concurrencyKey(): string | null {
@@ -420,8 +430,12 @@ export class JobRow {
     return this.run === null || this.run.startedAt === null ? null : this.run.startedAt.at
   }
 
+  get ended(): Tick | null {
+    return this.run === null ? null : this.run.ended
+  }
+
   get finishedAt(): number | null {
-    return this.ended === null ? null : this.ended.at
+    return this.run === null || this.run.ended === null ? null : this.run.ended.at
   }
 
   /** The worker that holds its lease, or held the last one. */

@@ -247,7 +247,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
   giveUpKey(row: Row): void {
     if (!row.holdsKey) return
     const change = this.changing(row, part.key)
-    row.holdsKey = false
+    row.withRare().hasGivenUpKey = true
     this.recorder.changed(row, change)
   }
 
@@ -510,16 +510,15 @@ function writeField<Field extends keyof WrittenFields>(
 }
 
 function end(row: JobRow, change: RowChange, at: Tick): void {
-  row.ended = at
-  if (!row.holdsKey) return
-  row.holdsKey = false
-  change.parts |= part.key
+  row.withRun().ended = at
+  if (row.key !== null) change.parts |= part.key
 }
 
+/** An ended job goes on, and takes its unique key again. */
 function revive(row: JobRow, change: RowChange): void {
-  row.ended = null
+  row.withRun().ended = null
   if (row.key === null) return
-  row.holdsKey = true
+  if (row.rare !== null) row.rare.hasGivenUpKey = false
   change.parts |= part.key
 }
 

@@ -61,16 +61,16 @@ test('a heap gives its items in order, whatever was pushed, moved or removed mea
 })
 
 test('timers are in the order of their times from any position on, whatever was added or removed meanwhile', () => {
-  type Timed = { readonly seq: number; timedAt: number | null }
+  type Timed = { readonly seq: number; readonly wakeAt: number | null }
   const timers = new Timers<Timed>()
-  const earlier = (a: Timed, b: Timed): number => (a.timedAt ?? 0) - (b.timedAt ?? 0) || a.seq - b.seq
+  const earlier = (a: Timed, b: Timed): number => (a.wakeAt ?? 0) - (b.wakeAt ?? 0) || a.seq - b.seq
   const random = seededRandom(7)
   let plain: Timed[] = []
   const check = (): void => {
     const sorted = plain.toSorted(earlier)
     expect(timers.peek()).toBe(sorted[0])
     const at = { dueAt: Math.floor(random() * 60), number: Math.floor(random() * 6_000) }
-    const side = (row: Timed): number => earlier(row, { timedAt: at.dueAt, seq: at.number })
+    const side = (row: Timed): number => earlier(row, { wakeAt: at.dueAt, seq: at.number })
     expect([...timers.after(null)]).toEqual(sorted)
     expect([...timers.before(null)]).toEqual(sorted.toReversed())
     expect([...timers.after(at)]).toEqual(sorted.filter((row) => side(row) > 0))
@@ -79,19 +79,19 @@ test('timers are in the order of their times from any position on, whatever was 
   check()
   // Grows over many chunks, then shrinks until none is left.
   for (let seq = 1; seq <= 6_000; seq++) {
-    const row: Timed = { seq, timedAt: null }
-    if (seq % 4 === 0) timers.remove(row)
-    else timers.add(row, Math.floor(random() * 60))
-    if (row.timedAt !== null) plain.push(row)
+    const row = { seq, wakeAt: seq % 4 === 0 ? null : Math.floor(random() * 60) }
+    if (row.wakeAt === null) timers.remove(row, null)
+    else timers.add(row)
+    if (row.wakeAt !== null) plain.push(row)
     if (seq % 500 === 0) check()
   }
   while (plain.length > 0) {
     const leaving = new Set(plain.filter(() => plain.length < 10 || random() < 0.4))
-    for (const row of leaving) timers.remove(row)
+    for (const row of leaving) timers.remove(row, row.wakeAt)
     plain = plain.filter((row) => !leaving.has(row))
     check()
   }
-  expect(() => timers.remove({ seq: 1, timedAt: 1 })).toThrow('not among the timers')
+  expect(() => timers.remove({ seq: 1, wakeAt: 1 }, 1)).toThrow('not among the timers')
 })
 
 test('a line gives by priority, then by place, also what comes back to an old place', () => {

@@ -23,8 +23,6 @@ export class Row extends JobRow implements QueuedJob<Row> {
   next: Row | null = null
   /** Its place among the jobs that returned to an earlier place in their queue. */
   heapIndex = -1
-  /** The time under which it is among the timers or the leases; null while it is in neither. */
-  timedAt: number | null = null
   /** The hash of its id, for the row table. */
   hash = 0
   lists: Lists | null = null

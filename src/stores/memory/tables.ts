@@ -33,10 +33,9 @@ import { ScheduleTable } from './schedules.ts'
 import { select } from './selection.ts'
 import { Timers } from './timers.ts'
 
-/** By the time under which they are indexed: the time of a row changes before its place does. */
 const soonest = (a: Row, b: Row): boolean => {
-  const left = a.timedAt ?? 0
-  const right = b.timedAt ?? 0
+  const left = a.wakeAt ?? 0
+  const right = b.wakeAt ?? 0
   return left === right ? a.seq < b.seq : left < right
 }
 
@@ -125,7 +124,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   expired(limit: number): readonly Row[] {
     const expired: Row[] = []
     for (let row = this.leases.peek(); row !== undefined && expired.length < limit; row = this.leases.peek()) {
-      if ((row.timedAt ?? 0) > this.now) break
+      if ((row.wakeAt ?? 0) > this.now) break
       this.leases.remove(row)
       expired.push(row)
     }
@@ -134,11 +133,11 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   nextDueAt(): number | null {
-    return this.timers.peek()?.timedAt ?? null
+    return this.timers.peek()?.wakeAt ?? null
   }
 
   nextExpiryAt(): number | null {
-    return this.leases.peek()?.timedAt ?? null
+    return this.leases.peek()?.wakeAt ?? null
   }
 
   backlogOf(type: string | null): number {
@@ -234,9 +233,9 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     if (row.isMachine) this.placeMachine(row, was, from, to)
     if (from !== null && from.name === 'dead') countDead(row, was.failure, was.ended?.at ?? 0, -1)
     if (from !== to) {
-      if (from !== null) this.depart(row, from, to)
+      if (from !== null) this.depart(row, was.wakeAt, from, to)
       if (to !== null) this.arrive(row, from, to)
-    } else if (to !== null && row.timedAt !== row.wakeAt) this.retime(row, to)
+    } else if (to !== null && was.wakeAt !== row.wakeAt) this.retime(row, was.wakeAt, to)
     if (to !== null && to.name === 'dead') countDead(row, row.rarely.failure, row.finishedAt ?? 0, 1)
     if (was.added !== null) this.extendLists(row, was.added)
     if (to !== null) return
@@ -244,15 +243,14 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     row.forget()
   }
 
-  private depart(row: Row, from: Phase, to: Phase | null): void {
+  private depart(row: Row, wakeAt: number | null, from: Phase, to: Phase | null): void {
     this.countPhase(row, from, -1)
     if (from.claimable) row.queue.remove(row)
-    else if (from.timed) this.timers.remove(row)
+    else if (from.timed) this.timers.remove(row, wakeAt)
     else this.listOf(row.queue, from).remove(row)
     if (from.ended) this.retention.changed(row.queue)
     if (!from.leased || to?.leased === true) return
     this.leases.remove(row)
-    row.timedAt = null
     row.queue.removeLease(row)
     if (!row.queue.capped) return
     row.queue.capped = false
@@ -266,12 +264,12 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
       this.hints.ready(row.queue)
       return
     }
-    if (to.timed) return this.retime(row, to)
+    if (to.timed) return this.retime(row, null, to)
     this.listOf(row.queue, to).append(row)
     if (to.leased) {
       if (from === null || !from.leased) row.queue.addLease(row)
       else this.hints.cancelled(row.id)
-      this.retime(row, to)
+      this.retime(row, null, to)
     }
     if (!to.ended) return
     this.retention.changed(row.queue)
@@ -279,18 +277,16 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   /** The due time of a timed row, or the end of a lease, has changed. */
-  private retime(row: Row, phase: Phase | null): void {
+  private retime(row: Row, before: number | null, { leased }: Phase): void {
     const { wakeAt } = row
-    if (row.timedAt === wakeAt) return
-    if (phase?.leased === true) {
-      row.timedAt = wakeAt
+    if (leased) {
       if (row.heapIndex < 0) this.leases.push(row)
       else this.leases.update(row)
       return
     }
-    this.timers.remove(row)
+    this.timers.remove(row, before)
     if (wakeAt === null) return
-    this.timers.add(row, wakeAt)
+    this.timers.add(row)
     if (this.timers.peek() === row) this.hints.due(wakeAt)
   }
 

@@ -7,8 +7,8 @@ import { comparePositions, type Position } from '../../core/cursor.ts'
 
 interface TimedRow {
   readonly seq: number
-  /** The time under which the row is here; null while it is not. */
-  timedAt: number | null
+  /** Constant while the row is here, until it is removed. */
+  readonly wakeAt: number | null
 }
 
 /** Rows of a chunk at most. */
@@ -23,9 +23,8 @@ export class Timers<T extends TimedRow> {
     return this.chunks[0]?.[0]
   }
 
-  add(row: T, at: number): void {
+  add(row: T): void {
     const { chunks } = this
-    row.timedAt = at
     if (chunks.length === 0) chunks.push([])
     const [chunkAt, index] = this.find(positionOf(row))
     // After all others: at the end of the last chunk.
@@ -35,22 +34,21 @@ export class Timers<T extends TimedRow> {
     if (chunk.length > chunkMax) chunks.splice(which + 1, 0, chunk.splice(chunkMax / 2))
   }
 
-  /** Removes a row; one that waits for no time is not here. */
-  remove(row: T): void {
-    if (row.timedAt === null) return
-    const [at, index] = this.find(positionOf(row))
+  /** Removes a row that is here under this time; its own may have changed. One that waits for no time is not here. */
+  remove(row: T, wakeAt: number | null): void {
+    if (wakeAt === null) return
+    const [at, index] = this.find({ dueAt: wakeAt, number: row.seq }, row)
     const chunk = this.chunks[at]
     if (chunk?.[index] !== row) throw new TypeError('a timed row is not among the timers')
     if (chunk.length === 1) this.chunks.splice(at, 1)
     else chunk.splice(index, 1)
-    row.timedAt = null
   }
 
   /** The rows up to a time, the earliest first, `limit` at most. */
   until(time: number, limit: number): T[] {
     const rows: T[] = []
     for (const row of this.after(null)) {
-      if ((row.timedAt ?? 0) > time || rows.length === limit) break
+      if ((row.wakeAt ?? 0) > time || rows.length === limit) break
       rows.push(row)
     }
     return rows
@@ -74,18 +72,21 @@ export class Timers<T extends TimedRow> {
     }
   }
 
-  /** Where the first row is that is not before a position: its chunk, and its place there. */
-  private find(position: Position): [at: number, index: number] {
+  /**
+   * Where the first row is that is not before a position: its chunk, and its place there.
+   * @param self the row that has this position
+   */
+  private find(position: Position, self?: T): [at: number, index: number] {
     const { chunks } = this
     const isBefore = (row: T | undefined): boolean =>
-      row !== undefined && comparePositions(positionOf(row), position) < 0
+      row !== undefined && row !== self && comparePositions(positionOf(row), position) < 0
     const at = firstNot(chunks.length, (i) => isBefore(chunks[i]?.at(-1)))
     const chunk = chunks[at]
     return [at, chunk === undefined ? 0 : firstNot(chunk.length, (i) => isBefore(chunk[i]))]
   }
 }
 
-const positionOf = ({ timedAt, seq }: TimedRow): Position => ({ dueAt: timedAt ?? 0, number: seq })
+const positionOf = ({ wakeAt, seq }: TimedRow): Position => ({ dueAt: wakeAt ?? 0, number: seq })
 
 /** The first index for which a condition does not hold, which holds up to there; `length` if it holds for all. */
 function firstNot(length: number, holds: (index: number) => boolean): number {
