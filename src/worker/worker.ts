@@ -25,6 +25,7 @@ import { DefinitionCheck } from './definition-check.ts'
 import { DrainWatcher } from './drain.ts'
 import { watchedHealth } from './health.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
+import { InboxChecks } from './inbox-checks.ts'
 import { Lane } from './lanes.ts'
 import { LeaseClock } from './lease-clock.ts'
 import { pipeline } from './pipeline.ts'
@@ -451,6 +452,7 @@ export class Worker {
         timers,
         heartbeat,
         checkpoints: new Checkpoints({ store, timers }),
+        inboxChecks: new InboxChecks({ heartbeat, timers }),
         enqueueChild: (...child) => connection.enqueueChild(...child),
         cancel,
         graceMs,
