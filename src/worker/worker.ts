@@ -365,6 +365,8 @@ export class Worker {
       run.abort(reason)
       run.abandonAfter(graceMs)
     }
+    // A test that awaits the stop cannot advance its clock meanwhile.
+    this.options.settings.clock.pass?.(graceMs, () => this.runs.size > 0)
   }
 
   private hint(hint: Hint): void {
