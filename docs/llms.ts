@@ -43,7 +43,7 @@ export function llmsText(): string {
       .map((name) => `${folder}/${name}`)
   return `# jobchart
 
-> ${(JSON.parse(read('package.json')) as { description: string }).description}: embedded in the process, in memory or in a SQLite file, with types from end to end.
+> ${(JSON.parse(read('package.json')) as { description: string }).description}: embedded in the process, in memory, in a SQLite file or on a Redis server, with types from end to end.
 
 Every call throws a \`JobchartError\` with \`code\` and \`hint\`. Jobs run at least once: handlers are idempotent. ESM, Node 22.13 and newer.
 \`import { createRuntime, defineJob } from 'jobchart'\`; stores: \`memoryStore()\` (default), \`sqliteStore({ path })\` of \`jobchart/sqlite\`, \`redisStore({ url })\` of \`jobchart/redis\`; or an address as text: \`store: 'jobs.db'\`, \`store: 'redis://localhost:6379'\`.

@@ -1,13 +1,13 @@
-// Inside an event-driven app: a webhook becomes an event of the machine. It is kept before it is answered, read once
-// and in order, and a delivery that is repeated changes nothing: its key says which one it is.
+// Inside an event-driven app: a webhook becomes an event of the machine. It is kept before it is answered, and read
+// once. One that comes before its state waits for it. One that is repeated changes nothing: its key says which it is.
 //
 // prints:
-//   order-7/paid e1 202
-//   order-7/paid e1 202
-//   order-7/paid e2 409 job order-7 (order) does not accept paid in its current state
-//   order-7/sent e3 202
-//   order-8/sent e4 404 job order-8 is not in the store
+//   order-7/sent e1 202
+//   order-7/sent e1 202
+//   order-7/paid e2 202
 //   [ 'paid', 'sent' ]
+//   order-7/paid e3 409 job order-7 is done: it accepts no events
+//   order-8/sent e4 404 job order-8 is not in the store
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -36,7 +36,7 @@ const statuses: Partial<Record<string, number>> = { NOT_ACCEPTED: 409, NOT_FOUND
 // POST /order-7/paid, with the sender's id of the event
 const server = createServer((request, response) => {
   const [, id = '', type = ''] = (request.url ?? '').split('/')
-  runtime.send(id, { type }, { key: String(request.headers['x-event-id']) }).then(
+  runtime.send(id, { type }, { accept: 'later', key: String(request.headers['x-event-id']) }).then(
     () => response.writeHead(202).end(),
     (error: JobchartError) => response.writeHead(statuses[error.code] ?? 500).end(error.message),
   )
@@ -50,11 +50,11 @@ async function post(path: string, event: string): Promise<void> {
   console.log(`${path} ${event} ${response.status} ${await response.text()}`.trim())
 }
 const job = await runtime.enqueue(order, undefined, { id: 'order-7' })
-await post('order-7/paid', 'e1')
-await post('order-7/paid', 'e1')
+await post('order-7/sent', 'e1') // too early: it waits for the state that takes it
+await post('order-7/sent', 'e1') // and comes twice
 await post('order-7/paid', 'e2')
-await post('order-7/sent', 'e3')
-await post('order-8/sent', 'e4')
 console.log(await job.result())
+await post('order-7/paid', 'e3')
+await post('order-8/sent', 'e4')
 server.close()
 await runtime.stop()

@@ -8,12 +8,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
-import { createRuntime, defineJob, type TransitionEntry } from 'jobchart'
-import { sqliteStore } from 'jobchart/sqlite'
+import { createClient, createRuntime, defineJob, type TransitionEntry } from 'jobchart'
 
 const who = process.argv[2] ?? 'the shop'
 const ship = defineJob<void, void>({ type: 'ship', run: () => {} })
-const runtime = createRuntime({ jobs: [ship], store: sqliteStore({ path: 'jobs.db' }) })
+const client = createClient({ jobs: [ship], store: 'jobs.db' })
+const worker = createRuntime({ jobs: [ship], store: 'jobs.db' })
 const db = new DatabaseSync('model.db')
 db.exec('CREATE TABLE IF NOT EXISTS orders (id PRIMARY KEY, state, seq)')
 db.exec('CREATE TABLE IF NOT EXISTS model (cursor, shipped)')
@@ -23,7 +23,7 @@ const put = db.prepare('REPLACE INTO orders VALUES (?, ?, ?)')
 
 /** The first snapshot, or a new one after SLOW_READER: see the guide, also for more than one page. */
 async function build(): Promise<void> {
-  const page = await runtime.list({ fields: ['id', 'state', 'history'], limit: 1_000 })
+  const page = await client.list({ fields: ['id', 'state', 'history'], limit: 1_000 })
   db.exec('BEGIN; DELETE FROM orders; DELETE FROM model')
   for (const { id, state, history } of page) put.run(id, state, history.at(-1)?.seq ?? 0)
   db.prepare('INSERT INTO model VALUES (?, ?)').run(page.cursor, page.filter(({ state }) => state === 'done').length)
@@ -42,18 +42,19 @@ function apply({ id, to, seq, cursor }: TransitionEntry): unknown {
 }
 
 for (const name of who === 'the shop' ? ['reader 1', 'reader 2'] : []) {
-  await runtime.enqueueMany(ship, [undefined, undefined, undefined])
+  await client.enqueueMany(ship, [undefined, undefined, undefined])
   const reader = fork(import.meta.filename, [name])
   const end = once(reader, 'exit')
   await once(reader, 'message')
-  await runtime.start()
+  await worker.start()
   if ((await end)[1] === 'SIGKILL') console.log(`${name} was killed in a transaction`)
 }
 if (who !== 'the shop') {
   if (model() === undefined) await build()
   console.log(who, who === 'reader 1' ? 'begins with' : 'goes on with', told())
   process.send?.('ready')
-  for await (const entry of runtime.transitions$({ from: String(model()?.['cursor']) })) if (apply(entry) === 6) break
+  for await (const entry of client.transitions$({ from: String(model()?.['cursor']) })) if (apply(entry) === 6) break
   console.log(who, 'ends with', told())
 }
-await runtime.stop()
+await client.close()
+await worker.stop()

@@ -176,9 +176,9 @@ export class StoreClient implements Client {
   async workers(options: WorkersOptions = {}): Promise<WorkerRecord[]> {
     const inputs = withInputsOf(options)
     await this.connection.ready()
-    const { store } = this.connection
+    const { store, settings } = this.connection
     const workers = await store.workers()
-    return inputs ? withInputs(store, workers) : workers
+    return inputs ? withInputs(store, settings.clock, workers) : workers
   }
 
   async queues(): Promise<QueueStats[]> {

@@ -1,7 +1,7 @@
 /** What stands in the box of a state and in the label of an arrow, measured and placed relative to the box. */
 import { countWidth } from './count-badge.ts'
 import { hasOwnId, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
-import { guardLabel } from './lines.ts'
+import { guardLabel, hiddenText } from './lines.ts'
 import { fitText, textWidth, type Weight } from './text-width.ts'
 
 /** What a text in a picture is; it decides size, weight and colour. */
@@ -264,7 +264,7 @@ export function stateContent(
       )
   }
   for (const invoke of state.invokes) sheet.line(invokeLine(invoke), 18, 12)
-  if (state.hidden > 0) sheet.line([{ role: 'note', text: `… ${state.hidden} states` }], 18, 12)
+  if (state.hidden > 0) sheet.line([{ role: 'note', text: hiddenText(state) }], 18, 12)
   if (inside.length > 0) {
     sheet.items.push({ kind: 'rule', y: sheet.y + 1 })
     sheet.y += 6

@@ -1,4 +1,5 @@
 /** The boxes of states and the text in them, as SVG. */
+import { counted } from '../core/counted.ts'
 import type { Content, ContentItem, IconName, TextItem, TransitionRow } from './content.ts'
 import { countBadgeWidth, shortNumber } from './count-badge.ts'
 import { xml } from './escape.ts'
@@ -69,7 +70,7 @@ function spoken({ state }: PlacedState, marks: Marks): string {
   const kind = state.type === 'atomic' ? 'state' : `${state.type} state`
   const count = marks.counts.get(state.id)
   const active = marks.active.has(state.id) ? ', active' : ''
-  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${count} ${count === 1 ? 'job' : 'jobs'}`}`
+  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${counted(count, 'job')}`}`
 }
 
 function classes({ state, region }: PlacedState, marks: Marks): string {

@@ -1,4 +1,5 @@
 /** Draws a chart as SVG: one file that needs nothing else, and that a screen reader can read. */
+import { counted } from '../core/counted.ts'
 import { checkBoolean, checkEnum } from '../core/checks.ts'
 import { xml } from './escape.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
@@ -105,7 +106,7 @@ function summary({ graph, note }: ChartLayout): string {
   const start = graph.states[0]?.initial?.targets.map((id) => graph.states.find((state) => state.id === id)?.key ?? id)
   const end = names('final')
   return [
-    `A statechart with ${inner.length} states and ${graph.transitions.length} transitions.`,
+    `A statechart with ${counted(inner.length, 'state')} and ${counted(graph.transitions.length, 'transition')}.`,
     start === undefined ? '' : `It starts in ${start.join(', ')}.`,
     end === '' ? '' : `It ends in ${end}.`,
     note ?? '',

@@ -1,7 +1,7 @@
 /** A chart as a tree of text, for a terminal. */
 import { checkBoolean } from '../core/checks.ts'
 import { hasOwnId, rootState, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
-import { guardLabel } from './lines.ts'
+import { guardLabel, hiddenText } from './lines.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import { shortNumber } from './count-badge.ts'
@@ -104,7 +104,7 @@ class Writer {
         const { id, source } = invoke
         return oneLine(`invoke ${hasOwnId(invoke) ? `${id}${source === id ? '' : ` (${source})`}` : source}`)
       }),
-      ...(state.hidden > 0 ? [`… ${state.hidden} states`] : []),
+      ...(state.hidden > 0 ? [hiddenText(state)] : []),
       ...(state.type === 'history'
         ? (state.initial?.targets ?? []).map((id) => `default ${this.#signs.to} ${this.#nameOf(id)}`)
         : []),

@@ -10,7 +10,8 @@ import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { filterIn, withFilter, withStore, type FilterOptions, type StoreOptions } from './options.ts'
 import { countsText, Report } from './report.ts'
 import type { Terminal } from './terminal.ts'
-import { grouped, jobs } from './words.ts'
+import { grouped } from '../core/counted.ts'
+import { jobs } from './words.ts'
 
 export interface BulkOptions extends StoreOptions, FilterOptions {
   readonly yes?: true

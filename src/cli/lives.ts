@@ -1,4 +1,5 @@
 /** Recorded lives in files, and the result of their replay in words. */
+import { counted, grouped } from '../core/counted.ts'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createClient, type Client, type JobDefinition } from '../index.ts'
 import { invalidOption } from '../core/errors.ts'
@@ -50,8 +51,10 @@ export function* replayLines({ lives, reached, skipped, diverged, unknownTypes }
     yield `✗ ${oneLine(type)} ${oneLine(id)}, checkpoint ${checkpoint}, ${oneLine(events.join(', '))}: ${oneLine(what)}`
   }
   if (diverged.length > divergencesMax) yield `  and ${diverged.length - divergencesMax} more`
-  const part = skipped === 0 ? '' : `, ${skipped} checkpoints skipped`
-  if (diverged.length === 0) yield `✓ ${lives} lives replayed, ${reached} checkpoints reached${part}`
-  else yield `${diverged.length} of ${lives} lives went another way; ${reached} checkpoints reached${part}`
+  const all = counted(lives, 'life', 'lives')
+  const steps = counted(reached, 'checkpoint')
+  const part = skipped === 0 ? '' : `, ${counted(skipped, 'checkpoint')} skipped`
+  if (diverged.length === 0) yield `✓ ${all} replayed, ${steps} reached${part}`
+  else yield `${grouped(diverged.length)} of ${all} went another way; ${steps} reached${part}`
   if (unknownTypes.length > 0) yield `- not replayed, no machine is defined: ${unknownTypes.map(oneLine).join(', ')}`
 }

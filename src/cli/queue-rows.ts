@@ -3,7 +3,8 @@ import type { Client, QueueStats, Rates, WorkerRecord } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { statesTagged } from '../core/lifecycle.ts'
 import type { Column } from './table.ts'
-import { duration, grouped, rate } from './words.ts'
+import { grouped } from '../core/counted.ts'
+import { duration, rate } from './words.ts'
 
 interface QueueRow extends Pick<QueueStats, 'type' | 'paused' | 'counts' | 'rates'> {
   /** Since when the first job of the queue is queued, ms since the epoch; null if none is. */

@@ -1,5 +1,5 @@
 /** What became of many jobs: numbers and ids by outcome. */
-import { grouped } from './words.ts'
+import { grouped } from '../core/counted.ts'
 
 /** How many ids of each outcome a report lists. */
 const idsMax = 10_000

@@ -1,4 +1,5 @@
 /** Times, states and values as a terminal shows them. */
+import { counted } from '../core/counted.ts'
 import { innermost } from '../core/state-paths.ts'
 import { rateText } from '../dashboard/rate-text.ts'
 import type { JobState } from '../index.ts'
@@ -40,12 +41,7 @@ export function dateAndTime(at: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${timeOfDay(at)}`
 }
 
-export const grouped = (count: number): string => count.toLocaleString('en-US')
-
 export const rate = (perSecond: number): string => rateText(perSecond, '/')
-
-/** `1 message`, `312 messages`. */
-export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
 export const jobs = (count: number): string => counted(count, 'job')
 

@@ -32,6 +32,11 @@ export interface Clock {
   timer(run: () => void, delayMs: number, options: TimerOptions): Timer
   /** Calls `run` in the next turn of the event loop, when I/O and timers have had theirs. */
   nextTurn(run: () => void): void
+  /**
+   * Of virtual time: lets it pass, by `ms` at most and while `isNeeded`, although nobody advances it. Real time passes
+   * by itself.
+   */
+  pass?(ms: number, isNeeded: () => boolean): void
 }
 
 /** A number in [0, 1), as Math.random gives. */

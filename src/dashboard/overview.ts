@@ -12,6 +12,7 @@ import type {
 } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { jobStates } from '../core/lifecycle.ts'
+import { inTurns } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted, type Redact, type ShownRecord } from './redaction.ts'
 
@@ -73,16 +74,25 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
     counts,
     queues,
     queuesLeftOut: Math.max(0, all.length - queuesMax),
-    workers: workers.map((worker) => shownWorker(settings, worker)),
+    workers: await shownWorkers(settings, workers),
     activity,
     rates: { lastMinute: ratesOf(buckets, now, 1), lastFiveMinutes: ratesOf(buckets, now, 5) },
     deadLastDay: day.buckets.reduce((sum, { dead }) => sum + dead, 0),
   }
 }
 
-/** A worker, with what its jobs have as that of jobs. */
-export const shownWorker = ({ redact }: DashboardSettings, worker: WorkerRecord): WorkerRecord =>
-  redact === null ? worker : { ...worker, running: worker.running.map((run) => shownRun(redact, run)) }
+/** Workers, with what their jobs have as that of jobs. */
+export async function shownWorkers(
+  { redact }: DashboardSettings,
+  workers: readonly WorkerRecord[],
+): Promise<readonly WorkerRecord[]> {
+  if (redact === null) return workers
+  const shown: WorkerRecord[] = []
+  for (const worker of workers) {
+    shown.push({ ...worker, running: await inTurns(worker.running, (run) => shownRun(redact, run)) })
+  }
+  return shown
+}
 
 function shownRun(redact: Redact, { input, ...run }: WorkerRecord['running'][number]): WorkerRecord['running'][number] {
   const { id, type, checkin } = run

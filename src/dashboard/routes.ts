@@ -11,11 +11,12 @@ import { pageResponse } from './assets.ts'
 import { countMatching } from './count-matching.ts'
 import { Feed } from './feed.ts'
 import { jobView } from './job-view.ts'
+import { inTurns } from './in-turns.ts'
 import { largeJson } from './json-pieces.ts'
 import { Live } from './live.ts'
 import { pastView } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
-import { failures, overview, queueView, shownWorker } from './overview.ts'
+import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
 import { Pictures } from './pictures.ts'
 import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
@@ -43,7 +44,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   app.get('/api/v1/overview', async () => json(await overview(settings)))
   app.get('/api/v1/workers', async () => {
     const workers = await client.workers()
-    return json({ now: client.store.now(), workers: workers.map((worker) => shownWorker(settings, worker)) })
+    return largeJson({ now: client.store.now(), workers: await shownWorkers(settings, workers) })
   })
   app.get('/api/v1/activity', async (c) => json(await client.activity(activityOptionsIn(queryOf(c.req.url)))))
   app.get('/api/v1/failures', async (c) => json(await failures(settings, failureQueryIn(queryOf(c.req.url)))))
@@ -82,7 +83,8 @@ function scheduleRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void 
   const { client } = settings
   app.get('/api/v1/schedules', async () => {
     const schedules = await client.schedules()
-    return json({ now: client.store.now(), schedules: schedules.map((each) => shownSchedule(settings, each)) })
+    const shown = await inTurns(schedules, (each) => shownSchedule(settings, each))
+    return largeJson({ now: client.store.now(), schedules: shown })
   })
   for (const action of ['pause', 'resume', 'trigger'] as const) {
     app.post(`/api/v1/schedules/:name/${action}`, (c) => changeSchedule(settings, action, c.req.param('name') ?? '', c))

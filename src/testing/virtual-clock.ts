@@ -26,6 +26,8 @@ export class VirtualClock implements Clock {
   private wallOffset: number
   private orders = 0
   private awake = 0
+  /** Calls under way that decide which time passes. */
+  private callers = 0
   private readonly others = new Set<() => Promise<void>>()
 
   constructor({ start = Date.UTC(2026, 0, 1) }: VirtualClockOptions = {}) {
@@ -69,12 +71,8 @@ export class VirtualClock implements Clock {
   }
 
   /** Awaits all pending work; no time passes. */
-  async settle(): Promise<void> {
-    await macrotask()
-    for (const other of this.others) {
-      await other()
-      await macrotask()
-    }
+  settle(): Promise<void> {
+    return this.called(() => this.rest())
   }
 
   /** From now on `settle` and `advance` await this, too, before time passes. @returns to be called to end that */
@@ -87,13 +85,15 @@ export class VirtualClock implements Clock {
    * Advances the time, firing timers in order.
    * @example await clock.advance('1h')
    */
-  async advance(duration: Duration): Promise<void> {
+  advance(duration: Duration): Promise<void> {
     const until = this.passedMs + durationMs(duration, 'advance')
-    await this.settle()
-    for (let next = this.due.peek(); next !== undefined && next.at <= until; next = this.due.peek()) {
-      await this.fire(next)
-    }
-    this.passedMs = until
+    return this.called(async () => {
+      await this.rest()
+      for (let next = this.due.peek(); next !== undefined && next.at <= until; next = this.due.peek()) {
+        await this.fire(next)
+      }
+      this.passedMs = until
+    })
   }
 
   /**
@@ -101,13 +101,50 @@ export class VirtualClock implements Clock {
    * @param limit limit of fired timers. Default 100,000.
    * @throws RangeError if there are more
    */
-  async runAll(limit = 100_000): Promise<void> {
-    await this.settle()
-    for (let fired = 0; this.awake > 0; fired++) {
+  runAll(limit = 100_000): Promise<void> {
+    return this.called(async () => {
+      await this.rest()
+      for (let fired = 0; this.awake > 0; fired++) {
+        const next = this.due.peek()
+        if (next === undefined) return
+        if (fired === limit) throw new RangeError(`timers are still set after ${limit} have fired`)
+        await this.fire(next)
+      }
+    })
+  }
+
+  /**
+   * Lets time pass by `ms` at most, while `isNeeded` and nobody advances it. A stop with the mode `abort` calls it, for
+   * handlers that have not ended.
+   */
+  pass(ms: number, isNeeded: () => boolean): void {
+    void this.passBy(this.passedMs + ms, isNeeded)
+  }
+
+  private async passBy(until: number, isNeeded: () => boolean): Promise<void> {
+    await this.rest()
+    while (isNeeded()) {
       const next = this.due.peek()
-      if (next === undefined) return
-      if (fired === limit) throw new RangeError(`timers are still set after ${limit} have fired`)
-      await this.fire(next)
+      if (this.callers > 0) await macrotask()
+      else if (next === undefined || next.at > until) return
+      else await this.fire(next)
+    }
+  }
+
+  private async called(call: () => Promise<void>): Promise<void> {
+    this.callers++
+    try {
+      await call()
+    } finally {
+      this.callers--
+    }
+  }
+
+  private async rest(): Promise<void> {
+    await macrotask()
+    for (const other of this.others) {
+      await other()
+      await macrotask()
     }
   }
 
@@ -155,7 +192,7 @@ export class VirtualClock implements Clock {
     if (next.keepAlive) this.awake--
     this.passedMs = Math.max(this.passedMs, next.at)
     next.run()
-    await this.settle()
+    await this.rest()
   }
 }
 

@@ -3,6 +3,7 @@
  * lease, signal and middleware; the handler is called when enough of them wait for it. A run that is aborted while it
  * waits leaves the batch.
  */
+import { counted } from '../core/counted.ts'
 import type { Timer } from '../core/clock.ts'
 import type { BatchDefinition, BatchItem, JobDefinition, RunContext } from '../core/definition.ts'
 import { describe, JobchartError } from '../core/errors.ts'
@@ -116,11 +117,15 @@ async function call({ type, definition }: Gathering, members: readonly Member[])
 function outputs(results: unknown, count: number, type: string): readonly unknown[] | null {
   if (results === undefined) return null
   if (Array.isArray(results) && results.length === count) return results as unknown[]
-  const got = Array.isArray(results) ? `${results.length} results` : describe(results)
+  const got = Array.isArray(results) ? counted(results.length, 'result') : describe(results)
   throw fatal(
-    new JobchartError('INVALID_OUTPUT', `the batch handler of job ${type} returned ${got} for ${count} jobs`, {
-      hint: 'Return one result per item, in their order: its output, or the Error with which it has failed.',
-    }),
+    new JobchartError(
+      'INVALID_OUTPUT',
+      `the batch handler of job ${type} returned ${got} for ${counted(count, 'job')}`,
+      {
+        hint: 'Return one result per item, in their order: its output, or the Error with which it has failed.',
+      },
+    ),
   )
 }
 

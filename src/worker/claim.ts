@@ -5,6 +5,7 @@
  * written: a server that reads both at once answers both at once. Claimed jobs start only after every stop and cancel
  * given until then has been handled.
  */
+import { counted } from '../core/counted.ts'
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../core/definition.ts'
 import type { Timer } from '../core/clock.ts'
@@ -181,7 +182,7 @@ export class Claimer {
   /** The reason to release a job if the slots were reduced since the claim. */
   private slotTaken(): JobchartError | null {
     const { taken, slots } = this.options.permits
-    return taken > slots ? new JobchartError('STOPPED', `the runtime has ${slots} slots now`) : null
+    return taken > slots ? new JobchartError('STOPPED', `the runtime has ${counted(slots, 'slot')} now`) : null
   }
 
   /** Continues with claimed jobs that have not started. */
@@ -216,7 +217,7 @@ export class Claimer {
   private tellUnreadable(ids: readonly string[]): void {
     const error = new JobchartError(
       'STORE_CORRUPT',
-      `${ids.length === 1 ? '1 job' : `${ids.length} jobs`} cannot be read: ${ids.slice(0, 10).join(', ')}`,
+      `${counted(ids.length, 'job')} cannot be read: ${ids.slice(0, 10).join(', ')}`,
       {
         hint: 'Something else has changed what is stored. They are set aside: `jobchart doctor` lists them, `jobchart discard ID` removes one.',
       },

@@ -112,7 +112,7 @@ export class Heartbeat {
   /** Sends heartbeats of these runs now, to learn their states and messages. */
   async refresh(runs: readonly Run[]): Promise<void> {
     try {
-      await this.send(runs)
+      await this.sendAll(runs)
     } catch (error) {
       this.options.logger.warn('a heartbeat failed; the next one follows', { error })
     }
@@ -273,9 +273,7 @@ export class Heartbeat {
     try {
       const now = this.options.time.read()
       await this.options.announce(now - this.heartbeatAt > this.options.leaseMs)
-      // Without runs an empty call is sent: it is the heartbeat of the worker itself.
-      const all = runs.all()
-      for (let i = 0; i === 0 || i < all.length; i += heartbeatsMax) await this.send(all.slice(i, i + heartbeatsMax))
+      await this.sendAll(runs.all())
       this.heartbeatAt = now
       this.compareClocks()
       this.options.health.answered()
@@ -293,6 +291,11 @@ export class Heartbeat {
     const runs = [...this.reporting].filter((run) => run.ending === null)
     this.reporting.clear()
     if (runs.length > 0) await this.refresh(runs)
+  }
+
+  /** Without runs an empty call is sent: it is the heartbeat of the worker itself. */
+  private async sendAll(runs: readonly Run[]): Promise<void> {
+    for (let i = 0; i === 0 || i < runs.length; i += heartbeatsMax) await this.send(runs.slice(i, i + heartbeatsMax))
   }
 
   private async send(all: readonly Run[]): Promise<void> {

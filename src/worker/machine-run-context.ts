@@ -12,6 +12,7 @@ import { refusedBy } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import type { Heartbeat } from './heartbeat.ts'
+import type { InboxChecks } from './inbox-checks.ts'
 import type { Run } from './attempt.ts'
 import { withMeta } from './event-meta.ts'
 import type { Timers } from '../client/timers.ts'
@@ -23,6 +24,7 @@ export interface MachineRunContextOptions {
   readonly timers: Timers
   readonly heartbeat: Heartbeat
   readonly checkpoints: Checkpoints
+  readonly inboxChecks: InboxChecks
   /** Enqueues a child; gives its record if it was there before. */
   readonly enqueueChild: (
     job: JobDefinition,
@@ -36,10 +38,8 @@ export interface MachineRunContextOptions {
   readonly log: (run: Run, message: string) => void
 }
 
-const recheckMs = 100
-
 export function machineRunContext(run: Run, input: unknown, options: MachineRunContextOptions): MachineRunContext {
-  const { store, timers, heartbeat, enqueueChild, cancel, random, inspect, log } = options
+  const { store, timers, heartbeat, inboxChecks, enqueueChild, cancel, random, inspect, log } = options
   const { id, type, generation, checkpoint, inbox, steps } = run.claimed
   const inherit = inheritFrom(run.claimed)
   return {
@@ -56,8 +56,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     after: (delayMs, go) => timers.after(delayMs, go),
     onMessages: (listener) => {
       run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
-      // Messages that arrived between the claim and now had no listener: check once. Most runs end before that.
-      timers.after(recheckMs, () => void (run.ending ?? heartbeat.refresh([run])), false)
+      inboxChecks.listens(run)
     },
     commit: (next) => commit(run, next, options),
     steps,
@@ -81,12 +80,13 @@ async function commit(
   checkpoint: NewCheckpoint,
   options: MachineRunContextOptions,
 ): Promise<readonly InboxEntry[]> {
-  const { store, heartbeat, checkpoints, hub, worker } = options
+  const { store, heartbeat, checkpoints, inboxChecks, hub, worker } = options
   const { id, type, attempt, token } = run.claimed
   const request = { id, attempt, token, checkpoint }
   const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write(request, run.signal))
   if (answer.outcome === 'lost') throw heartbeat.leaseRefused(run)
   if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
+  inboxChecks.answered(run)
   run.maxAttempts = answer.maxAttempts
   if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
   if (hub.hasListener(id)) {

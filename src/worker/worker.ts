@@ -25,6 +25,7 @@ import { DefinitionCheck } from './definition-check.ts'
 import { DrainWatcher } from './drain.ts'
 import { watchedHealth } from './health.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
+import { InboxChecks } from './inbox-checks.ts'
 import { Lane } from './lanes.ts'
 import { LeaseClock } from './lease-clock.ts'
 import { pipeline } from './pipeline.ts'
@@ -364,6 +365,8 @@ export class Worker {
       run.abort(reason)
       run.abandonAfter(graceMs)
     }
+    // A test that awaits the stop cannot advance its clock meanwhile.
+    this.options.settings.clock.pass?.(graceMs, () => this.runs.size > 0)
   }
 
   private hint(hint: Hint): void {
@@ -451,6 +454,7 @@ export class Worker {
         timers,
         heartbeat,
         checkpoints: new Checkpoints({ store, timers }),
+        inboxChecks: new InboxChecks({ heartbeat, timers }),
         enqueueChild: (...child) => connection.enqueueChild(...child),
         cancel,
         graceMs,

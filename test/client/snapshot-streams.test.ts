@@ -93,6 +93,11 @@ test.each([
   expect(plain.seen.at(-1)).toMatchObject({ type: 'work', state: 'done', value: undefined, tags: [] })
 
   const { id } = await runtime.enqueue(order, undefined)
+  const states: string[] = []
+  const watched = await client.job(id)
+  const statesEnded = new Promise<void>((complete, error) => {
+    watched?.state$.subscribe({ next: (state) => states.push(state), error, complete })
+  })
   const machines = await follow(client, id)
   const parked = await machines.reach(({ state, value }) => state === 'waiting' && value === 'open')
   expect(parked).toMatchObject({ context: { lines: 2 }, tags: ['unpaid'] })
@@ -101,6 +106,13 @@ test.each([
   await runtime.send(order, id, { type: 'SHIP' })
   await machines.ended
   expect(machines.seen.at(-1)).toMatchObject({ state: 'done', value: 'shipped' })
+  await statesEnded
+  expect(states.filter((state, i) => state === states[i - 1])).toEqual([])
+  expect(states.slice(states.indexOf('waiting')).slice(-7)).toEqual([
+    'waiting',
+    ...['queued', 'running', 'waiting'],
+    ...['queued', 'running', 'done'],
+  ])
   const texts = machines.seen.map((snapshot) => JSON.stringify(snapshot))
   expect(texts.filter((text, i) => text === texts[i - 1])).toEqual([])
 })

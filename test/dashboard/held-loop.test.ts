@@ -1,17 +1,26 @@
 /** The dashboard is served by the process that runs jobs: no piece of its work may hold up their leases. */
-import { createRuntime, defineJob, memoryStore, type Store } from 'jobchart'
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRuntime, defineJob, memoryStore, schedule, type Store } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
+import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { setup } from 'xstate'
 import { isLong } from '../support/long-form.ts'
 import { longestTurn } from '../support/loop-probe.ts'
 import { newFile } from '../support/new-file.ts'
+import { canStartRedis, serverOfFile } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A machine of 300 states. */
+const server = serverOfFile()
+
+const megabyte = 'x'.repeat(1_000_000)
+
+/** A machine of 300 states with a context of a megabyte. */
 const large = setup({ actions: { enter: () => {}, stay: () => {} } }).createMachine({
   id: 'large',
+  context: { text: megabyte },
   initial: 'g0',
   states: Object.fromEntries(
     Array.from({ length: 23 }, (_, group) => [
@@ -34,10 +43,13 @@ const keyed = defineJob<{ key: string }>({
   type: 'keyed',
   concurrencyKey: ({ key }) => key,
   perKey: 1,
+  concurrency: 2,
   run: () => new Promise(() => {}),
 })
 const heavy = defineJob<{ text: string }, number>({ type: 'heavy', run: async ({ text }) => text.length })
 const chart = defineJob({ type: 'large', machine: large })
+const running = defineJob<{ text: string }>({ type: 'running', run: () => new Promise(() => {}) })
+const runningCount = 16
 
 const keys = isLong ? 100_000 : 30_000
 /**
@@ -47,21 +59,33 @@ const keys = isLong ? 100_000 : 30_000
 const heldMax = 10
 
 async function world(store: Store) {
-  const runtime = createRuntime({ store, jobs: [keyed, heavy, chart], concurrency: 2, logger: {} })
+  const runtime = createRuntime({
+    store,
+    jobs: [keyed, heavy, chart, running],
+    schedules: Array.from({ length: 4 }, (_, n) => schedule(`yearly ${n}`, '0 0 1 1 *', heavy, { text: megabyte })),
+    concurrency: runningCount + 3,
+    logger: {},
+  })
   onTestFinished(async () => void (await runtime.stop({ mode: 'abort' })))
   await runtime.start()
-  const done = await runtime.enqueue(heavy, { text: 'x'.repeat(1_000_000) })
+  const done = await runtime.enqueue(heavy, { text: megabyte })
   await done.result()
   const { id: machine } = await runtime.enqueue(chart, undefined)
+  for (let n = 0; n < runningCount; n++) await runtime.enqueue(running, { text: megabyte })
   const inputs = Array.from({ length: keys }, (_, index) => ({ key: `k${index}` }))
   for (let at = 0; at < keys; at += 5_000) await runtime.enqueueMany(keyed, inputs.slice(at, at + 5_000))
+  const checkpoints = await runtime.store.checkpoints(machine)
   const { fetch } = createDashboard({ runtime, authorize: () => 'admin' })
   const get = async (path: string): Promise<void> => {
-    const response = await fetch(new Request(`http://localhost/api/v1${path}`))
-    await response.arrayBuffer()
+    const leaving = new AbortController()
+    const response = await fetch(new Request(`http://localhost/api/v1${path}`, { signal: leaving.signal }))
     expect([path, response.status]).toEqual([path, 200])
+    if (path.startsWith('/events')) {
+      await response.body?.getReader().read()
+      leaving.abort()
+    } else await response.arrayBuffer()
   }
-  return { get, heavy: done.id, machine }
+  return { get, heavy: done.id, machine, checkpoint: checkpoints.at(-1)?.seq }
 }
 
 function folder(): string {
@@ -73,38 +97,46 @@ function folder(): string {
 const stores: readonly (readonly [string, () => Promise<Store>])[] = [
   ['memory', async () => memoryStore()],
   ['SQLite', async () => sqliteStore({ path: await newFile(folder()) })],
+  ...(canStartRedis ? [['Redis', async () => redisStore({ url: server().url, prefix: randomUUID() })] as const] : []),
 ]
+
+/** What is asked of each route that gives something. */
+const pathsOf = ({ heavy: job, machine, checkpoint }: Omit<Awaited<ReturnType<typeof world>>, 'get'>) => ({
+  '': [''],
+  '/overview': ['/overview'],
+  '/workers': ['/workers'],
+  '/activity': ['/activity'],
+  '/failures': ['/failures'],
+  '/events': ['/events', `/events?job=${job}`],
+  '/queues/{type}': ['/queues/keyed', '/queues/large'],
+  '/queues/{type}/activity': ['/queues/keyed/activity'],
+  '/jobs': ['/jobs', '/jobs?type=heavy', '/jobs?type=keyed&state=queued', '/jobs?type=keyed&orderBy=due'],
+  '/jobs/count': ['/jobs/count', '/jobs/count?type=keyed&state=queued'],
+  '/jobs/{id}': [`/jobs/${job}`, `/jobs/${machine}`],
+  '/jobs/{id}/checkpoints/{seq}': [`/jobs/${machine}/checkpoints/${checkpoint}`],
+  '/schedules': ['/schedules'],
+  '/charts': ['/charts'],
+  '/charts/runtime.svg': ['/charts/runtime.svg'],
+  '/charts/job.svg': ['/charts/job.svg', `/charts/job.svg?job=${job}`],
+  '/charts/machine.svg': ['/charts/machine.svg?type=large', `/charts/machine.svg?job=${machine}`],
+  '/bulk': ['/bulk'],
+})
+
+test('every route that gives something is asked', () => {
+  const { paths } = JSON.parse(readFileSync(new URL('../../docs/dashboard-api.json', import.meta.url), 'utf8')) as {
+    readonly paths: Readonly<Record<string, object>>
+  }
+  const given = Object.entries(paths).flatMap(([path, methods]) => ('get' in methods ? [path.slice(7)] : []))
+  const asked = Object.keys(pathsOf({ heavy: '', machine: '', checkpoint: 0 }))
+  expect(asked.toSorted()).toEqual(given.toSorted())
+})
 
 test.each(stores)(
   `no answer holds up the jobs of its process: ${keys} keys, 1 MB payloads and 300 states on the %s store`,
   async (_, storeOf) => {
     const { get, ...ids } = await world(await storeOf())
-    const paths = [
-      '',
-      '/overview',
-      '/workers',
-      '/activity',
-      '/failures',
-      '/bulk',
-      '/schedules',
-      '/jobs',
-      '/jobs?type=heavy',
-      '/jobs?type=keyed&state=queued',
-      '/jobs/count',
-      '/jobs/count?type=keyed&state=queued',
-      '/queues/keyed',
-      '/queues/keyed/activity',
-      `/jobs/${ids.heavy}`,
-      `/jobs/${ids.machine}`,
-      '/charts',
-      '/charts/runtime.svg',
-      '/charts/job.svg',
-      `/charts/job.svg?job=${ids.heavy}`,
-      '/charts/machine.svg?type=large',
-      `/charts/machine.svg?job=${ids.machine}`,
-    ]
     const held: Record<string, number> = {}
-    for (const path of paths) {
+    for (const path of Object.values(pathsOf(ids)).flat()) {
       await get(path)
       const turns = [
         await longestTurn(() => get(path)),

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { jsonSchemaOf } from '../../src/dashboard/event-schemas.ts'
 import { eventFields, fieldsOf } from '../../src/dashboard/page/event-fields.ts'
 import type { ShownJob } from './shapes.ts'
-import { called, reviews } from './world.ts'
+import { called, jobs, reviews } from './world.ts'
 
 interface Past extends CheckpointEntry {
   nodes: string[]
@@ -135,4 +135,26 @@ test('the page shows a machine whose schema cannot be turned into fields with a 
   const machine = setup({}).createMachine({ initial: 'a', states: { a: { on: { GO: 'b' } }, b: { type: 'final' } } })
   const { eventSchemas } = defineJob({ type: 'x', machine, events: { GO: z.custom<object>() } })
   expect(fieldsOf(jsonSchemaOf(eventSchemas?.['GO'] ?? z.never()))).toBe(null)
+})
+
+test('an event that waits for a state is shown with its job, and how machines end on the overview', async () => {
+  const { runtime, get } = await called({}, jobs)
+  await runtime.send('order-1', { type: 'PAID', by: 'card' }, { accept: 'later', key: 'paid' })
+  await expect.poll(async () => (await get<ShownJob>('/jobs/order-1')).job.deferred).toEqual([1])
+  const { job } = await get<ShownJob>('/jobs/order-1')
+  expect(job).toMatchObject({
+    state: 'waiting',
+    inbox: [{ number: 1, message: { event: { type: 'PAID', by: 'card' } } }],
+  })
+  await runtime.send('order-1', { type: 'APPROVE' })
+  await (await runtime.job('order-1'))?.result()
+  const { queues } = await get<{ queues: { type: string; outcomes: object }[] }>('/overview')
+  expect(queues.map(({ type, outcomes }) => [type, outcomes])).toEqual([
+    ['email.send', {}],
+    ['order', { shipped: 1 }],
+  ])
+  expect((await get<ShownJob>('/jobs/order-1')).job).toMatchObject({
+    deferred: [],
+    logs: [{ message: 'an event was dropped: the machine has ended: PAID' }],
+  })
 })

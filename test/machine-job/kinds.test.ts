@@ -2,7 +2,7 @@
  * A deployment makes an actor of one kind one of another kind under the same name: what was kept of it does not fit the
  * new one.
  */
-import { defineJob, durable, fromJob, type JobDefinition } from 'jobchart'
+import { createClient, defineJob, durable, fromJob, type JobDefinition } from 'jobchart'
 import {
   createMachine,
   fromCallback,
@@ -14,6 +14,7 @@ import {
   type AnyStateMachine,
 } from 'xstate'
 import { expect, test } from 'vitest'
+import { strandedJobs } from '../../src/cli/stranded-jobs.ts'
 import { world } from '../support/leaks.ts'
 
 const child = defineJob({ type: 'child', run: () => 'child' })
@@ -49,14 +50,20 @@ const inlineOf = (work: AnyActorLogic) =>
 
 const define = (machine: AnyStateMachine): JobDefinition => defineJob({ type: 'order', machine })
 
-/** What a new process says to a job that the old one left at work. */
-async function deployed(before: JobDefinition, after: JobDefinition) {
+/** A job that an old process left at work. */
+async function leftAtWork(before: JobDefinition) {
   const at = world()
   const old = await at.runtime({ jobs: [before, child] })
   await old.queue('child').pause()
   const { id } = await old.enqueue(before, undefined)
   await at.clock.settle()
   await old.stop({ mode: 'abort', grace: 0 })
+  return { at, id }
+}
+
+/** What a new process says to it. */
+async function deployed(before: JobDefinition, after: JobDefinition) {
+  const { at, id } = await leftAtWork(before)
   const runtime = await at.runtime({ jobs: [after, child] })
   await at.clock.advance('40s')
   const record = await (await runtime.job(id))?.record()
@@ -84,7 +91,18 @@ test.each(changes)(
   },
 )
 
-test('so is an inline one, found by its place', async () => {
+test.each(changes)('`jobchart check` counts a %s that has become a %s before the deployment', async (from, to) => {
+  const [before, after] = [kinds[from]?.(), kinds[to]?.()] as [AnyActorLogic, AnyActorLogic]
+  const { at, id } = await leftAtWork(define(machineOf(before)))
+  const next = define(machineOf(after))
+  const client = createClient({ jobs: [next, child], store: at.store, clock: at.clock, logger: at.logger })
+  const { stranded } = await strandedJobs(client, [next, child], false)
+  expect(stranded).toMatchObject([{ type: 'order', count: 1, ids: [id] }])
+  expect(stranded[0]?.reason).toContain('actor work was ')
+  await client.close()
+})
+
+test('an inline actor is found by its place', async () => {
   const record = await deployed(define(inlineOf(fromPromise(endless))), define(inlineOf(fromJob(child))))
   expect(record?.unsupported?.reason).toContain('actor work was work')
 })

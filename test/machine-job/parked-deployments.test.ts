@@ -76,6 +76,16 @@ test('so are those for which migrate throws', async () => {
   expect(await job?.snapshot()).toMatchObject({ value: 'review', version: '1' })
 })
 
+test('so are those whose state migrate leaves as it was, and which is gone', async () => {
+  const at = world()
+  const [id] = await parked(at, old)
+  const runtime = await at.runtime({ jobs: [define(waitsIn('approval'), '2', (snapshot) => snapshot)] })
+  await at.clock.settle()
+  expect(idsOf(await runtime.list({ unsupported: true }))).toEqual([id])
+  expect((await recordOf(at, id)).unsupported?.reason).toContain('state order.review is gone')
+  expect(at.expectLogged('error')).toHaveLength(1)
+})
+
 test('a process that knows their version takes the mark back, and they go on', async () => {
   const at = world()
   const [id] = await parked(at, old)

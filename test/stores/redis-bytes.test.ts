@@ -1,7 +1,7 @@
-/** Claims of large jobs: in scripts of a bounded number of bytes, because a script holds up every other client. */
+/** Scripts of a bounded number of jobs and bytes, because a script holds up every other client. */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
-import { newJob, noLimits, put } from '../../src/store-testing/conformance/acts.ts'
+import { lease, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -41,15 +41,35 @@ test.for([
   },
 )
 
-test('a claim of small jobs is one script', async () => {
+test.for([
+  ['without keys', () => null, {}],
+  ['with keys', (i: number) => `key ${i % 3}`, { perKey: 1_000 }],
+] as const)('a claim of small jobs %s is a script for each 200, and all of them', async ([, keyOf, limits]) => {
   const subject = await redisSubject(server().url, nodeRedisAt, { prefix: randomUUID() })
   onTestFinished(() => subject.close())
-  await put(subject.store, ...Array.from({ length: 1_000 }, (_, i) => newJob(`job ${i}`)))
+  const ids = Array.from({ length: 1_000 }, (_, i) => `job ${i}`)
+  await put(subject.store, ...ids.map((id, i) => newJob(id, { concurrencyKey: keyOf(i) })))
   const before = await scripts()
-  const demand = [{ type: 'mail', max: 1_000, limits: noLimits }]
+  const demand = [{ type: 'mail', max: 1_000, limits: { ...noLimits, ...limits } }]
   const { jobs } = await subject.store.claim({ worker: 'w', leaseMs: 60_000, token: 't', demand })
-  expect(jobs.length).toBe(1_000)
-  expect((await scripts()) - before).toBe(1)
+  expect(jobs.map(({ id }) => id)).toEqual(ids)
+  expect((await scripts()) - before).toBe(5)
+})
+
+test('ends of runs with large outputs are written a megabyte at a time', async () => {
+  const subject = await redisSubject(server().url, nodeRedisAt, { prefix: randomUUID() })
+  onTestFinished(() => subject.close())
+  await put(subject.store, ...Array.from({ length: 40 }, (_, i) => newJob(`job ${i}`)))
+  const jobs = await take(subject.store, { max: 40 })
+  const before = await scripts()
+  const output = 'x'.repeat(180_000)
+  const answers = await subject.store.settle(
+    jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', output })),
+  )
+  expect(answers.map(({ outcome }) => outcome)).toEqual(jobs.map(() => 'settled'))
+  // 7.2 MB, 5 jobs to a script.
+  expect((await scripts()) - before).toBe(8)
+  expect((await subject.store.counts()).done).toBe(40)
 })
 
 test('inserts of large jobs are written a megabyte at a time, and answered in their order', async () => {

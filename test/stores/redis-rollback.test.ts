@@ -113,6 +113,36 @@ test('a server that is started again with all that was written is not taken for 
   expect([page.lost, page.transitions.map(({ id }) => id)]).toEqual([false, ['b0', 'b1']])
 })
 
+test('whatever is answered first after a rollback, also a read, is known to be of another log', async () => {
+  const server = await snapshotServer()
+  let isBack = false
+  // The connection for writes is slower than the one for reads.
+  const store = await delayedStore(server.url, 'jobchart', async ([, name = '']) => {
+    if (!isBack || !name.endsWith('_epoch')) return
+    isBack = false
+    const connections = async (): Promise<number> =>
+      String(await server.command('CLIENT', 'LIST', 'TYPE', 'normal')).match(/\bfd=/g)?.length ?? 0
+    await expect.poll(connections, { interval: 5 }).toBe(3)
+    for (let i = 0; i < 100; i++) await server.command('PING')
+  })
+  await store.list({})
+  await put(store, newJob('a'))
+  await server.command('SAVE')
+  await put(store, newJob('gone'))
+  const { cursor: before } = await store.counts()
+  const hints: Hint[] = []
+  store.watch((hint) => hints.push(hint))
+  isBack = true
+  await rollBack(server)
+  let cursor: string | undefined
+  await answers(async () => ({ cursor } = await store.list({})))
+  expect(hints).toContainEqual({ kind: 'rollback', seen: 2, left: 1 })
+  expect((await store.transitions(before ?? null, 10)).lost).toBe(true)
+  await put(store, newJob('b'))
+  const { lost, transitions } = await store.transitions(cursor ?? null, 10)
+  expect([lost, transitions.map(({ id }) => id)]).toEqual([false, ['b']])
+})
+
 test('a runtime warns with a code, loses the run whose claim is gone, and runs the job again', async () => {
   const server = await snapshotServer()
   const warned: unknown[] = []

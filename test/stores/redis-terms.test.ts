@@ -113,9 +113,6 @@ test('every key that a lower limit has kept back is claimed from again after it 
   for (let i = 0; i < 10 && jobs.length < 1_500; i++) {
     const answer = await raised(1_000)
     jobs.push(...answer.jobs.map(({ id }) => id))
-    // What is not arranged yet is asked for at once.
-    if (jobs.length < 1_500)
-      expect(answer.shortfalls).toEqual([{ type: 'mail', reason: 'limited', until: store.now() }])
   }
   expect(new Set(jobs).size).toBe(1_500)
   expect((await raised(1)).shortfalls).toEqual([{ type: 'mail', reason: 'empty' }])
@@ -138,3 +135,35 @@ test('every key is claimed from after the limit of its rate was raised, and afte
   }
   expect((await store.counts()).queued).toBe(0)
 })
+
+test.for([
+  ['rate', { keyRate: { limit: 2, perMs: 60_000 } }, { keyRate: { limit: 1, perMs: 60_000 } }, 60_000],
+  ['cap', { perKey: 2 }, { perKey: 1 }, null],
+] as const)(
+  'a lower %s by which no key is claimed from is found out in bounded steps',
+  async ([, older, newer, ms]) => {
+    const { store, clock } = await world()
+    await putKeys(store, 2_000, 2)
+    const first = claimOf(store, 1, older)
+    for (let i = 0; i < 2; i++) expect((await first(1_000)).jobs.length).toBe(1_000)
+    const started = store.now()
+    await clock.advance(1_000)
+    const lowered = claimOf(store, 2, newer)
+    const steps: ClaimAnswer['shortfalls'][number][] = []
+    for (let i = 0; i < 10; i++) {
+      const before = await commands()
+      const { jobs, shortfalls } = await lowered(10)
+      expect(jobs).toEqual([])
+      expect((await commands()) - before).toBeLessThan(8_000)
+      steps.push(...shortfalls)
+      if (shortfalls[0]?.reason !== 'limited' || shortfalls[0].until !== store.now()) break
+    }
+    // What is not found out yet is asked for at once.
+    const last = steps.pop()
+    expect(steps.length).toBe(3)
+    expect(new Set(steps.map(({ reason }) => reason))).toEqual(new Set(['limited']))
+    expect(last).toEqual(
+      ms === null ? { type: 'mail', reason: 'capped' } : { type: 'mail', reason: 'limited', until: started + ms },
+    )
+  },
+)

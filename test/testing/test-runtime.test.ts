@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as realSleep } from 'node:timers/promises'
 import { createClient, defineJob, memoryStore } from 'jobchart'
 import { createTestRuntime } from 'jobchart/testing'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 test('time passes when a handler has read its files, not before', async () => {
   const read = defineJob<number, number>({
@@ -50,21 +50,45 @@ test('a handler that takes longer than the limit is named once, and time passes 
   await runtime.stop()
 })
 
-test('stop with abort ends without that time passes; if a handler ignores its signal, when the grace has passed', async () => {
-  const stopped = async (isDeaf: boolean, advance: '5s' | 0) => {
+describe('stop with abort', () => {
+  const cleanup = 300
+
+  /** A test runtime with a handler that sleeps, and ends so long after the abort; null = it ignores its signal. */
+  async function sleeping(endsAfter: number | null) {
     const sleep = defineJob({
       type: 'sleep',
-      run: async (_input, { signal }) => clock.sleep('1h', isDeaf ? undefined : signal),
+      run: async (_input, { signal }) => {
+        await clock.sleep('1h', endsAfter === null ? undefined : signal).catch(() => {})
+        if (endsAfter !== null) await clock.sleep(endsAfter)
+      },
     })
     const { runtime, clock } = await createTestRuntime({ jobs: [sleep], logger: { warn: vi.fn() } })
     await runtime.enqueue(sleep)
     await clock.settle()
-    const stopping = runtime.stop({ mode: 'abort', grace: '1s' })
-    await clock.advance(advance)
-    return stopping
+    return { runtime, clock, passed: () => clock.monotonic() }
   }
-  expect(await stopped(false, 0)).toMatchObject({ completed: true, running: 0 })
-  expect(await stopped(true, '5s')).toMatchObject({ completed: false, running: 1 })
+
+  test.each([
+    ['obeys at once', 0, { completed: true, running: 0 }, 0],
+    ['ends in its grace', cleanup, { completed: true, running: 0 }, cleanup],
+    ['ignores its signal', null, { completed: false, running: 1 }, 1_000],
+  ])('of a handler that %s ends though nobody advances the clock', async (_, endsAfter, report, passedMs) => {
+    const { runtime, passed } = await sleeping(endsAfter)
+    expect(await runtime.stop({ mode: 'abort', grace: '1s' })).toMatchObject(report)
+    expect(passed()).toBe(passedMs)
+  })
+
+  test('leaves the time to a test that advances the clock', async () => {
+    const { runtime, clock, passed } = await sleeping(null)
+    const stopping = runtime.stop({ mode: 'abort', grace: '1s' })
+    await clock.advance(400)
+    expect(passed()).toBe(400)
+    await clock.settle()
+    expect(passed()).toBe(400)
+    await clock.advance('5s')
+    expect(await stopping).toMatchObject({ completed: false })
+    expect(passed()).toBe(5_400)
+  })
 })
 
 test('a seed gives the ids, and another seed others', async () => {

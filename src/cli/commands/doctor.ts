@@ -13,7 +13,8 @@ import { openStore, withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { isUnattended, queueRows } from '../queue-rows.ts'
-import { grouped, jobs, oneLine, relative } from '../words.ts'
+import { counted, grouped } from '../../core/counted.ts'
+import { jobs, oneLine, relative } from '../words.ts'
 
 type Level = 'ok' | 'warning' | 'problem'
 
@@ -119,7 +120,7 @@ function repairedBy(answer: RepairAnswer | undefined, name: string): Finding {
   }
   const { jobs: all, counts, restored } = answer
   const back = restored.length === 0 ? '' : `, ${jobs(restored.length)} brought back: ${listed(restored)}`
-  const wrong = counts === 1 ? '1 count was wrong' : `${grouped(counts)} counts were wrong`
+  const wrong = `${counted(counts, 'count')} ${counts === 1 ? 'was' : 'were'} wrong`
   return { level: 'ok', about: 'repair', what: `rebuilt from ${jobs(all)}; ${wrong}${back}` }
 }
 

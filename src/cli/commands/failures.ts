@@ -6,7 +6,8 @@ import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
-import { grouped, relative } from '../words.ts'
+import { grouped } from '../../core/counted.ts'
+import { relative } from '../words.ts'
 
 interface FailuresOptions extends StoreOptions {
   readonly type?: string

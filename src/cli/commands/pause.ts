@@ -4,7 +4,8 @@ import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
-import { grouped, jobs } from '../words.ts'
+import { grouped } from '../../core/counted.ts'
+import { jobs } from '../words.ts'
 
 export const pauseCommand = (program: Program): Command =>
   queueCommand(program, 'pause', 'pause queues for all processes; running jobs go on')

@@ -7,7 +7,8 @@ import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
 import { listingCommand, type Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
-import { dateAndTime, grouped, relative } from '../words.ts'
+import { grouped } from '../../core/counted.ts'
+import { dateAndTime, relative } from '../words.ts'
 
 const columns = (now: number): readonly Column<ScheduleRecord>[] => [
   { title: 'NAME', text: ({ name }) => name },

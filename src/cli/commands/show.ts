@@ -9,7 +9,8 @@ import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { counted, dateAndTime, manyLines, oneLine, relative, stateStyles } from '../words.ts'
+import { counted } from '../../core/counted.ts'
+import { dateAndTime, manyLines, oneLine, relative, stateStyles } from '../words.ts'
 
 export function showCommand({ command, terminal, run }: Program): Command {
   return withStore(command('show', 'show a job: its history, errors, logs, input and output'))

@@ -8,7 +8,8 @@ import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { queueColumns, queueRows, totalRates } from '../queue-rows.ts'
 import { table } from '../table.ts'
-import { duration, grouped, rate, stateStyles } from '../words.ts'
+import { grouped } from '../../core/counted.ts'
+import { duration, rate, stateStyles } from '../words.ts'
 
 export function statsCommand({ command, terminal, run }: Program): Command {
   return withStore(command('stats', 'show how many jobs are in each state, and rates, queue by queue')).action(

@@ -8,7 +8,8 @@ import type { Program } from '../command.ts'
 import { queueColumns, queueRows, totalRates } from '../queue-rows.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { counted, duration, grouped, rate, timeOfDay } from '../words.ts'
+import { counted, grouped } from '../../core/counted.ts'
+import { duration, rate, timeOfDay } from '../words.ts'
 
 interface TopOptions extends StoreOptions {
   readonly interval: number
@@ -46,7 +47,7 @@ async function picture(client: Client, terminal: Terminal): Promise<string> {
     timeOfDay(now),
     `done ${rate(perSecond.done)}`,
     `failed ${rate(perSecond.failed)}`,
-    `${grouped(running.length)} of ${grouped(slots)} slots`,
+    `${grouped(running.length)} of ${counted(slots, 'slot')}`,
     `${counted(alive.length, 'worker')}${lostText(workers, alive)}`,
   ]
   const busiest = queues.toSorted((a, b) => b.counts.running + b.counts.queued - a.counts.running - a.counts.queued)

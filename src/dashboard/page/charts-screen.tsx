@@ -1,4 +1,5 @@
 /** Every chart this process knows. */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { ChartEntry } from '../pictures.ts'
 import { useResource } from './api.ts'
@@ -6,7 +7,6 @@ import { Chart } from './chart.tsx'
 import { counts, stateCounts } from './live.ts'
 import { Loaded, Panel } from './parts.tsx'
 import { go, link } from './router.ts'
-import { number } from './words.ts'
 
 export function ChartsScreen(): JSX.Element {
   const charts = useResource<{ readonly charts: readonly ChartEntry[] }>('/charts')
@@ -51,11 +51,7 @@ function Entry({ of: { kind, type, version, title, description, jobs } }: { read
   return (
     <Panel
       title={`${title}, version ${version}`}
-      aside={
-        <a href={link('jobs', '', { type })}>
-          {number(jobs ?? 0)} live {jobs === 1 ? 'job' : 'jobs'}
-        </a>
-      }
+      aside={<a href={link('jobs', '', { type })}>{counted(jobs ?? 0, 'live job')}</a>}
     >
       {description !== null && <p class="muted">{description}</p>}
       <Chart

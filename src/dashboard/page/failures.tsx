@@ -2,6 +2,7 @@
  * Failures by type and error, as the store has counted them; the dead jobs of a group are listed, retried or discarded
  * together.
  */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { FailureGroup } from '../../index.ts'
 import { about } from './about.ts'
@@ -102,7 +103,7 @@ function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<F
               <QueueLink type={type} />,{' '}
             </>
           )}
-          {number(count)} failed {count === 1 ? 'attempt' : 'attempts'},{' '}
+          {counted(count, 'failed attempt')},{' '}
           {count > 1 && (
             <>
               first <Time at={firstAt} />,{' '}
@@ -132,7 +133,7 @@ function Changes({
   readonly changed: () => void
 }): JSX.Element {
   const filter = { type, state: 'dead', failure: fingerprint }
-  const jobs = `${number(dead)} ${dead === 1 ? 'job' : 'jobs'} of ${type}`
+  const jobs = `${counted(dead, 'job')} of ${type}`
   const all = async (kind: 'retry' | 'discard'): Promise<string> => {
     const told = await changeAll(kind, { filter, expected: dead })
     changed()

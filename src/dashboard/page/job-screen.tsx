@@ -1,4 +1,5 @@
 /** A job: where it stands in its chart and stood before, how it came there, and what may be done to it now. */
+import { counted } from '../../core/counted.ts'
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { AttemptError, ErrorRecord } from '../../index.ts'
@@ -331,7 +332,7 @@ const Errors = ({ errors }: { readonly errors: readonly AttemptError[] }): JSX.E
     title="Errors"
     aside={
       <span class="muted">
-        {errors.length === 1 ? '1 failed attempt' : `${number(errors.length)} failed attempts, the latest first`}
+        {`${counted(errors.length, 'failed attempt')}${errors.length === 1 ? '' : ', the latest first'}`}
       </span>
     }
   >

@@ -1,6 +1,7 @@
 /**
  * The list of jobs: stays still while it is read, says how many are new, and changes what is chosen or all that match.
  */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { JobState, JobSummary } from '../../index.ts'
@@ -334,7 +335,7 @@ function Bulk({ chosen, shown, done }: BulkProps): JSX.Element {
     const { count, more } = isAll ? await matching(action) : { count: chosen.length, more: false }
     if (count === 0) return say(`None of these jobs can be ${past}.`)
     ask({
-      title: `${verb} ${number(count)}${more ? '+' : ''} ${count === 1 ? 'job' : 'jobs'}?`,
+      title: `${verb} ${more ? `${number(count)}+ jobs` : counted(count, 'job')}?`,
       text: `${isAll ? 'All that match the filters, also those that are not shown. ' : ''}${text}`,
       verb,
       danger: action !== 'retry',

@@ -1,4 +1,5 @@
 /** Overview: is all well? */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import { ownValue } from '../../core/own-value.ts'
 import type { Overview, QueueRow } from '../overview.ts'
@@ -35,8 +36,7 @@ function Warnings({ of: { queues, runtime } }: { readonly of: Overview }): JSX.E
     <>
       {alone.map(({ type, counts: { queued } }) => (
         <p class="warning" role="alert" key={type}>
-          <QueueLink type={type} /> has {number(queued)} queued {queued === 1 ? 'job' : 'jobs'} and no worker that runs
-          it.
+          <QueueLink type={type} /> has {counted(queued, 'queued job')} and no worker that runs it.
         </p>
       ))}
       {runtime !== null && runtime.state !== 'running' && (
@@ -129,7 +129,7 @@ function Outcomes({ of }: { readonly of: QueueRow['outcomes'] }): JSX.Element | 
   const ends = Object.entries(of).toSorted(([, a], [, b]) => b - a)
   if (ends.length === 0) return null
   const text = ends.slice(0, outcomesMax).map(([end, count]) => `${number(count)} ${end}`)
-  const more = ends.length > outcomesMax ? [`${ends.length - outcomesMax} other ends`] : []
+  const more = ends.length > outcomesMax ? [counted(ends.length - outcomesMax, 'other end')] : []
   return (
     <div class="muted" title="final states of the machines that are done, with the status of their output">
       {[...text, ...more].join(' · ')}
@@ -202,7 +202,7 @@ function AtWork({ of: { workers } }: { readonly of: Overview }): JSX.Element {
       title="Running now"
       aside={
         <a href={link('workers')}>
-          {alive === 1 ? '1 worker' : `${alive} workers`}
+          {counted(alive, 'worker')}
           {alive < workers.length && `, ${workers.length - alive} lost`}
         </a>
       }

@@ -1,4 +1,5 @@
 /** Schedules: when each fires next and fired last, what it left out, and its pause. */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { ScheduleRecord } from '../../index.ts'
 import { about } from './about.ts'
@@ -71,7 +72,7 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
           <dt>Jobs</dt>
           <dd>
             {number(fired)} of <QueueLink type={type} />
-            {missed > 0 && `, ${number(missed)} ticks missed`}
+            {missed > 0 && `, ${counted(missed, 'tick')} missed`}
             {skipped > 0 && `, ${number(skipped)} left out for an earlier job`}
           </dd>
         </div>

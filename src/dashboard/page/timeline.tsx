@@ -1,4 +1,5 @@
 /** The lifecycle of a job to scale: a bar in which each state has its colour, and each transition below it. */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { JobState } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
@@ -36,7 +37,7 @@ export function Timeline({ of: { job } }: { readonly of: JobView }): JSX.Element
         viewBox={`0 0 ${width} 20`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${duration(whole)} in ${stays.length} states`}
+        aria-label={`${duration(whole)} in ${counted(stays.length, 'state')}`}
       >
         {stays.map(({ state, from, to }, i) => (
           <rect

@@ -1,4 +1,5 @@
 /** Workers: who they are, what each runs since when, and which are lost. */
+import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { Json, WorkerRecord } from '../../index.ts'
 import { useResource } from './api.ts'
@@ -49,7 +50,7 @@ function Worker({
   return (
     <Panel title={name} aside={aside}>
       <p class="muted">
-        {host}, process {pid}, jobchart {version}, {number(running.length)} of {number(slots)} slots taken
+        {host}, process {pid}, jobchart {version}, {number(running.length)} of {counted(slots, 'slot')} taken
       </p>
       <Slots taken={running.length} of={slots} />
       <p class="where">
@@ -96,7 +97,12 @@ function Slots({ taken, of }: { readonly taken: number; readonly of: number }): 
   const shown = Math.min(of, slotsShown)
   const filled = of === 0 ? 0 : Math.ceil((taken / of) * shown)
   return (
-    <svg class="slots" viewBox={`0 0 ${slotsShown * 10} 8`} role="img" aria-label={`${taken} of ${of} slots taken`}>
+    <svg
+      class="slots"
+      viewBox={`0 0 ${slotsShown * 10} 8`}
+      role="img"
+      aria-label={`${taken} of ${counted(of, 'slot')} taken`}
+    >
       {Array.from({ length: shown }, (_, i) => (
         <rect key={i} class={i < filled ? 'taken' : ''} x={i * 10} width="8" height="8" rx="2" />
       ))}

@@ -17,7 +17,7 @@ import {
 import type { BulkAnswer, BulkOperation, BulkOutcome } from '../../core/bulk-record.ts'
 import type { BulkStore, SweepAnswer } from '../../store.ts'
 import { commitEach, selectedAmong } from './apart.ts'
-import type { Redis } from './connection.ts'
+import type { Commands } from './connection.ts'
 import type { Driver } from './driver.ts'
 import { contended, roundsMax } from '../remote/driver.ts'
 import type { Keys } from './keys.ts'
@@ -155,7 +155,7 @@ export const bulkWritesOf = (driver: () => Driver): Omit<BulkStore, 'list'> => (
     driver().write((unit) => stopBulk(unit, new BulkCells(unit), request), { needs: cellsOf(request.id) }),
 })
 
-export async function listBulk(redis: Redis, keys: Keys, only?: 'running'): Promise<BulkOperation[]> {
+export async function listBulk(redis: Commands, keys: Keys, only?: 'running'): Promise<BulkOperation[]> {
   const wanted = only === 'running' ? [kinds.running] : Object.values(kinds)
   const replies = await redis.pipeline(wanted.map((kind) => ['HVALS', keys.cells(kind)]))
   return latestFirst(replies.flatMap(texts).map(parsed))

@@ -7,6 +7,16 @@ export type Command = readonly string[]
 /** What a command is answered: texts, numbers, lists of them. */
 export type Reply = string | number | null | readonly Reply[]
 
+/** Sends commands to the server. */
+export interface Commands {
+  /** @throws JobchartError STORE_UNAVAILABLE */
+  send(command: Command): Promise<Reply>
+  /** Sends commands one after the other without waiting: they go together. */
+  pipeline(commands: readonly Command[]): Promise<Reply[]>
+  /** Do all commands go to one server? False in a cluster. */
+  readonly hasOneServer: boolean
+}
+
 /** A connection of one client. */
 export interface RedisClient {
   /** Connects; rejects if the server cannot be reached now. Afterwards the client connects again by itself. */
@@ -67,7 +77,7 @@ interface Subscription {
  * heard of it, the client is replaced by another one. Drivers connect again when a connection was closed, not when its
  * packets vanish.
  */
-export class Redis {
+export class Redis implements Commands {
   private client: RedisClient
   private readonly where: string
   private readonly subscription: Subscription | null

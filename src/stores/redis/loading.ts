@@ -1,6 +1,6 @@
 /** Loads what an operation needs, in one round trip. */
 import type { InboxEntry } from '../../core/machine-record.ts'
-import type { Command, Redis, Reply } from './connection.ts'
+import type { Command, Commands, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
 import type { Need } from '../remote/needs.ts'
 import { parseRow, scriptText, textOfScript, type ParsedRow } from './row-text.ts'
@@ -16,7 +16,7 @@ export type Select = (need: Need & { readonly kind: 'selected' }, into: WorkingS
 
 /** @returns the ids of jobs that cannot be read: they are taken as not there */
 export async function load(
-  redis: Redis,
+  redis: Commands,
   keys: Keys,
   needs: readonly Need[],
   into: WorkingSet,

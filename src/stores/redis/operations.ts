@@ -26,7 +26,6 @@ import { promote, rescue } from '../../core/sweep.ts'
 import type {
   CancelAnswer,
   CancelRequest,
-  CheckpointRequest,
   ClaimAnswer,
   ClaimedJob,
   ClaimRequest,
@@ -81,7 +80,11 @@ type Writes =
 export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Writes> => ({
   insert: (requests) => insertAll(driver(), requests, native),
   claim: (request) => claim(driver(), request),
-  settle: (settlements) => inBites(settlements, (bite) => settleAll(driver(), bite, native)),
+  settle: (settlements) =>
+    joined(
+      bitesOf(settlements, ({ output }) => output),
+      (bite) => settleAll(driver(), bite, native),
+    ),
   extend: async ({ worker, leaseMs, heartbeats }) => {
     const seen = driver().inLine(() => driver().seen(worker))
     const [answers] = await Promise.all([
@@ -96,11 +99,13 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
     return answers
   },
   checkpoint: (requests) =>
-    joined(checkpointBites(requests), (bite) =>
-      driver().write((unit) => unit.each(bite, (request) => checkpoint(unit, request), checkpointFailed), {
-        believe: believeLeased(driver(), bite),
-        needs: rowsOf(bite),
-      }),
+    joined(
+      bitesOf(requests, ({ checkpoint: { state } }) => state),
+      (bite) =>
+        driver().write((unit) => unit.each(bite, (request) => checkpoint(unit, request), checkpointFailed), {
+          believe: believeLeased(driver(), bite),
+          needs: rowsOf(bite),
+        }),
     ),
   send: (requests) =>
     driver().write((unit) => unit.each(requests, (request) => send(unit, request), sendFailed), {
@@ -171,18 +176,20 @@ async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => P
 }
 
 /**
- * Bounded by bytes, too: the state of a machine may be large. One that cannot be read fails alone, when it is written.
+ * Items of a call in parts that are bounded by bytes, too: states of machines and outputs may be large. An item of
+ * which the size cannot be read fails alone, when it is written.
  */
-function checkpointBites(requests: readonly CheckpointRequest[]): CheckpointRequest[][] {
-  const bites: CheckpointRequest[][] = []
+function bitesOf<I>(items: readonly I[], payload: (item: I) => Json | undefined): (readonly I[])[] {
+  if (items.length === 1) return [items]
+  const bites: I[][] = []
   let [size, bytes] = [biteMax, 0]
-  for (const request of requests) {
-    const added = sizeOf(() => request.checkpoint.state)
+  for (const item of items) {
+    const added = sizeOf(() => payload(item))
     if (size === biteMax || bytes + added > biteBytesMax) {
       bites.push([])
       size = bytes = 0
     }
-    bites.at(-1)?.push(request)
+    bites.at(-1)?.push(item)
     size++
     bytes += added
   }
@@ -367,7 +374,7 @@ interface ScriptDemand {
   readonly max: number
 }
 
-/** Claims what is asked for, in scripts of a bounded number of bytes. */
+/** Claims what is asked for, in scripts of a bounded number of jobs and bytes. */
 async function claimParts(
   driver: Driver,
   request: { readonly demand: readonly ScriptDemand[] },

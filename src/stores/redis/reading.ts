@@ -37,7 +37,7 @@ import type {
   WorkerInfo,
   WorkerRecord,
 } from '../../store.ts'
-import type { Redis, Reply } from './connection.ts'
+import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
 import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
@@ -71,7 +71,7 @@ const rankOf = ([member, score]: readonly [member: string, score: number]): stri
 type ReadingScripts = Pick<Scripts<'due' | 'counts'>, 'run'>
 
 export class Reading {
-  private readonly redis: Redis
+  private readonly redis: Commands
   private readonly keys: Keys
   private readonly epochs: Epochs
   private readonly search: Search
@@ -80,7 +80,7 @@ export class Reading {
   private readonly setAside: SetAside
 
   /** @param setAside is called with jobs that cannot be read */
-  constructor(redis: Redis, keys: Keys, epochs: Epochs, scripts: ReadingScripts, setAside: SetAside) {
+  constructor(redis: Commands, keys: Keys, epochs: Epochs, scripts: ReadingScripts, setAside: SetAside) {
     this.setAside = setAside
     this.epochs = epochs
     this.redis = redis

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { JobchartError } from '../../core/errors.ts'
-import { RedisError, type Redis, type Reply } from './connection.ts'
+import { RedisError, type Commands, type Reply } from './connection.ts'
 import type { LuaScript } from './scripts/lua.ts'
 import { prelude } from './scripts/prelude.ts'
 
@@ -45,21 +45,12 @@ function libraryOf(scripts: readonly (readonly [name: string, script: LuaScript]
   return { name, text: `#!lua name=${name}\nlocal LIBRARY = '${name}'\n${text}` }
 }
 
-export class Scripts<Name extends string> {
-  private readonly redis: Redis
-  private readonly namespace: string
-  private readonly args: readonly string[]
-  private readonly scripts: Readonly<Record<Name, Script>>
-  private readonly library: string
-  private asFunctions: boolean
+/** The texts of all scripts. */
+export class ScriptTexts<Name extends string> {
+  readonly scripts: Readonly<Record<Name, Script>>
+  readonly library: string
 
-  /** @param args what every script gets first */
-  constructor(redis: Redis, namespace: string, args: readonly string[], scripts: Readonly<Record<Name, LuaScript>>) {
-    this.redis = redis
-    this.namespace = namespace
-    this.args = args
-    // A library is loaded by each server of a cluster for itself: it is not where the keys are.
-    this.asFunctions = redis.hasOneServer
+  constructor(scripts: Readonly<Record<Name, LuaScript>>) {
     const named = Object.entries<LuaScript>(scripts)
     const library = libraryOf(named)
     this.library = library.text
@@ -69,12 +60,29 @@ export class Scripts<Name extends string> {
     })
     this.scripts = Object.fromEntries(made) as Record<Name, Script>
   }
+}
+
+export class Scripts<Name extends string> {
+  private readonly redis: Commands
+  private readonly namespace: string
+  private readonly args: readonly string[]
+  private readonly texts: ScriptTexts<Name>
+  private asFunctions: boolean
+
+  /** @param args what every script gets first */
+  constructor(redis: Commands, namespace: string, args: readonly string[], texts: ScriptTexts<Name>) {
+    this.redis = redis
+    this.namespace = namespace
+    this.args = args
+    this.texts = texts
+    // A library is loaded by each server of a cluster for itself: it is not where the keys are.
+    this.asFunctions = redis.hasOneServer
+  }
 
   async run(name: Name, request: readonly string[]): Promise<readonly Reply[]> {
     const args = ['1', this.namespace, ...this.args, ...request]
-    return listOf(
-      await (this.asFunctions ? this.call(this.scripts[name], args) : this.evaluate(this.scripts[name], args)),
-    )
+    const script = this.texts.scripts[name]
+    return listOf(await (this.asFunctions ? this.call(script, args) : this.evaluate(script, args)))
   }
 
   private async call(script: Script, args: readonly string[]): Promise<Reply> {
@@ -86,7 +94,7 @@ export class Scripts<Name extends string> {
       if (!answers(error, 'ERR Function not found')) throw error
     }
     try {
-      await this.redis.send(['FUNCTION', 'LOAD', this.library])
+      await this.redis.send(['FUNCTION', 'LOAD', this.texts.library])
     } catch (error) {
       if (isRefused(error)) return this.withoutFunctions(script, args)
       // No library is loaded while the memory is full; a script is run.

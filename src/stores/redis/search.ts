@@ -5,7 +5,7 @@ import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycl
 import type { JobMeta } from '../../core/record.ts'
 import type { Parent } from '../../core/machine-record.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
-import type { Command, Redis, Reply } from './connection.ts'
+import type { Command, Commands, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
 import { countsFrom, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import { unlessUnreadable, type ParsedRow } from './row-text.ts'
@@ -45,13 +45,13 @@ const chunk = 500
 const fewMax = 4 * scanMax
 
 export class Search {
-  private readonly redis: Redis
+  private readonly redis: Commands
   private readonly keys: Keys
   private readonly scripts: DueScripts
 
   private readonly setAside: SetAside
 
-  constructor(redis: Redis, keys: Keys, scripts: DueScripts, setAside: SetAside) {
+  constructor(redis: Commands, keys: Keys, scripts: DueScripts, setAside: SetAside) {
     this.setAside = setAside
     this.redis = redis
     this.keys = keys

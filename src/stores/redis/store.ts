@@ -11,7 +11,7 @@ import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint, Store, WorkerInfo } from '../../store.ts'
 import { bulkWritesOf, listBulk } from './bulk.ts'
-import { Redis, unavailable, type RedisClient } from './connection.ts'
+import { Redis, unavailable, type Commands, type RedisClient } from './connection.ts'
 import { Driver, type StoreTime } from './driver.ts'
 import { Epochs } from './epoch.ts'
 import { EvictionWatch, evictionOf } from './eviction.ts'
@@ -21,7 +21,8 @@ import { Keys } from './keys.ts'
 import { scheduleWritesOf, writesOf } from './operations.ts'
 import { Openings } from './openings.ts'
 import { Reading } from './reading.ts'
-import { Scripts } from './scripts.ts'
+import { Reads } from './reads.ts'
+import { Scripts, ScriptTexts } from './scripts.ts'
 import { announceScript } from './scripts/announce.ts'
 import { asideScript } from './scripts/aside.ts'
 import { claimScript } from './scripts/claim.ts'
@@ -40,6 +41,27 @@ import { settleScript } from './scripts/settle.ts'
 import { workerScript } from './scripts/worker.ts'
 import { ServerClock } from './server-clock.ts'
 
+const scriptsByName = {
+  commit: commitScript,
+  commitStoring: storingCommitScript,
+  commitEach: commitEachScript,
+  claim: claimScript,
+  exchange: exchangeScript,
+  insert: insertScript,
+  settle: settleScript,
+  remove: removeScript,
+  forget: forgetScript,
+  retain: retainScript,
+  seen: seenScript,
+  worker: workerScript,
+  aside: asideScript,
+  announce: announceScript,
+  repair: repairScript,
+  epoch: epochScript,
+  due: dueScript,
+  counts: countsScript,
+}
+
 /** A server that was asked and has not been heard for so long does not delay a close, ms. */
 const silentMsMax = 500
 
@@ -57,8 +79,12 @@ interface Settings {
 
 interface Open {
   readonly redis: Redis
+  readonly reads: Reads
   readonly driver: Driver
+  /** What users read. */
   readonly reading: Reading
+  /** What writes read, on their connection. */
+  readonly readingToWrite: Reading
 }
 
 export function redisStoreOf(settings: Settings): Store {
@@ -104,6 +130,7 @@ export function redisStoreOf(settings: Settings): Store {
       hints.close()
       openings.forget()
       open = null
+      ending?.reads.close()
       ending?.redis.close()
     },
     watch: (listener) => hints.watch(listener),
@@ -118,7 +145,7 @@ export function redisStoreOf(settings: Settings): Store {
     },
     bulk: {
       ...rejecting(bulkWritesOf(driver)),
-      list: (only) => read(() => listBulk(driver().redis, keys, only)),
+      list: (only) => read(() => listBulk(opened().reads, keys, only)),
     },
     worker: async (id, info) => register(opened(), now(), id, info),
     async queue(type, change) {
@@ -140,9 +167,9 @@ export function redisStoreOf(settings: Settings): Store {
 }
 
 /** Registers a worker, or removes it; with those that are no longer kept. */
-const register = ({ driver, reading }: Open, now: number, id: string, info: WorkerInfo | null): Promise<void> =>
+const register = ({ driver, readingToWrite }: Open, now: number, id: string, info: WorkerInfo | null): Promise<void> =>
   driver.inTurn(async () => {
-    const forgotten = await reading.forgottenWorkers(now)
+    const forgotten = await readingToWrite.forgottenWorkers(now)
     const leaving = info === null ? [...forgotten, id] : forgotten.filter((each) => each !== id)
     await driver.run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
   })
@@ -186,33 +213,16 @@ async function connect(
     signal.throwIfAborted()
     await redis.connect()
     checkServer(serverInfoOf(String(await redis.send(['INFO']))), where)
-    const texts = {
-      commit: commitScript,
-      commitStoring: storingCommitScript,
-      commitEach: commitEachScript,
-      claim: claimScript,
-      exchange: exchangeScript,
-      insert: insertScript,
-      settle: settleScript,
-      remove: removeScript,
-      forget: forgetScript,
-      retain: retainScript,
-      seen: seenScript,
-      worker: workerScript,
-      aside: asideScript,
-      announce: announceScript,
-      repair: repairScript,
-      epoch: epochScript,
-      due: dueScript,
-      counts: countsScript,
-    }
-    const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], texts)
+    const texts = new ScriptTexts(scriptsByName)
+    const scriptsOn = (by: Commands) => new Scripts(by, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])
-    const reading = new Reading(redis, keys, epochs, scripts, (ids) => driver.setAside(ids))
-    const select: ConstructorParameters<typeof Driver>[5] = (need, into) => reading.select(need, into)
+    const readingOn = (by: Commands): Reading =>
+      new Reading(by, keys, epochs, scriptsOn(by), (ids) => driver.setAside(ids))
+    const readingToWrite = readingOn(redis)
+    const select: ConstructorParameters<typeof Driver>[5] = (need, into) => readingToWrite.select(need, into)
     const eviction = new EvictionWatch(redis, where, () => time.monotonic())
     const notify = (told: readonly Hint[]): void => hints.notify(told)
-    const driver: Driver = new Driver(redis, keys, scripts, time, epochs, select, notify, eviction)
+    const driver: Driver = new Driver(redis, keys, scriptsOn(redis), time, epochs, select, notify, eviction)
     // It also tells the server's time, and that scripts are allowed.
     await driver.greet()
     // Sent before any other command of the new connection. If that is lost, the next one begins the same way.
@@ -220,7 +230,8 @@ async function connect(
       if (!(error instanceof JobchartError)) throw error
     }
     redis.onReady(() => void driver.greet().catch(lost))
-    return { redis, driver, reading }
+    const reads = new Reads(redis, where, () => driver.greet())
+    return { redis, reads, driver, reading: readingOn(reads), readingToWrite }
   } catch (error) {
     redis.close()
     throw error instanceof JobchartError ? error : unavailable(where, error)

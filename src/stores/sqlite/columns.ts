@@ -3,12 +3,36 @@
  * selects.
  */
 import type { JobState } from '../../core/lifecycle.ts'
+import type { JobRecord } from '../../core/record.ts'
 
 /** The columns of `jobs`. */
 export const columns =
   'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
   'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
   'checkin, logs, cancel, settled, history, spared, meta, options'
+
+/** Columns that may be large, and the field that needs each; `settled` is no part of any. */
+const largeColumns: ReadonlyMap<string, keyof JobRecord | null> = new Map([
+  ['input', 'input'],
+  ['output', 'output'],
+  ['error', 'error'],
+  ['errors', 'errors'],
+  ['checkin', 'checkin'],
+  ['logs', 'logs'],
+  ['history', 'history'],
+  ['meta', 'meta'],
+  ['settled', null],
+])
+
+/** The columns of a row, with NULL for the large ones that the fields do not need. */
+export const columnsFor = (fields: readonly (keyof JobRecord)[]): string =>
+  columns
+    .split(', ')
+    .map((column) => {
+      const field = largeColumns.get(column)
+      return field === undefined || (field !== null && fields.includes(field)) ? column : 'NULL'
+    })
+    .join(', ')
 
 /** The values of these columns. They are read by index, because destructuring an array iterates over it. */
 export type RowValues = [

@@ -3,32 +3,8 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import type { Json } from '../../core/payload.ts'
 import { historyOf } from './history.ts'
-import { columns } from './columns.ts'
 import { unpacked, type Row } from './row.ts'
 import type { MachineFields } from './stored-machine.ts'
-
-/** Columns that may be large, and the field that needs each; `settled` is no part of any. */
-const largeColumns: ReadonlyMap<string, keyof JobRecord | null> = new Map([
-  ['input', 'input'],
-  ['output', 'output'],
-  ['error', 'error'],
-  ['errors', 'errors'],
-  ['checkin', 'checkin'],
-  ['logs', 'logs'],
-  ['history', 'history'],
-  ['meta', 'meta'],
-  ['settled', null],
-])
-
-/** The columns of a row, with NULL for the large ones that the fields do not need. */
-export const columnsFor = (fields: readonly (keyof JobRecord)[]): string =>
-  columns
-    .split(', ')
-    .map((column) => {
-      const field = largeColumns.get(column)
-      return field === undefined || (field !== null && fields.includes(field)) ? column : 'NULL'
-    })
-    .join(', ')
 
 /**
  * What is read of a row for each field; those of its machine are read from the file, or from what came with the row.

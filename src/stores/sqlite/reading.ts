@@ -21,8 +21,8 @@ import { MachineTally } from '../../core/machine-tally.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { FileUnit } from './unit.ts'
 import { noCounts, type Queue } from './queue.ts'
-import { columns, type ActivityValues } from './columns.ts'
-import { columnsFor, fieldsOf, recordOf } from './fields.ts'
+import { columns, columnsFor, type ActivityValues } from './columns.ts'
+import { fieldsOf, recordOf } from './fields.ts'
 import { unpacked, type Row } from './row.ts'
 import { find } from './selection.ts'
 
@@ -121,7 +121,7 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
 export function workers(unit: FileUnit): WorkerRecord[] {
   unit.rows.write()
   const byWorker = Map.groupBy(
-    unit.sql.all('leased').map((values) => unit.rows.from(values)),
+    unit.sql.all('leased').map((values) => unit.rows.partOf(values)),
     (row) => row.worker,
   )
   return unit.sql.all('workers').flatMap(([id, text, seenAt]) => {

@@ -2,6 +2,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import {
   columns,
+  columnsFor,
   type ActivityValues,
   type FailureValues,
   type MachineValues,
@@ -159,7 +160,7 @@ const texts = {
   nextDue: `SELECT due_at FROM jobs INDEXED BY due WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
   expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
-  leased: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
+  leased: `SELECT ${columnsFor(['checkin'])} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
   leasesByWorker: 'SELECT worker, count(*) FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL GROUP BY worker',
   ended: `SELECT seq, finished_at, spared, failure, tags FROM jobs INDEXED BY ended
     WHERE queue = ? AND state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,

@@ -6,8 +6,9 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { commandLine, moduleAt } from './command-line.ts'
+import { order } from './jobs.ts'
 
-const { onCopy, startOn, folder } = commandLine()
+const { onCopy, run, startOn, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
 
 test.concurrent('retry by ids says what became of each, and ends with 1 if one was not retried', async () => {
@@ -148,6 +149,23 @@ test.concurrent('send asks the machine, or leaves it to the machine', async () =
   const { job } = JSON.parse((await run('show', 'order-0', '--json')).stdout)
   expect(job).toMatchObject({ state: 'queued', inbox: [{ message: { event: { type: 'APPROVE', by: 'ada' } } }] })
   expect((await run('send', 'order-2', 'APPROVE', '[1]', '--always')).code).toBe(2)
+})
+
+test.concurrent('an event that is sent to be kept is shown with its job until a state takes it', async () => {
+  const path = join(folder(), 'kept.db')
+  await using runtime = createRuntime({ store: sqliteStore({ path }), jobs: [order], logger: {} })
+  await runtime.start()
+  const job = await runtime.enqueue(order, undefined, { id: 'early' })
+  await job.waitFor('review')
+  const on = ['--store', `sqlite:${path}`]
+  expect(await run('send', 'early', 'SHIPPED', '{"by":"sea"}', '--later', ...on)).toMatchObject({ code: 0 })
+  await expect.poll(async () => (await job.record()).deferred).toEqual([1])
+  const { stdout } = await run('show', 'early', ...on)
+  expect(stdout).toMatch(/^ +deferred +1 event$/m)
+  expect(stdout).toMatch(/Events that wait for a state\n +.*\{"by":"sea","type":"SHIPPED"\}/)
+  await job.send({ type: 'APPROVE' })
+  await job.result()
+  expect((await run('show', 'early', ...on)).stdout).toContain('an event was dropped: the machine has ended: SHIPPED')
 })
 
 test.concurrent('queues and schedules are paused and resumed, and a schedule is triggered', async () => {

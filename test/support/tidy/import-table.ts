@@ -76,8 +76,8 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
   {
     room: 'src/dashboard/page/',
-    may: ['src/index.ts', 'src/dashboard/', 'src/chart/count-badge.ts', 'src/core/own-value.ts'],
-    why: 'runs in a browser: it knows the JSON API, of the server its types, and how a chart shows a number',
+    may: ['src/index.ts', 'src/dashboard/', 'src/chart/count-badge.ts', 'src/core/counted.ts', 'src/core/own-value.ts'],
+    why: 'runs in a browser: it knows the JSON API, of the server its types, and how numbers are shown',
   },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/', 'machines/'], why: 'built on what a user can import' },
   {
@@ -92,6 +92,7 @@ export const rooms: readonly RoomRow[] = [
       'src/core/errors.ts',
       'src/core/checks.ts',
       'src/core/clock.ts',
+      'src/core/counted.ts',
       'src/core/duration.ts',
       'src/core/node-version.ts',
     ],

@@ -16,6 +16,8 @@ import { dataLetters } from '../../remote/fields.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576
+/** As which each job counts at least, bytes: so a claim answers 200 jobs at most. */
+const claimBytesMin = Math.ceil(claimBytesMax / 200)
 /** So many jobs are claimed before their size is known. */
 const firstStep = 4
 /** So many keys are arranged at once; a claim does that five times at most. */
@@ -93,13 +95,13 @@ end
 -- rest.
 local bytesLeft
 
--- What a job adds to the answer, bytes.
+-- As what a job counts, bytes.
 local function bytesOf(job)
   local sum = #job[2] + #job[3] + #(job[6] or '')
   for _, list in ipairs({ job[4] or {}, job[5] or {}, job[7] or {} }) do
     for _, text in ipairs(list) do sum = sum + #(text or '') end
   end
-  return sum
+  return math.max(sum, ${claimBytesMin})
 end
 
 -- When a queued row made its last transition.
@@ -274,7 +276,8 @@ local function isAtCap(type, key, cap)
   return cap and key ~= '' and tonumber(call('HGET', P .. 'held:' .. type, key) or '0') >= cap
 end
 
--- The group that is claimed from next: its key, the rank of its first job, and its entry among the heads.
+-- The group that is claimed from next: its key, the rank of its first job, and its entry among the heads. After lower
+-- limits no key may be claimed from, however many there are: the next call goes on.
 local function firstGroup(demand)
   local type, rate = demand.type, demand.keyRate
   while true do
@@ -284,8 +287,13 @@ local function firstGroup(demand)
     local atCap = isAtCap(type, key, demand.perKey)
     if not atCap then
       if not rate or key == '' or free(keyWindow(type, key), rate) > 0 then return key, head:sub(1, ${rankChars}), head end
-      call('HSET', P .. 'limits:' .. type, key, int(freeAt(keyWindow(type, key), rate)))
     end
+    if arrangeable <= 0 then
+      demand.goesOn = true
+      return nil
+    end
+    if not atCap then call('HSET', P .. 'limits:' .. type, key, int(freeAt(keyWindow(type, key), rate))) end
+    arrangeable = arrangeable - 1
     arrange(type, key)
   end
 end
@@ -383,7 +391,7 @@ local function facts(demand)
   local open = firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''
   -- The next claim arranges more keys.
-  if not open and call('EXISTS', P .. 'unarranged:' .. type) == 1 then keysAt = now end
+  if not open and (demand.goesOn or call('EXISTS', P .. 'unarranged:' .. type) == 1) then keysAt = now end
   local rateFree, rateAt = 0, ''
   if rate then
     rateFree = free(rateWindow(type), rate)
