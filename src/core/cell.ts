@@ -1,6 +1,7 @@
 /** Values of rows that a store has in another form, and that are made when they are read. */
 
 /** A value that is made when it is read. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it is what `valueOf` infers
 export abstract class Deferred<T> {
   abstract get(): T
 }

@@ -170,8 +170,8 @@ export interface UnitOfWork<Row extends JobRow> {
    */
   countOutcome(row: Row, outcome: string): void
   /**
-   * Writes a transition of the job, along this arrow, which changes its counters (`changeCounters`). If it dies, it is added to the dead jobs of the group of its last
-   * error, if there is one.
+   * Writes a transition of the job, along this arrow, which changes its counters (`changeCounters`). If it dies, it is
+   * added to the dead jobs of the group of its last error, if there is one.
    */
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition
   /** The last transition of a job, for answers. @param error of an EXPIRE */

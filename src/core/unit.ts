@@ -11,7 +11,7 @@ import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
 import { checkpointArrow, loggedWorker } from './history.ts'
 import { part, RowTransition, Tick, type RowChange, type JobRow, type JobToInsert } from './job-row.ts'
-import { isEnded, isLeased, statesTagged, type JobState } from './lifecycle.ts'
+import { isEnded, statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
@@ -158,7 +158,10 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     return this.insert(job, state, null)
   }
 
-  /** Adds a transition to the activity of the queue of a job. @param ms how long it has waited, or the attempt has run */
+  /**
+   * Adds a transition to the activity of the queue of a job.
+   * @param ms how long it has waited, or the attempt has run
+   */
   count(row: Row, counted: Counted, ms: number): void {
     this.recorder.count(row, counted, ms)
   }
@@ -251,7 +254,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     this.recorder.changed(row, change)
   }
 
-  /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another one. */
+  /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another. */
   waitForPredecessor(row: Row, dueAt: number): void {
     const change = this.changing(row, part.key)
     row.withRare().dueAfter = dueAt

@@ -32,7 +32,8 @@ const kinds: Readonly<Record<string, [jobs: number, bytesMax: number, fields: (i
   'with unique keys': [100_000, 500, (i) => ({ key: `order ${i}` })],
   'that are scheduled': [100_000, 500, (i) => ({ delayMs: 1_000 + ((i * 7_919) % 100_003) })],
   // A key group for each, and the text of the key.
-  'of as many concurrency keys': [200_000, 550, (i) => ({ concurrencyKey: `tenant ${i}` })],
+  // Its row, which is the one of every store, and the group of its key.
+  'of as many concurrency keys': [200_000, 600, (i) => ({ concurrencyKey: `tenant ${i}` })],
 }
 
 for (const [name, [jobs, bytesMax, fields]] of Object.entries(kinds)) {
