@@ -25,7 +25,6 @@ import { parseInput } from '../client/validate.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ClaimedJob } from '../store.ts'
 import type { Batches } from './batches.ts'
-import { Lane } from './lanes.ts'
 import type { ConfirmedLease } from './lease-clock.ts'
 import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
@@ -56,8 +55,6 @@ export interface RunServices extends ContextServices {
   readonly batches: Batches
   readonly logger: Logger
   readonly waits: Waits
-  /** Called once when the run has ended: its slot is free, and its end is to be settled. */
-  readonly ended: (run: Run) => void
   /** The context for the machine of the job. */
   readonly machineContext: (run: Run, input: unknown) => MachineRunContext
   /** Aborts the run if the job was cancelled or its queue paused since the claim. */
@@ -76,7 +73,6 @@ type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 const abandonAfterMs = 1_000
 
 export class Run {
-  readonly lane = Lane.settle
   readonly claimed: ClaimedJob
   readonly job: JobDefinition
   readonly services: RunServices
@@ -101,7 +97,8 @@ export class Run {
   maxAttempts: number | null = null
   /** Has middleware, handler or machine been called? */
   hasBegun = false
-  private started = false
+  /** Called once when it has ended; null before its start. */
+  private onEnd: ((run: Run) => void) | null = null
   private controller: AbortController | null = null
   private timer: Timer | null = null
   /** When the handler is abandoned, monotonic ms; null = not yet known. */
@@ -132,9 +129,10 @@ export class Run {
     return this.claimed.pins?.attemptTimeoutMs ?? this.job.attemptTimeoutMs
   }
 
-  start(): void {
+  /** @param onEnd called once when it has ended: its slot is free, and its end is to be settled */
+  start(onEnd: (run: Run) => void): void {
     const { job, services, timeoutMs } = this
-    this.started = true
+    this.onEnd = onEnd
     if (timeoutMs !== null) this.timer = services.timers.after(timeoutMs, () => this.timeOut())
     try {
       const context = new Context(this)
@@ -172,7 +170,7 @@ export class Run {
 
   /** Abandons the handler if it has not ended after `graceMs`. An earlier time that was set before stays. */
   abandonAfter(graceMs: number): void {
-    if (this.ending !== null || !this.started) return
+    if (this.ending !== null || this.onEnd === null) return
     const at = this.services.timers.clock.monotonic() + graceMs
     if (this.abandonAt !== null && at >= this.abandonAt) return
     this.abandonAt = at
@@ -180,9 +178,15 @@ export class Run {
     this.timer = this.services.timers.after(graceMs, () => this.abandon())
   }
 
+  /** Aborts the run, and abandons its handler if it has not ended after `graceMs`. */
+  abortWithin(reason: JobchartError, graceMs: number): void {
+    this.abort(reason)
+    this.abandonAfter(graceMs)
+  }
+
   /** Stops waiting for the handler. Its slot becomes free, and its late result is refused. */
   private abandon(): void {
-    if (this.ending !== null || !this.started) return
+    if (this.ending !== null || this.onEnd === null) return
     const { logger, abandoned } = this.services
     const { id, type, attempt } = this.claimed
     const about = { id, type, attempt, reason: this.abortReason?.code }
@@ -205,7 +209,8 @@ export class Run {
   }
 
   /** Ends a run that must not start. */
-  skip(reason: JobchartError): void {
+  skip(reason: JobchartError, onEnd: (run: Run) => void): void {
+    this.onEnd = onEnd
     this.abortReason ??= reason
     this.end('unstarted', undefined)
   }
@@ -259,9 +264,9 @@ export class Run {
     return this.inThread.output
   }
 
-  private runMachine(rest: RunResult): unknown {
-    this.machineResult = rest
-    return rest.kind === 'done' ? rest.output : undefined
+  private runMachine(result: RunResult): unknown {
+    this.machineResult = result
+    return result.kind === 'done' ? result.output : undefined
   }
 
   private follow(result: unknown): void {
@@ -329,7 +334,7 @@ export class Run {
     this.ending = ending
     this.result = result
     if (this.timer !== null) this.timer.cancel()
-    this.services.ended(this)
+    this.onEnd?.(this)
   }
 }
 

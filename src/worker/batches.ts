@@ -13,8 +13,8 @@ import type { Timers } from '../client/timers.ts'
 interface BatchesOptions {
   readonly slots: () => number
   readonly timers: Timers
-  /** Is a batch started without waiting for more jobs, because the runtime is paused, drains or stops? */
-  readonly isHurried: () => boolean
+  /** Does a batch start without waiting for more jobs, because the runtime is paused, drains or stops? */
+  readonly startsAtOnce: () => boolean
 }
 
 interface Member {
@@ -29,7 +29,7 @@ interface Gathering {
   readonly definition: BatchDefinition
   readonly members: Set<Member>
   timer: Timer | null
-  hurried: boolean
+  isScheduled: boolean
 }
 
 export class Batches {
@@ -44,7 +44,7 @@ export class Batches {
   join(job: JobDefinition, definition: BatchDefinition, ctx: RunContext, input: unknown): Promise<unknown> {
     const { signal } = ctx
     if (signal.aborted) return Promise.reject(signal.reason as Error)
-    const { slots, timers, isHurried } = this.options
+    const { slots, timers, startsAtOnce } = this.options
     const batch = this.gathering.get(job.type) ?? this.begin(job.type, definition)
     const end = Promise.withResolvers<unknown>()
     const leave = (): void => this.leave(batch, member)
@@ -54,9 +54,9 @@ export class Batches {
     // More can never wait at once: each holds a slot.
     const size = Math.min(definition.size, slots(), job.limits.concurrency ?? Infinity)
     if (batch.members.size >= size) this.run(batch)
-    else if (isHurried() && !batch.hurried) {
+    else if (startsAtOnce() && !batch.isScheduled) {
       // With those that start in the same turn.
-      batch.hurried = true
+      batch.isScheduled = true
       timers.clock.nextTurn(() => this.run(batch))
     }
     return end.promise
@@ -68,7 +68,7 @@ export class Batches {
   }
 
   private begin(type: string, definition: BatchDefinition): Gathering {
-    const batch: Gathering = { type, definition, members: new Set(), timer: null, hurried: false }
+    const batch: Gathering = { type, definition, members: new Set(), timer: null, isScheduled: false }
     batch.timer = this.options.timers.after(definition.waitMs, () => this.run(batch))
     this.gathering.set(type, batch)
     return batch

@@ -14,7 +14,7 @@ interface Waiting {
   readonly request: CheckpointRequest
   readonly resolve: (answer: CheckpointAnswer) => void
   readonly reject: (error: unknown) => void
-  /** Of its run; `hurry` listens to it as long as the checkpoint waits. */
+  /** Of its run; `sendNow` listens to it as long as the checkpoint waits. */
   readonly signal: AbortSignal
 }
 
@@ -26,7 +26,7 @@ interface Wave {
 /** What one call writes at most; a single checkpoint may have more bytes. */
 const callMax = { checkpoints: 200, bytes: 1_048_576 }
 /** So long checkpoints wait at most for the answers to earlier ones, ms: a call may hang. */
-const patienceMs = 1_000
+const waitMsMax = 1_000
 
 interface CheckpointsOptions {
   readonly store: Pick<Store, 'checkpoint' | 'capabilities'>
@@ -42,7 +42,7 @@ export class Checkpoints {
   private gathering = false
   /** Did the store take time for its last answer? Else there is nothing to gather for. */
   private isSlow = false
-  private patience: Timer | null = null
+  private waitLimit: Timer | null = null
   private readonly options: CheckpointsOptions
 
   constructor(options: CheckpointsOptions) {
@@ -57,8 +57,8 @@ export class Checkpoints {
     return new Promise((resolve, reject) => {
       this.waiting.push({ request, resolve, reject, signal })
       if (signal.aborted || (this.underWay === null && !this.isSlow)) return this.send()
-      signal.addEventListener('abort', this.hurry)
-      if (this.isHeld) this.patience ??= this.options.timers.after(patienceMs, this.hurry)
+      signal.addEventListener('abort', this.sendNow)
+      if (this.isHeld) this.waitLimit ??= this.options.timers.after(waitMsMax, this.sendNow)
       else if (!this.gathering) {
         this.gathering = true
         queueMicrotask(() => {
@@ -74,16 +74,16 @@ export class Checkpoints {
     return this.underWay !== null && this.options.store.capabilities.groupsCalls !== true
   }
 
-  private readonly hurry = (): void => this.send()
+  private readonly sendNow = (): void => this.send()
 
   /** Writes all that wait, whether or not earlier calls are answered. */
   private send(): void {
-    this.patience?.cancel()
-    this.patience = null
+    this.waitLimit?.cancel()
+    this.waitLimit = null
     const { waiting } = this
     this.waiting = []
     if (waiting.length === 0) return
-    for (const { signal } of waiting) signal.removeEventListener('abort', this.hurry)
+    for (const { signal } of waiting) signal.removeEventListener('abort', this.sendNow)
     const calls = callsOf(waiting)
     const wave: Wave = { unanswered: calls.length }
     this.underWay = wave

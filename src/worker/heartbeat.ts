@@ -99,9 +99,9 @@ export class Heartbeat {
     if (this.reportTimer !== null) return
     const { timers } = this.options
     const now = timers.clock.monotonic()
-    const restMs = this.reportAt + reportEveryMs - now
-    if (restMs > 0) {
-      this.reportTimer = timers.after(restMs, () => void this.flushReports(), false)
+    const leftMs = this.reportAt + reportEveryMs - now
+    if (leftMs > 0) {
+      this.reportTimer = timers.after(leftMs, () => void this.flushReports(), false)
       return
     }
     // The first report is written at the end of this turn; reports that follow closely share a write.
@@ -260,9 +260,9 @@ export class Heartbeat {
     const now = time.read()
     const blocked = this.wasBlocked(now)
     if (blocked) this.blockedAt = now
-    const couldNotBeat = blocked && !store.capabilities.shared && !this.inFlight
+    const missedHeartbeat = blocked && !store.capabilities.shared && !this.inFlight
     this.checkedAt = now
-    if (couldNotBeat) void this.heartbeatAll().then(() => this.fence())
+    if (missedHeartbeat) void this.heartbeatAll().then(() => this.fence())
     else this.fence()
   }
 

@@ -1,3 +1,179 @@
-/** The dispatcher's lanes, most urgent first. */
-export const Lane = { control: 0, cancel: 1, settle: 2, start: 3, wake: 4, idle: 5 } as const
-export const laneCount = 6
+/**
+ * The dispatcher: a trampoline with lanes, most urgent first. A lane is an operator: a stream enters it, and comes out
+ * when its turn has come.
+ *
+ * Lanes are emptied in order of urgency. `free` emits only when every lane is empty, including commands raised while
+ * others were handled. So every command given before a pick takes effect before it, in whatever order the commands were
+ * delivered.
+ *
+ * The commands of one turn are collected before any is handled: the end of a job does not start the next one in its own
+ * call stack, the ends of a turn share one write, and a cancel goes before an end of the same turn.
+ */
+import { EMPTY, Observable, Subject, type OperatorFunction, type Subscriber } from 'rxjs'
+import type { TurnBudget } from '../core/turn-budget.ts'
+
+/** Most urgent first. Stops and pauses have none: each stage asks for them when it begins work. */
+export const Lane = { cancel: 0, start: 1, settle: 2, claimed: 3, wake: 4, idle: 5 } as const
+type Urgency = (typeof Lane)[keyof typeof Lane]
+
+interface LanesOptions {
+  /** When to let the event loop turn. Default: never. */
+  readonly budget?: Pick<TurnBudget, 'spent' | 'nextTurn'>
+  /** Calls `run` at the end of this turn, when its commands are collected. */
+  readonly atTurnEnd?: (run: () => void) => void
+}
+
+export class Lanes {
+  /** Emits after commands were handled, and after `nudge`, when every lane is empty: a pick may be made. */
+  readonly free: Observable<void>
+  private readonly frees = new Subject<void>()
+  private readonly queues: (Pick<Queue<unknown>, 'isDue' | 'emit'> | null)[] = Object.values(Lane).map(() => null)
+  private state: 'idle' | 'scheduled' | 'draining' = 'idle'
+  /** Was anything handled since `free` emitted last? */
+  private mayBeFree = false
+  private readonly budget: LanesOptions['budget']
+  private readonly atTurnEnd: (run: () => void) => void
+
+  constructor({ budget, atTurnEnd = queueMicrotask }: LanesOptions = {}) {
+    this.budget = budget
+    this.atTurnEnd = atTurnEnd
+    this.free = this.frees.asObservable()
+  }
+
+  /** All commands that wait come out together. */
+  batches<T>(urgency: Urgency): OperatorFunction<T, readonly T[]> {
+    return this.lane(urgency, (out: Subscriber<readonly T[]>) => new BatchQueue<T>(out), EMPTY)
+  }
+
+  /**
+   * Commands come out one by one; after each, more urgent lanes go first.
+   * @param held while its last value is true, none comes out
+   */
+  each<T>(urgency: Urgency, held: Observable<boolean> = EMPTY): OperatorFunction<T, T> {
+    const isOvertaken = (): boolean => {
+      for (let i = 0; i < urgency; i++) if (this.queues[i]?.isDue === true) return true
+      return false
+    }
+    return this.lane(urgency, (out: Subscriber<T>) => new SingleQueue<T>(out, isOvertaken), held)
+  }
+
+  /** What picks depend on has changed: `free` emits when every lane is empty. */
+  nudge(): void {
+    this.mayBeFree = true
+    this.schedule()
+  }
+
+  private lane<T, R>(
+    urgency: Urgency,
+    queueFor: (out: Subscriber<R>) => Queue<T>,
+    held: Observable<boolean>,
+  ): OperatorFunction<T, R> {
+    return (commands) =>
+      new Observable((out) => {
+        if (this.queues[urgency] !== null) throw new TypeError(`lane ${urgency} has its commands already`)
+        const queue = queueFor(out)
+        this.queues[urgency] = queue
+        out.add(() => (this.queues[urgency] = null))
+        out.add(
+          held.subscribe((isHeld) => {
+            queue.isHeld = isHeld
+            this.schedule()
+          }),
+        )
+        return commands.subscribe({
+          next: (command) => {
+            queue.push(command)
+            if (this.state === 'idle') this.schedule()
+          },
+          error: (error: unknown) => out.error(error),
+          complete: () => out.complete(),
+        })
+      })
+  }
+
+  private schedule(): void {
+    if (this.state === 'idle') this.scheduleDrain()
+  }
+
+  private scheduleDrain(): void {
+    this.state = 'scheduled'
+    // Asked before the drain: its turn begins with the first command.
+    if (this.budget?.spent === true) this.budget.nextTurn(this.drain)
+    else this.atTurnEnd(this.drain)
+  }
+
+  private readonly drain = (): void => {
+    this.state = 'draining'
+    while (this.step()) {
+      if (this.budget?.spent === true) return this.scheduleDrain()
+    }
+    this.state = 'idle'
+  }
+
+  private step(): boolean {
+    for (const queue of this.queues) {
+      if (queue?.isDue !== true) continue
+      this.mayBeFree = true
+      queue.emit()
+      return true
+    }
+    const { mayBeFree } = this
+    this.mayBeFree = false
+    if (mayBeFree) this.frees.next()
+    return mayBeFree
+  }
+}
+
+abstract class Queue<T> {
+  isHeld = false
+  protected commands: T[] = []
+
+  get isDue(): boolean {
+    return this.commands.length > 0 && !this.isHeld
+  }
+
+  push(command: T): void {
+    this.commands.push(command)
+  }
+
+  abstract emit(): void
+}
+
+class BatchQueue<T> extends Queue<T> {
+  private readonly out: Subscriber<readonly T[]>
+
+  constructor(out: Subscriber<readonly T[]>) {
+    super()
+    this.out = out
+  }
+
+  emit(): void {
+    const { commands } = this
+    this.commands = []
+    this.out.next(commands)
+  }
+}
+
+class SingleQueue<T> extends Queue<T> {
+  /** The first that has not come out. */
+  private first = 0
+  private readonly out: Subscriber<T>
+  private readonly isOvertaken: () => boolean
+
+  constructor(out: Subscriber<T>, isOvertaken: () => boolean) {
+    super()
+    this.out = out
+    this.isOvertaken = isOvertaken
+  }
+
+  emit(): void {
+    do {
+      const command = this.commands[this.first++] as T
+      if (this.first === this.commands.length) {
+        this.commands = []
+        this.first = 0
+      }
+      this.out.next(command)
+    } while (this.isDue && !this.isOvertaken())
+  }
+}

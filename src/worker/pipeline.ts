@@ -1,49 +1,65 @@
 /**
- * The work of a worker as one pipeline over its commands:
+ * The work of a worker as one pipeline, from commands to events:
  *
- *   commands ─▶ by urgency ─▶ weighted selection under permits ─▶ claim ─▶ attempts
- *      ▲                                                                      │
- *      └── ends of attempts, cancels, stops, inserts, hints of the store ◀────┘
+ *   cancels ────▶ cancelled first
+ *   wakes ──────▶ queues that may have work
+ *   free turns ─▶ weighted selection under permits ─▶ claim ─▶ attempts ─▶ settle ─▶ events
  *
- * A selection is made only when every lane is empty, so that all earlier commands have taken effect. The answer of a
- * claim returns as a command of its own lane, so that cancels and stops given meanwhile are handled before an attempt
- * starts.
+ * `lanes` puts every step into the order of its urgency. A pick is made only when every lane is empty, so that all
+ * earlier commands have taken effect. Answers of claims and ends of runs take their turn in lanes of their own, behind
+ * cancels that were given meanwhile.
  */
-import { Observable, type OperatorFunction } from 'rxjs'
-import type { Clock } from '../core/clock.ts'
-import type { PendingClaim, StartCommand, WorkerCommand } from './commands.ts'
-import { dispatch } from './dispatch.ts'
-import { Lane, laneCount } from './lanes.ts'
-import { TurnBudget } from '../core/turn-budget.ts'
+import { merge, type BehaviorSubject, type Observable, type OperatorFunction } from 'rxjs'
+import type { Logger } from '../core/logger.ts'
+import type { AnyJobEvent } from '../core/record.ts'
+import { admitJobs, type AdmitJobsOptions } from './admit-jobs.ts'
+import { cancelJobs, type CancelJobsOptions } from './cancel-jobs.ts'
+import { claimPicks, type ClaimPicksOptions } from './claim-picks.ts'
+import type { CancelCommand, WakeCommand } from './commands.ts'
+import { toEvents, type ToEventsOptions } from './to-events.ts'
+import { Lane, type Lanes } from './lanes.ts'
+import { runAttempts, type RunAttemptsOptions } from './run-attempts.ts'
+import { selectPicks, wakeQueues, type SelectPicksOptions } from './select-picks.ts'
+import { settleRuns, type SettleRunsOptions } from './settle-runs.ts'
+import { stage } from './stage.ts'
 
-interface PipelineOptions {
-  readonly clock: Clock
-  /** Handles all commands of one lane; `waits` tells whether another lane has commands. */
-  readonly handle: (lane: number, batch: readonly WorkerCommand[], waits: (lane: number) => boolean) => void
-  /** Selects what to claim now, by weight and within the free permits, and takes the permits; null for nothing. */
-  readonly select: () => PendingClaim | null
-  /** Claims what was selected, and calls back when the store has answered. */
-  readonly claim: (claim: PendingClaim, answered: (claimed: StartCommand['claimed']) => void) => void
-  readonly failed: (error: unknown) => void
+interface PipelineInputs {
+  readonly lanes: Lanes
+  readonly cancels: Observable<CancelCommand>
+  readonly wakes: Observable<WakeCommand>
+  /** Called when all commands given before are handled. */
+  readonly idleCalls: Observable<() => void>
+  /** Is a cancel in flight? */
+  readonly cancelling: BehaviorSubject<boolean>
 }
 
-/** From commands to the attempts that may start. */
-export const pipeline =
-  ({ clock, handle, select, claim, failed }: PipelineOptions): OperatorFunction<WorkerCommand, StartCommand> =>
-  (commands) =>
-    commands.pipe(
-      dispatch({ lanes: laneCount, budget: new TurnBudget(clock), handle, pick: select, failed }),
-      claimed(claim),
-    )
+type PipelineOptions = PipelineInputs &
+  CancelJobsOptions &
+  SelectPicksOptions &
+  ClaimPicksOptions &
+  AdmitJobsOptions &
+  RunAttemptsOptions &
+  SettleRunsOptions &
+  ToEventsOptions
 
-/** Sends each claim; the answer, which may be synchronous, becomes a command to start the claimed jobs. */
-const claimed =
-  (send: PipelineOptions['claim']): OperatorFunction<PendingClaim, StartCommand> =>
-  (claims) =>
-    new Observable((answers) =>
-      claims.subscribe({
-        next: (claim) => send(claim, (jobs) => answers.next({ lane: Lane.start, claimed: jobs })),
-        error: (error: unknown) => answers.error(error),
-        complete: () => answers.complete(),
-      }),
-    )
+export function pipeline(options: PipelineOptions): Observable<AnyJobEvent> {
+  const { lanes, cancels, wakes, idleCalls, cancelling, logger } = options
+  return merge(
+    cancels.pipe(lanes.batches(Lane.cancel), cancelJobs(options)),
+    lanes.free.pipe(
+      selectPicks(options),
+      claimPicks(options),
+      lanes.batches(Lane.claimed),
+      admitJobs(options),
+      lanes.each(Lane.start, cancelling),
+      runAttempts(options),
+      lanes.batches(Lane.settle),
+      settleRuns(options),
+      toEvents(options),
+    ),
+    wakes.pipe(lanes.batches(Lane.wake), wakeQueues(options)),
+    idleCalls.pipe(lanes.each(Lane.idle), called(logger)),
+  )
+}
+
+const called = (logger: Logger): OperatorFunction<() => void, never> => stage(logger, () => (call) => call())

@@ -2,17 +2,19 @@
  * Handles hints that running jobs were cancelled or have messages. A hint holds only ids: a heartbeat confirms the
  * cancel and brings the messages.
  */
-import type { Canceller } from './cancel.ts'
-import type { Heartbeat } from './heartbeat.ts'
+import type { BehaviorSubject } from 'rxjs'
+import { JobCancelledError } from '../core/errors.ts'
 import type { Run } from './attempt.ts'
+import type { Claims } from './claims.ts'
+import type { Heartbeat } from './heartbeat.ts'
 import type { Runs } from './runs.ts'
 
 interface RemoteCancelsOptions {
   readonly runs: Runs
-  readonly canceller: Canceller
+  readonly claims: Claims
   readonly heartbeat: Heartbeat
-  /** Is a claim in flight? It may return a cancelled job. */
-  readonly claiming: () => boolean
+  /** Is a cancel of this runtime in flight? */
+  readonly cancelling: BehaviorSubject<boolean>
 }
 
 export class RemoteCancels {
@@ -21,17 +23,16 @@ export class RemoteCancels {
 
   constructor(options: RemoteCancelsOptions) {
     this.options = options
+    options.cancelling.subscribe(() => this.confirm())
   }
 
   cancelled(ids: readonly string[]): void {
-    const { runs, canceller, claiming } = this.options
-    const hinted: Run[] = []
-    runs.find(ids).forEach((run, at) => {
-      if (claiming()) canceller.cancelledElsewhere(ids[at] as string)
-      if (run !== null && run.abortReason === null) hinted.push(run)
-    })
+    const { runs, claims } = this.options
+    // Claims in flight may return a cancelled job: then it must not start.
+    if (claims.size > 0) for (const id of ids) claims.refuseJob(id, new JobCancelledError(id))
+    const hinted = runs.find(ids).filter((run) => run !== null && run.abortReason === null)
     if (hinted.length === 0) return
-    for (const run of hinted) this.unconfirmed.add(run)
+    for (const run of hinted) this.unconfirmed.add(run as Run)
     queueMicrotask(() => this.confirm())
   }
 
@@ -43,9 +44,9 @@ export class RemoteCancels {
   }
 
   /** Confirms hinted cancels. Waits for pending cancels of this runtime, because their answers settle most of them. */
-  confirm(): void {
-    const { canceller, heartbeat } = this.options
-    if (canceller.inFlight) return
+  private confirm(): void {
+    const { cancelling, heartbeat } = this.options
+    if (cancelling.value || this.unconfirmed.size === 0) return
     const open = [...this.unconfirmed].filter((run) => run.abortReason === null && run.ending === null)
     this.unconfirmed.clear()
     if (open.length > 0) void heartbeat.refresh(open)

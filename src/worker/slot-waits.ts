@@ -58,7 +58,7 @@ export class SlotWaits {
       const runs = this.suspects()
       if (runs.some((run) => !this.warned.has(run))) {
         const seen = await this.read(runs)
-        this.warn(this.stuck(runs, seen), seen)
+        this.warn(this.deadlocked(runs, seen), seen)
       }
     } catch (error) {
       this.options.logger.debug('awaited jobs could not be read to find slot deadlocks', { error })
@@ -103,9 +103,9 @@ export class SlotWaits {
   }
 
   /** The runs of which each awaits only jobs that need a slot, or run, among these runs. */
-  private stuck(all: readonly Waiting[], { records, elsewhere }: Seen): readonly Waiting[] {
+  private deadlocked(all: readonly Waiting[], { records, elsewhere }: Seen): readonly Waiting[] {
     const runs = all.filter((run) => run.ending === null)
-    const isStuck = (id: string): boolean => {
+    const isBlocked = (id: string): boolean => {
       const record = records.get(id) ?? null
       if (record === null) return false
       const { type, state } = record
@@ -115,9 +115,9 @@ export class SlotWaits {
     }
     const left = runs.filter((run) => {
       const ids = this.awaitedBy(run)
-      return ids.length > 0 && ids.every(isStuck)
+      return ids.length > 0 && ids.every(isBlocked)
     })
-    return left.length === runs.length ? left : this.stuck(left, { records, elsewhere })
+    return left.length === runs.length ? left : this.deadlocked(left, { records, elsewhere })
   }
 
   private warn(runs: readonly Waiting[], { records }: Seen): void {

@@ -27,7 +27,7 @@ const pruneEvery = 500
 /** Interval on shared stores: hints of other processes about work and due times may be missed. */
 const pollMs = 1_000
 /** Interval at which the store is asked for queues with work: a hint may be missed. */
-const lookEveryMs = 5_000
+const findWorkEveryMs = 5_000
 const afterErrorMs = 1_000
 /** A rescue that must wait is tried this often per lease. */
 const rescueTriesPerLease = 24
@@ -44,8 +44,8 @@ interface SweeperOptions {
   readonly whenHandled: (apply: () => void) => void
   /** Fires schedules that are due: a timer of theirs may have been set by a clock that was wrong. */
   readonly fire: () => void
-  /** Looks for queued jobs whose hint was missed. */
-  readonly look: () => void
+  /** Finds queued jobs whose hint was missed. */
+  readonly findWork: () => void
 }
 
 export class Sweeper {
@@ -54,8 +54,8 @@ export class Sweeper {
   private tickTimer: Timer | null = null
   /** Time of the next tick, monotonic ms. */
   private tickAt = Infinity
-  /** Earliest time of the next look for work, monotonic ms. */
-  private lookAt = 0
+  /** Earliest time of the next search for work, monotonic ms. */
+  private findWorkAt = 0
   private promotion: Promise<Swept> | null = null
   private promoteAgain = false
   private pruning = false
@@ -133,16 +133,16 @@ export class Sweeper {
     this.dueAt = Infinity
     void this.promote()
     this.options.fire()
-    this.lookForWork()
+    this.findMissedWork()
     if (this.running) this.tickIn(this.everyMs)
   }
 
-  private lookForWork(): void {
-    const { store, timers, look } = this.options
+  private findMissedWork(): void {
+    const { store, timers, findWork } = this.options
     const now = timers.clock.monotonic()
-    if (!store.capabilities.shared || now < this.lookAt) return
-    this.lookAt = now + lookEveryMs
-    look()
+    if (!store.capabilities.shared || now < this.findWorkAt) return
+    this.findWorkAt = now + findWorkEveryMs
+    findWork()
   }
 
   /**

@@ -330,10 +330,10 @@ class Thread {
 
   private failure({ id, type, attempt }: RunContext, code: number): JobchartError {
     const { error } = this
-    const why = error === undefined ? `it exited with code ${code}` : recordError(error).message
+    const reason = error === undefined ? `it exited with code ${code}` : recordError(error).message
     return new JobchartError(
       'THREAD_FAILED',
-      `the thread of attempt ${attempt} of job ${id} (${type}) failed: ${why}`,
+      `the thread of attempt ${attempt} of job ${id} (${type}) failed: ${reason}`,
       {
         hint: 'Look at the cause: an error outside the promise of the handler, process.exit, more memory than memoryMb, or a module that cannot be loaded.',
         ...(error !== undefined && { cause: error }),

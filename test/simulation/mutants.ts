@@ -2,18 +2,19 @@
  * Mistakes that the engine could make, some of which it has made, as faults that are injected into it: a life must
  * notice each.
  */
+import { takeWhile } from 'rxjs'
 import type { ErrorCode } from 'jobchart'
-import { inConstructor, inFunction, inGetter, inMethod, together, type Injection } from '../support/faults.ts'
+import { inConstructor, inFunction, inMethod, together, type Injection } from '../support/faults.ts'
 
 const attempt = () => import('../../src/worker/attempt.ts')
-const cancelling = () => import('../../src/worker/cancel.ts')
-const claiming = () => import('../../src/worker/claim.ts')
+const claims = () => import('../../src/worker/claims.ts')
 const connection = () => import('../../src/client/connection.ts')
 const heartbeat = () => import('../../src/worker/heartbeat.ts')
+const lanes = () => import('../../src/worker/lanes.ts')
 const leaseClock = () => import('../../src/worker/lease-clock.ts')
 const permits = () => import('../../src/worker/permits.ts')
 const results = () => import('../../src/client/results.ts')
-const select = () => import('../../src/worker/select.ts')
+const selector = () => import('../../src/worker/selector.ts')
 const shutdown = () => import('../../src/worker/shutdown.ts')
 const steps = () => import('../../src/core/steps.ts')
 const sweep = () => import('../../src/worker/sweep.ts')
@@ -30,9 +31,9 @@ const mutant = (name: string, seed: number, fault: Injection): Mutant => ({ name
 
 /** A run that must not start does, if that is the reason. */
 const startsAnyway = (matches: (code: ErrorCode, message: string) => boolean): Injection =>
-  inMethod(attempt, 'Run', 'skip', (skip, run) => (reason) => {
-    if (matches(reason.code, reason.message)) run.start()
-    else skip(reason)
+  inMethod(attempt, 'Run', 'skip', (skip, run) => (reason, onEnd) => {
+    if (matches(reason.code, reason.message)) run.start(onEnd)
+    else skip(reason, onEnd)
   })
 
 /** A run that was asked to end for that reason is waited for as long as it takes. */
@@ -41,7 +42,7 @@ const neverAbandoned = (code: ErrorCode): Injection =>
     if (run.abortReason?.code !== code) abandonAfter(graceMs)
   })
 
-const ofSlots = (message: string): boolean => message.includes('slots now')
+const ofSlots = (message: string): boolean => / slots? now$/.test(message)
 
 /** Each call puts off when the handler is abandoned. */
 function abandonedLater(): Injection {
@@ -91,15 +92,15 @@ function claimsKeepPermits(): Injection {
 }
 
 /** A claim that has failed counts as one that has found nothing. */
-const failedClaimsFindNothing = inMethod(select, 'Selector', 'applyClaim', (applyClaim) => (plan, answer) => {
-  const shortfalls = plan.demand.map(({ type }) => ({ type, reason: 'empty' as const }))
-  applyClaim(plan, answer ?? { jobs: [], shortfalls })
+const failedClaimsFindNothing = inMethod(selector, 'Selector', 'applyClaim', (applyClaim) => (picks, answer) => {
+  const shortfalls = picks.demand.map(({ type }) => ({ type, reason: 'empty' as const }))
+  applyClaim(picks, answer ?? { jobs: [], shortfalls })
 })
 
 export const mutants: readonly Mutant[] = [
   mutant(
     'a lease that has run out is not noticed',
-    257,
+    261,
     inConstructor(heartbeat, 'Heartbeat', (options) => ({
       ...options,
       lost(run) {
@@ -120,13 +121,13 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started although the answer of its claim came too late',
-    26,
+    30,
     startsAnyway((code) => code === 'LEASE_LOST'),
   ),
   mutant(
     'a job is started although it was cancelled after its claim',
-    184,
-    inMethod(cancelling, 'Canceller', 'beforeStart', () => () => null),
+    255,
+    inMethod(claims, 'Claim', 'refuseJob', () => () => {}),
   ),
   mutant(
     'a job is started although the runtime was halted after its claim',
@@ -135,7 +136,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started although its queue was paused after its claim',
-    590,
+    670,
     inMethod(worker, 'Worker', 'holdBack', (holdBack) => async (type, reason) => {
       if (type === null) await holdBack(type, reason)
     }),
@@ -150,19 +151,19 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'what was asked for is started although the slots were made fewer',
-    62,
+    112,
     startsAnyway((_code, message) => ofSlots(message)),
   ),
-  mutant('jobs that a failed claim asked for are forgotten', 2, failedClaimsFindNothing),
+  mutant('jobs that a failed claim asked for are forgotten', 198, failedClaimsFindNothing),
   mutant(
     'work is found by hints alone',
-    6,
-    inConstructor(sweep, 'Sweeper', (options) => ({ ...options, look() {} })),
+    7,
+    inConstructor(sweep, 'Sweeper', (options) => ({ ...options, findWork() {} })),
   ),
   mutant('what is due is found by its timer alone', 10, dueByTimerAlone()),
   mutant(
     'what crashed workers have left is left',
-    3,
+    4,
     inConstructor(sweep, 'Sweeper', (options) => ({ ...options, mayRescue: () => false })),
   ),
   mutant(
@@ -172,7 +173,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a drain goes on picking when its time is up',
-    53,
+    55,
     inConstructor(shutdown, 'Shutdown', (options) => ({ ...options, halt() {} })),
   ),
   mutant(
@@ -185,19 +186,19 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a pause never hears that the runtime has stopped',
-    27,
-    inMethod(claiming, 'Claimer', 'close', () => () => {}),
+    595,
+    inMethod(claims, 'Claims', 'close', () => () => {}),
   ),
   mutant(
     'a handler that waits to keep a step is not told that its runtime has stopped',
-    2,
+    11,
     inMethod(heartbeat, 'Heartbeat', 'writeUntilAnswered', (writeUntilAnswered) => (run, write) => {
       return writeUntilAnswered(run, () => write().catch(() => new Promise<never>(() => {})))
     }),
   ),
   mutant(
     'a machine that slept does not know how long',
-    261,
+    334,
     inConstructor(leaseClock, 'LeaseClock', (clock) => ({
       now: () => clock.monotonic(),
       monotonic: () => clock.monotonic(),
@@ -207,7 +208,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a lease is counted from a moment after its request',
-    26,
+    130,
     inFunction(leaseClock, 'fenceAt', (fenceAt) => (sentAt, leaseMs) => fenceAt(sentAt + leaseMs / 2, leaseMs)),
   ),
   mutant(
@@ -220,21 +221,23 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started while a cancel is under way',
-    529,
-    inGetter(cancelling, 'Canceller', 'inFlight', () => false),
+    555,
+    inMethod(lanes, 'Lanes', 'each', (each) => (urgency) => each(urgency)),
   ),
   mutant(
     'what a cancel has held back is not started after it',
     20,
-    inMethod(claiming, 'Claimer', 'resume', () => () => {}),
+    inMethod(lanes, 'Lanes', 'each', (each) => (urgency, held) => {
+      return each(urgency, held?.pipe(takeWhile((isHeld) => !isHeld, true)))
+    }),
   ),
-  mutant('a run that is cancelled and does not end is not abandoned', 13, neverAbandoned('CANCELLED')),
-  mutant('a run that has lost its lease and does not end is not abandoned', 55, neverAbandoned('LEASE_LOST')),
-  mutant('a run that is abandoned is abandoned later and later', 26, abandonedLater()),
+  mutant('a run that is cancelled and does not end is not abandoned', 17, neverAbandoned('CANCELLED')),
+  mutant('a run that has lost its lease and does not end is not abandoned', 79, neverAbandoned('LEASE_LOST')),
+  mutant('a run that is abandoned is abandoned later and later', 48, abandonedLater()),
   mutant('a run that takes too long is not abandoned', 12, neverAbandoned('TIMEOUT')),
   mutant(
     'a result is heard of by hints alone',
-    11,
+    26,
     inConstructor(results, 'Results', (options) => {
       const capabilities = { ...options.store.capabilities, shared: false }
       return { ...options, store: { ...options.store, capabilities } }

@@ -2,26 +2,42 @@
  * A property that cannot fail proves nothing: without the lanes, the storms must find jobs that start after their
  * cancel.
  */
-import { Observable, type OperatorFunction } from 'rxjs'
+import { map, Observable, Subject, type OperatorFunction } from 'rxjs'
 import { expect, test, vi } from 'vitest'
-import type { Command, DispatchOptions } from '../../src/worker/dispatch.ts'
+import type * as rightLanes from '../../src/worker/lanes.ts'
 import { storm } from '../support/storm-world.ts'
 
-vi.mock('../../src/worker/dispatch.ts', () => ({
+vi.mock('../../src/worker/lanes.ts', async (importOriginal) => {
   /** As one would write it without a second thought: each command when it is delivered, then a pick. */
-  dispatch:
-    <C extends Command, P>({ handle, pick }: DispatchOptions<C, P>): OperatorFunction<C, P> =>
-    (commands) =>
-      new Observable((picks) =>
-        commands.subscribe((command) => {
-          queueMicrotask(() => {
-            handle(command.lane, [command], () => false)
-            const picked = pick()
-            if (picked !== null) picks.next(picked)
-          })
-        }),
-      ),
-}))
+  class BrokenLanes {
+    readonly free = new Subject<void>()
+
+    batches<T>(): OperatorFunction<T, readonly T[]> {
+      return (commands) =>
+        commands.pipe(
+          this.each(),
+          map((command) => [command]),
+        )
+    }
+
+    each<T>(): OperatorFunction<T, T> {
+      return (commands) =>
+        new Observable<T>((out) =>
+          commands.subscribe((command) => {
+            queueMicrotask(() => {
+              out.next(command)
+              this.free.next()
+            })
+          }),
+        )
+    }
+
+    nudge(): void {
+      queueMicrotask(() => this.free.next())
+    }
+  }
+  return { ...(await importOriginal<typeof rightLanes>()), Lanes: BrokenLanes }
+})
 
 test('storms find the jobs that a dispatcher without lanes starts after their cancel', async () => {
   const broken: string[] = []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRuntime, defineJob, type SelectionOption } from 'jobchart'
 import { seededRandom, VirtualClock } from 'jobchart/testing'
-import { Selector, type Plan } from '../../src/worker/select.ts'
+import { Selector, type Picks } from '../../src/worker/selector.ts'
 
 const noLimits = { concurrency: null, perKey: null, rate: null }
 const weights: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 90 }
@@ -19,23 +19,25 @@ function selector(selection: SelectionOption, options: { seed?: number; now?: ()
   return made
 }
 
-const nothing: Plan = { demand: [], jobs: 0, queues: [] }
+const wakeAll = (from: Selector): void => Object.keys(weights).forEach((type) => from.wake(type))
+
+const nothing: Picks = { demand: [], jobs: 0, queues: [] }
 
 /** Picks with every queue full, `slots` at a time, and what each type got. */
 function picks(from: Selector, count: number, slots = 10): Record<string, number> {
   const got: Record<string, number> = Object.fromEntries(Object.keys(weights).map((type) => [type, 0]))
   for (let left = count; left > 0; left -= slots) {
-    const plan = from.plan(Math.min(slots, left)) ?? nothing
-    const jobs = plan.demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
+    const picked = from.pick(Math.min(slots, left)) ?? nothing
+    const jobs = picked.demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
     for (const { type } of jobs) got[type] = (got[type] ?? 0) + 1
-    from.applyClaim(plan, { jobs: jobs as never, shortfalls: [] })
+    from.applyClaim(picked, { jobs: jobs as never, shortfalls: [] })
   }
   return got
 }
 
 test.each([1, 3, 10, 100])('weighted shares of 10,000 picks are within 0.5 % of the weights, %i slots', (slots) => {
   const from = selector('weighted')
-  from.wakeAll()
+  wakeAll(from)
   const got = picks(from, 10_000, slots)
   for (const [type, weight] of Object.entries(weights)) {
     const share = (got[type] ?? 0) / 10_000
@@ -46,7 +48,7 @@ test.each([1, 3, 10, 100])('weighted shares of 10,000 picks are within 0.5 % of 
 test('random shares are within the error of sampling, for every seed', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const from = selector('random', { seed })
-    from.wakeAll()
+    wakeAll(from)
     const got = picks(from, 10_000)
     for (const [type, weight] of Object.entries(weights)) {
       const share = weight / 100
@@ -59,13 +61,13 @@ test('random shares are within the error of sampling, for every seed', () => {
 
 test('random picks are independent draws: no queue is due', () => {
   const from = selector('random')
-  from.wakeAll()
+  wakeAll(from)
   let repeats = 0
   let last = ''
   for (let i = 0; i < 10_000; i++) {
-    const plan = from.plan(1) ?? nothing
-    const [only] = plan.demand
-    from.applyClaim(plan, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
+    const picked = from.pick(1) ?? nothing
+    const [only] = picked.demand
+    from.applyClaim(picked, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
     if (only?.type === last) repeats++
     last = only?.type ?? ''
   }
@@ -77,7 +79,7 @@ test('random picks are independent draws: no queue is due', () => {
 test('the same seed gives the same picks', () => {
   const run = (): Record<string, number> => {
     const from = selector('random', { seed: 7 })
-    from.wakeAll()
+    wakeAll(from)
     return picks(from, 500)
   }
   expect(run()).toEqual(run())
@@ -85,20 +87,20 @@ test('the same seed gives the same picks', () => {
 
 test('strict picks the highest priority as long as it has work', () => {
   const from = selector('strict')
-  from.wakeAll()
+  wakeAll(from)
   expect(picks(from, 1_000)).toEqual({ one: 0, two: 0, seven: 0, ninety: 1_000 })
 })
 
 test('strict with ageing lets a queue gain one point of priority per interval that it waits', () => {
   let now = 0
   const from = selector({ strategy: 'strict', ageing: '1s' }, { now: () => now })
-  from.wakeAll()
+  wakeAll(from)
   const order: string[] = []
   for (; now < 100_000; now += 1_000) {
-    const plan = from.plan(1) ?? nothing
-    const [only] = plan.demand
+    const picked = from.pick(1) ?? nothing
+    const [only] = picked.demand
     order.push(only?.type ?? '')
-    from.applyClaim(plan, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
+    from.applyClaim(picked, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
   }
   // 90 is picked until another has waited longer than it is behind: 83 points, 88, and 89; each pick ages the rest.
   expect(order.indexOf('seven')).toBe(84)
@@ -124,11 +126,11 @@ test('picks that found no job cost no share', () => {
   from.wake('two')
   // `one` is asked for in vain a hundred times; it must not owe anything afterwards.
   for (let i = 0; i < 100; i++) {
-    const plan = from.plan(3) ?? nothing
-    const jobs = plan.demand
+    const picked = from.pick(3) ?? nothing
+    const jobs = picked.demand
       .filter(({ type }) => type === 'two')
       .flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
-    from.applyClaim(plan, { jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
+    from.applyClaim(picked, { jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
     from.wake('one')
   }
   const got = picks(from, 300)
@@ -138,9 +140,9 @@ test('picks that found no job cost no share', () => {
 test('a wake that comes while a claim is under way outlives the answer that the queue is dry', () => {
   const from = selector('weighted')
   from.wake('one')
-  const plan = from.plan(1) ?? nothing
+  const picked = from.pick(1) ?? nothing
   from.wake('one')
-  from.applyClaim(plan, { jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
+  from.applyClaim(picked, { jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
   expect(from.idle).toBe(false)
 })
 
@@ -160,7 +162,7 @@ test('an own function that throws harms only its pick', () => {
   const from = selector(() => {
     throw new Error('mine')
   })
-  from.wakeAll()
+  wakeAll(from)
   expect(picks(from, 100)['ninety']).toBe(90)
 })
 
@@ -193,15 +195,15 @@ test('two claims in flight are answered each on its own, in whatever order', () 
   const from = selector('weighted')
   from.wake('one', 3)
   from.wake('two', 1)
-  const [first, second] = [from.plan(2) ?? nothing, from.plan(2) ?? nothing]
+  const [first, second] = [from.pick(2) ?? nothing, from.pick(2) ?? nothing]
   const wanted = [first, second].flatMap(({ demand }) => demand).map(({ type, max }) => [type, max])
   expect(wanted.reduce((sum, [, max]) => sum + Number(max), 0)).toBe(4)
-  expect(from.plan(1)).toBeNull()
+  expect(from.pick(1)).toBeNull()
   from.applyClaim(second, null)
   const jobs = first.demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
   from.applyClaim(first, { jobs: jobs as never, shortfalls: [] })
   // What the failed claim has asked for is picked again.
-  expect(from.plan(4)?.demand.map(({ type, max }) => [type, max])).toEqual(
+  expect(from.pick(4)?.demand.map(({ type, max }) => [type, max])).toEqual(
     second.demand.map(({ type, max }) => [type, max]),
   )
 })
@@ -212,9 +214,9 @@ test('jobs whose pick failed are picked later, all of them', () => {
   from.wake('two', 1)
   // A pick of one slot among several queues takes one job of one of them.
   for (let failures = 0; failures < 5; failures++) {
-    const plan = from.plan(1) ?? nothing
-    expect(plan.demand).toHaveLength(1)
-    from.applyClaim(plan, null)
+    const picked = from.pick(1) ?? nothing
+    expect(picked.demand).toHaveLength(1)
+    from.applyClaim(picked, null)
   }
   expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
   expect(from.idle).toBe(true)
@@ -238,7 +240,7 @@ test('a selection function sees the weights of the queues, and no priority', () 
     seen.push(...candidates.map((each) => Object.keys(each)))
     return candidates[0]?.type ?? null
   })
-  from.wakeAll()
+  wakeAll(from)
   picks(from, 1, 1)
   expect(seen).toEqual(Object.keys(weights).map(() => ['type', 'weight', 'given']))
 })

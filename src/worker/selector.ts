@@ -33,19 +33,19 @@ interface Strategy {
   refund(queue: QueueEntry): number
 }
 
-/** What a plan requests of a queue. */
-interface PlannedQueue {
+/** What is picked from a queue. */
+interface PickedQueue {
   readonly queue: QueueEntry
   readonly wanted: number
-  readonly wakesAtPlan: number
+  readonly wakesAtPick: number
 }
 
-/** Picks, and the claim for them. */
-export interface Plan {
+/** Picks, and the demand of the claim for them. */
+export interface Picks {
   readonly demand: readonly Demand[]
   /** How many jobs it requests in all. */
   readonly jobs: number
-  readonly queues: readonly PlannedQueue[]
+  readonly queues: readonly PickedQueue[]
 }
 
 class QueueEntry implements Candidate {
@@ -60,7 +60,7 @@ class QueueEntry implements Candidate {
   finds = true
   /** Number of wakes: a claim that was sent before the last wake does not prove that the queue is empty. */
   wakes = 0
-  /** Jobs requested by the plan that is made, and received by the one that is applied. */
+  /** Jobs requested by the picks that are made, and received by those whose answer is applied. */
   wanted = 0
   got = 0
   readonly type: string
@@ -168,16 +168,12 @@ export class Selector {
     if (queue !== undefined && queue.finds && queue.heapIndex < 0) this.wake(type, jobs)
   }
 
-  wakeAll(): void {
-    for (const type of this.queues.keys()) this.wake(type)
-  }
-
   /**
-   * Picks up to `slots` times; null if no queue may have work. Pass the plan and the answer of its claim to
+   * Picks up to `slots` times; null if no queue may have work. Pass the picks and the answer of their claim to
    * `applyClaim`.
    */
-  plan(slots: number): Plan | null {
-    const planned: QueueEntry[] = []
+  pick(slots: number): Picks | null {
+    const picked: QueueEntry[] = []
     let left = slots
     while (left > 0) {
       const queue = this.next()
@@ -185,7 +181,7 @@ export class Selector {
       // A single queue gets all slots at once.
       const picks = this.own === null && this.heap.size === 1 ? Math.min(left, queue.estimate) : 1
       this.at = queue.key
-      if (queue.wanted === 0) planned.push(queue)
+      if (queue.wanted === 0) picked.push(queue)
       for (let i = 0; i < picks; i++) queue.key = this.strategy.step(queue, queue.key)
       queue.wanted += picks
       queue.estimate -= picks
@@ -193,23 +189,23 @@ export class Selector {
       if (queue.estimate <= 0) this.heap.remove(queue)
       else this.heap.update(queue)
     }
-    if (planned.length === 0) return null
+    if (picked.length === 0) return null
     const demand: Demand[] = []
-    const queues: PlannedQueue[] = []
-    for (const queue of planned) {
+    const queues: PickedQueue[] = []
+    for (const queue of picked) {
       const { wanted, wakes } = queue
       demand.push(queue.demand(wanted))
-      queues.push({ queue, wanted, wakesAtPlan: wakes })
+      queues.push({ queue, wanted, wakesAtPick: wakes })
       queue.wanted = 0
     }
     return { demand, jobs: slots - left, queues }
   }
 
   /**
-   * Applies the answer to the claim of a plan: refunds picks that found no job, and removes empty queues.
+   * Applies the answer to the claim of picks: refunds picks that found no job, and removes empty queues.
    * @param answer null if the claim failed
    */
-  applyClaim({ jobs, queues }: Plan, answer: ClaimAnswer | null): void {
+  applyClaim({ jobs, queues }: Picks, answer: ClaimAnswer | null): void {
     for (const { type, concurrencyKey } of answer?.jobs ?? []) {
       const queue = concurrencyKey === null ? undefined : this.queues.get(type)
       if (queue !== undefined && concurrencyKey !== null) (queue.keyPicks ??= new KeyPicks()).add(concurrencyKey)
@@ -227,7 +223,7 @@ export class Selector {
       if (queue !== undefined) queue.got++
     }
     const short = new Set(answer?.shortfalls.map(({ type }) => type))
-    for (const { queue, wanted, wakesAtPlan } of queues) {
+    for (const { queue, wanted, wakesAtPick } of queues) {
       const missed = wanted - queue.got
       queue.given += queue.got
       if (answer !== null) queue.finds = queue.got > 0
@@ -235,7 +231,7 @@ export class Selector {
       if (missed === 0) continue
       queue.key -= missed * this.strategy.refund(queue)
       if (queue.heapIndex >= 0) this.heap.update(queue)
-      const woken = queue.wakes !== wakesAtPlan
+      const woken = queue.wakes !== wakesAtPick
       if (short.has(queue.type) && !woken) {
         queue.estimate = 0
         this.heap.remove(queue)

@@ -1,0 +1,50 @@
+/** Claims: sends what was picked to the store. If the call fails, its jobs are picked again later. */
+import { nanoid } from 'nanoid'
+import type { OperatorFunction } from 'rxjs'
+import type { Logger } from '../core/logger.ts'
+import type { ClaimAnswer, Store } from '../store.ts'
+import { whenAnswered } from '../client/answer.ts'
+import type { Claim, Claims } from './claims.ts'
+import type { Health } from './health.ts'
+import { fenceAt, type ConfirmedLease, type LeaseClock } from './lease-clock.ts'
+import { stage } from './stage.ts'
+
+export interface ClaimPicksOptions {
+  readonly store: Pick<Store, 'claim'>
+  readonly worker: string
+  /** `startedAt`: when the worker started, by the store's clock, ms. */
+  readonly registration: { readonly startedAt: number }
+  readonly leaseMs: number
+  readonly claims: Pick<Claims, 'answered' | 'failed'>
+  readonly time: Pick<LeaseClock, 'read'>
+  readonly health: Health
+  readonly logger: Logger
+}
+
+/** A claim that the store has answered. */
+export interface AnsweredClaim {
+  readonly claim: Claim
+  readonly answer: ClaimAnswer
+  /** Of all its jobs. Confirmed when the claim was sent: a lower bound for the time of the answer's data. */
+  readonly lease: ConfirmedLease
+}
+
+export function claimPicks(options: ClaimPicksOptions): OperatorFunction<Claim, AnsweredClaim> {
+  const { store, worker, registration, leaseMs, claims, time, health, logger } = options
+  return stage(logger, (out) => (claim) => {
+    const sentAt = time.read()
+    const { startedAt } = registration
+    whenAnswered(
+      () => store.claim({ worker, leaseMs, token: nanoid(), startedAt, demand: claim.picks.demand }),
+      (answer) => {
+        claims.answered()
+        health.answered()
+        out.next({ claim, answer, lease: { confirmedAt: sentAt, fenceAt: fenceAt(sentAt, leaseMs) } })
+      },
+      (error) => {
+        health.failed(error)
+        if (claims.failed(claim)) logger.error('a claim failed; it is repeated until the store answers', { error })
+      },
+    )
+  })
+}

@@ -1,0 +1,221 @@
+/**
+ * The claims in flight, each from its pick to the starts of its jobs. One is in flight at a time; slots that become
+ * free meanwhile go into the next, together with the settles. With many slots and a store that takes a round trip it is
+ * two, each for half of the slots at most: while the store carries out one, the jobs of the other run. The second is
+ * sent when the first has been written: a server that reads both at once answers both at once.
+ */
+import type { JobchartError } from '../core/errors.ts'
+import type { ClaimAnswer, ClaimedJob } from '../store.ts'
+import type { Timers } from '../client/timers.ts'
+import type { Run } from './attempt.ts'
+import type { Lanes } from './lanes.ts'
+import type { Permits } from './permits.ts'
+import type { Picks, Selector } from './selector.ts'
+import type { Workload } from './workload.ts'
+
+const retryMs = { first: 50, max: 5_000 }
+/** With so many slots a claim is worth dividing. */
+const dividedSlotsMin = 16
+
+export class Claim {
+  /** It has taken a permit for each job. */
+  readonly picks: Picks
+  /** Are its jobs runs? From then on cancels find them. */
+  isAdmitted = false
+  private refusedTypes: Map<string, JobchartError> | null = null
+  private refusedJobs: Map<string, JobchartError> | null = null
+  private readonly waiters: (() => void)[] = []
+
+  constructor(picks: Picks) {
+    this.picks = picks
+  }
+
+  /** If its answer has jobs of this type, they must not start. */
+  refuseType(type: string, reason: JobchartError): void {
+    this.refusedTypes ??= new Map()
+    this.refusedTypes.set(type, reason)
+  }
+
+  /** If its answer has this job, it must not start. */
+  refuseJob(id: string, reason: JobchartError): void {
+    this.refusedJobs ??= new Map()
+    this.refusedJobs.set(id, reason)
+  }
+
+  /** Why this job of its answer must not start; null if it may. */
+  refusal({ id, type }: Pick<ClaimedJob, 'id' | 'type'>): JobchartError | null {
+    return this.refusedJobs?.get(id) ?? this.refusedTypes?.get(type) ?? null
+  }
+
+  ended(): Promise<void> {
+    return new Promise((resolve) => void this.waiters.push(resolve))
+  }
+
+  end(): void {
+    for (const resolve of this.waiters) resolve()
+    this.waiters.length = 0
+  }
+}
+
+interface ClaimsOptions {
+  readonly selector: Selector
+  readonly permits: Permits
+  readonly workload: Workload
+  readonly timers: Timers
+  readonly lanes: Pick<Lanes, 'nudge'>
+  /** Does the store take a round trip to a server? */
+  readonly isRemote: boolean
+}
+
+export class Claims {
+  /** Oldest first: two at most. */
+  private readonly inFlight: Claim[] = []
+  private failures = 0
+  private isBackingOff = false
+  private isClosed = false
+  /** Was the last claim picked just now, so that it may not have been written to the store's connection? */
+  private isUnwritten = false
+  /** Runs of admitted claims; the first `started` have started. */
+  private runs: Run[] = []
+  private started = 0
+  private readonly options: ClaimsOptions
+
+  constructor(options: ClaimsOptions) {
+    this.options = options
+  }
+
+  get size(): number {
+    return this.inFlight.length
+  }
+
+  /** May one more claim be sent now? */
+  get mayBegin(): boolean {
+    const inFlightMax = this.isDivided && !this.isUnwritten ? 2 : 1
+    return this.inFlight.length < inFlightMax && !this.isBackingOff
+  }
+
+  /** How many jobs the next claim may request. */
+  get jobsMax(): number {
+    const { free, slots } = this.options.permits
+    return this.isDivided ? Math.min(free, Math.ceil(slots / 2)) : free
+  }
+
+  private get isDivided(): boolean {
+    return this.options.isRemote && this.options.permits.slots >= dividedSlotsMin
+  }
+
+  /** Takes the permits. */
+  begin(picks: Picks): Claim {
+    const { permits, workload } = this.options
+    const claim = new Claim(picks)
+    permits.take(picks.jobs)
+    workload.add(1)
+    this.inFlight.push(claim)
+    if (this.isDivided) this.awaitWrite()
+    return claim
+  }
+
+  /**
+   * Keeps the second claim back until the first has been written: the next turn of the loop writes, and in the one
+   * after it the store reads.
+   */
+  private awaitWrite(): void {
+    if (this.isUnwritten) return
+    const { timers, lanes } = this.options
+    const { clock } = timers
+    this.isUnwritten = true
+    clock.nextTurn(() =>
+      clock.nextTurn(() => {
+        this.isUnwritten = false
+        lanes.nudge()
+      }),
+    )
+  }
+
+  /** A claim was answered, whatever its jobs. */
+  answered(): void {
+    this.failures = 0
+  }
+
+  /** Applies the answer to the selection, and gives back the permits that it has not used. */
+  admit(claim: Claim, answer: ClaimAnswer): void {
+    const { selector, permits, workload } = this.options
+    claim.isAdmitted = true
+    selector.applyClaim(claim.picks, answer)
+    permits.give(claim.picks.jobs - answer.jobs.length)
+    workload.add(answer.jobs.length)
+  }
+
+  /** Its run starts when its turn has come: the claim ends when all of them have. */
+  expect(run: Run): void {
+    this.runs.push(run)
+  }
+
+  /** Runs that have not started, in the order of their starts. */
+  get unstarted(): readonly Run[] {
+    return this.runs.slice(this.started)
+  }
+
+  /** The first of the runs that have not started has started now. */
+  begun(): void {
+    this.started++
+    this.endStarted()
+  }
+
+  /** Ends the admitted claims, if each of their runs has started. */
+  endStarted(): void {
+    if (this.started < this.runs.length) return
+    this.runs = []
+    this.started = 0
+    for (const claim of this.inFlight.filter(({ isAdmitted }) => isAdmitted)) this.end(claim)
+  }
+
+  /** The claim failed: gives the permits back, and claims again later. @returns is it the first failure? */
+  failed(claim: Claim): boolean {
+    const { selector, permits } = this.options
+    permits.give(claim.picks.jobs)
+    selector.applyClaim(claim.picks, null)
+    this.end(claim)
+    this.failures++
+    this.backOff()
+    return this.failures === 1
+  }
+
+  /** Claims nothing for a while. */
+  backOff(): void {
+    const { timers, lanes } = this.options
+    this.isBackingOff = true
+    const delayMs = Math.min(retryMs.first * 2 ** Math.min(this.failures, 10), retryMs.max)
+    timers.after(delayMs, () => {
+      this.isBackingOff = false
+      lanes.nudge()
+    })
+  }
+
+  /** This job was cancelled: claims in flight may have it, and it must not start. */
+  refuseJob(id: string, reason: JobchartError): void {
+    for (const claim of this.inFlight) if (!claim.isAdmitted) claim.refuseJob(id, reason)
+  }
+
+  /** Releases jobs of these types in the claims in flight instead of starting them. */
+  refuseTypes(types: Iterable<string>, reason: JobchartError): void {
+    for (const type of types) for (const claim of this.inFlight) claim.refuseType(type, reason)
+  }
+
+  /** Resolves when the claims that are in flight now have ended, or after `close`. */
+  async whenEnded(): Promise<void> {
+    if (!this.isClosed) await Promise.all(this.inFlight.map((claim) => claim.ended()))
+  }
+
+  /** Ends all waits of `whenEnded`: no answer is handled any more. */
+  close(): void {
+    this.isClosed = true
+    for (const claim of this.inFlight) claim.end()
+  }
+
+  private end(claim: Claim): void {
+    this.inFlight.splice(this.inFlight.indexOf(claim), 1)
+    claim.end()
+    this.options.workload.done(1)
+  }
+}

@@ -1,0 +1,53 @@
+/** Attempts: starts runs, one by one, and gives out those that have ended. A run that must not start ends at once. */
+import type { OperatorFunction } from 'rxjs'
+import { counted } from '../core/counted.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Run } from './attempt.ts'
+import type { Claims } from './claims.ts'
+import type { Confirmer } from './confirm.ts'
+import { leaseLost } from './heartbeat.ts'
+import type { LeaseClock } from './lease-clock.ts'
+import type { Permits } from './permits.ts'
+import type { Runs } from './runs.ts'
+import { stage } from './stage.ts'
+import type { UnsupportedVersions } from './unsupported-versions.ts'
+
+export interface RunAttemptsOptions {
+  readonly claims: Pick<Claims, 'unstarted' | 'begun' | 'backOff'>
+  readonly confirmer: Pick<Confirmer, 'isDue' | 'confirm'>
+  readonly permits: Pick<Permits, 'taken' | 'slots' | 'give'>
+  readonly runs: Pick<Runs, 'remove'>
+  readonly unsupported: Pick<UnsupportedVersions, 'note'>
+  readonly time: Pick<LeaseClock, 'read'>
+  /** Why no job may start now; null if jobs may. */
+  readonly halted: () => JobchartError | null
+  readonly logger: Logger
+}
+
+export function runAttempts(options: RunAttemptsOptions): OperatorFunction<Run, Run> {
+  const { claims, confirmer, permits, runs, unsupported, time, halted, logger } = options
+  return stage(logger, (out) => {
+    const ended = (run: Run): void => {
+      if (run.machineResult?.kind === 'unsupported') unsupported.note(run.claimed, run.machineResult)
+      runs.remove(run)
+      permits.give(1)
+      out.next(run)
+    }
+    return (run) => {
+      const now = time.read()
+      if (confirmer.isDue(run, now) && !confirmer.confirm(claims.unstarted)) claims.backOff()
+      claims.begun()
+      const refusal = run.abortReason ?? halted() ?? slotTaken(permits) ?? tooLate(run, now)
+      if (refusal === null) run.start(ended)
+      else run.skip(refusal, ended)
+    }
+  })
+}
+
+/** The reason to release a job if the slots were reduced since the claim. */
+const slotTaken = ({ taken, slots }: Pick<Permits, 'taken' | 'slots'>): JobchartError | null =>
+  taken > slots ? new JobchartError('STOPPED', `the runtime has ${counted(slots, 'slot')} now`) : null
+
+/** The reason to release a job whose lease may have expired before its start. */
+const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.lease.fenceAt ? leaseLost(run) : null)

@@ -1,0 +1,141 @@
+/**
+ * Settles: decides what becomes of the jobs of ended runs, and writes the ends of a turn in one call. A failed write is
+ * repeated, which the token makes safe, until the leases have expired and the jobs are rescued anyway.
+ */
+import type { OperatorFunction, Subscriber } from 'rxjs'
+import { recordError } from '../core/failure.ts'
+import { dead, type Settlement } from '../core/settlement.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { SettleAnswer, Store } from '../store.ts'
+import { refusedBy, whenAnswered } from '../client/answer.ts'
+import { decide, type DecideOptions } from './decide.ts'
+import type { Health } from './health.ts'
+import type { LeaseClock } from './lease-clock.ts'
+import type { Run } from './attempt.ts'
+import { stage } from './stage.ts'
+import type { Timers } from '../client/timers.ts'
+import type { Workload } from './workload.ts'
+
+const retryMs = { first: 25, max: 2_000 }
+
+export interface SettleRunsOptions extends Omit<DecideOptions, 'now'> {
+  readonly store: Pick<Store, 'settle' | 'now' | 'name'>
+  readonly health: Health
+  readonly timers: Pick<Timers, 'after'>
+  readonly time: Pick<LeaseClock, 'read'>
+  readonly workload: Pick<Workload, 'done'>
+}
+
+/** Ends of runs that were written together, and the answer to each. */
+export interface SettledRuns {
+  readonly runs: readonly Run[]
+  readonly settlements: readonly Settlement[]
+  readonly answers: readonly SettleAnswer[]
+}
+
+/** From the runs that ended in one turn to their ends as the store has written them. */
+export const settleRuns = (options: SettleRunsOptions): OperatorFunction<readonly Run[], SettledRuns> =>
+  stage(options.logger, (out) => {
+    const settler = new Settler(options, out)
+    return (ended) => settler.settle(ended)
+  })
+
+class Settler {
+  private readonly options: SettleRunsOptions
+  private readonly deciding: DecideOptions
+  private readonly out: Subscriber<SettledRuns>
+
+  constructor(options: SettleRunsOptions, out: Subscriber<SettledRuns>) {
+    this.options = options
+    this.out = out
+    const { random, logger, store } = options
+    this.deciding = { random, logger, now: () => store.now() }
+  }
+
+  settle(ended: readonly Run[]): void {
+    const { workload } = this.options
+    const runs: Run[] = []
+    const settlements: Settlement[] = []
+    for (const run of ended) {
+      const settlement = decide(run, this.deciding)
+      if (settlement === null) continue
+      runs.push(run)
+      settlements.push(settlement)
+    }
+    const unsettled = ended.length - runs.length
+    if (unsettled > 0) queueMicrotask(() => workload.done(unsettled))
+    if (runs.length > 0) this.write(runs, settlements)
+  }
+
+  private write(runs: readonly Run[], settlements: readonly Settlement[], tries = 0): void {
+    whenAnswered(
+      () => this.options.store.settle(settlements),
+      (answers) => {
+        this.options.health.answered()
+        this.answered({ runs, settlements, answers })
+      },
+      (error) => this.failed(runs, settlements, tries, error),
+    )
+  }
+
+  private failed(runs: readonly Run[], settlements: readonly Settlement[], tries: number, error: unknown): void {
+    const { logger, timers, workload, health } = this.options
+    if (error instanceof JobchartError) health.failed(error)
+    const isRefused = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
+    if (isRefused || this.allFenced(runs)) {
+      logger.error('the ends of jobs could not be written; the jobs run again when their leases have expired', {
+        error,
+        ids: runs.slice(0, 20).map((run) => run.claimed.id),
+        jobs: runs.length,
+      })
+      workload.done(runs.length)
+      return
+    }
+    if (tries === 0)
+      logger.warn('the store is unavailable; the write of the ends of jobs is repeated', { error, jobs: runs.length })
+    const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
+    timers.after(delayMs, () => this.write(runs, settlements, tries + 1))
+  }
+
+  private allFenced(runs: readonly Run[]): boolean {
+    const now = this.options.time.read()
+    return runs.every((run) => now >= run.lease.fenceAt)
+  }
+
+  private answered(settled: SettledRuns): void {
+    const { runs, settlements, answers } = settled
+    this.out.next(settled)
+    let rewritten = 0
+    for (let i = 0; i < runs.length; i++) {
+      const { outcome, error } = answers[i] as SettleAnswer
+      const run = runs[i] as Run
+      if (outcome === 'lost') this.reportLost(run)
+      else if (outcome === 'failed' && this.rewrite(run, settlements[i] as Settlement, error)) rewritten++
+    }
+    this.options.workload.done(runs.length - rewritten)
+  }
+
+  private reportLost({ claimed: { id, attempt } }: Run): void {
+    this.options.logger.warn('the result of a run was refused: its lease is lost', { id, attempt })
+  }
+
+  /**
+   * The store could not write a settlement. A retry would repeat the work and fail in the same way: the job is settled
+   * as dead with that error, if that can be written.
+   * @returns is that tried?
+   */
+  private rewrite(run: Run, settlement: Settlement, error: SettleAnswer['error']): boolean {
+    const { logger, store } = this.options
+    const { id } = run.claimed
+    if (settlement.error?.code === 'STORE_REFUSED') {
+      logger.error('the end of a job could not be written; the job runs again when its lease has expired', {
+        error,
+        id,
+      })
+      return false
+    }
+    logger.error('the end of a job could not be written; the job becomes dead', { error, id })
+    this.write([run], [dead(run.claimed, recordError(refusedBy(store.name, `the end of job ${id}`, error)))])
+    return true
+  }
+}

@@ -1,0 +1,99 @@
+/** Cancels: one write for those that wait, higher priority first; nothing starts until it is answered. */
+import { BehaviorSubject, map, Subject } from 'rxjs'
+import { expect, test, vi } from 'vitest'
+import type { CancelAnswer, CancelRequest } from '../../src/store.ts'
+import { cancelJobs } from '../../src/worker/cancel-jobs.ts'
+import type { CancelCommand } from '../../src/worker/commands.ts'
+import { Runs } from '../../src/worker/runs.ts'
+import { claimedJob, marbles, workerParts } from '../support/marbles.ts'
+
+const idsOf = ({ selection }: CancelRequest): readonly string[] => ('ids' in selection ? selection.ids : [])
+
+const cancelled = (request: CancelRequest): CancelAnswer => ({
+  cancelled: [],
+  cancelling: idsOf(request),
+  notFound: [],
+  finished: [],
+  transitions: idsOf(request).map((id) => ({
+    id,
+    type: 'mail',
+    event: 'CANCEL',
+    from: 'running',
+    to: 'cancelling',
+    seq: 1,
+    at: 0,
+    attempt: 1,
+  })),
+})
+
+function cancelling(answer: (requests: readonly CancelRequest[]) => CancelAnswer[] | Promise<CancelAnswer[]>) {
+  const parts = workerParts()
+  const runs = new Runs()
+  const store = { cancel: vi.fn(answer), name: 'fake' }
+  const inFlight = new BehaviorSubject(false)
+  const stage = cancelJobs({ ...parts, store, runs, cancelling: inFlight })
+  const [resolve, reject] = [vi.fn(), vi.fn()]
+  const command = (id: string, priority = 0): CancelCommand => ({
+    request: { selection: { ids: [id] }, reason: 'enough', graceMs: 1_000 },
+    priority,
+    resolve,
+    reject,
+  })
+  return { ...parts, runs, store, inFlight, stage, command, resolve, reject }
+}
+
+test('those that wait are one write, by priority; runs are aborted before the cancel resolves', () => {
+  const { stage, command, runs, runOf, store, resolve, inFlight, changed } = cancelling((all) => all.map(cancelled))
+  const run = runOf('a')
+  runs.add(run)
+  const aborted: unknown[] = []
+  resolve.mockImplementation(() => aborted.push(run.abortReason?.code))
+  const states: boolean[] = []
+  inFlight.subscribe((state) => states.push(state))
+  marbles(({ hot, expectObservable }) => {
+    const events = hot('-c', { c: [command('a'), command('b', 2), command('c', 1)] }).pipe(
+      stage,
+      map(({ id }) => id),
+    )
+    expectObservable(events).toBe('-(bca)')
+  })
+  expect(store.cancel.mock.calls.map(([requests]) => requests.flatMap(idsOf))).toEqual([['b', 'c', 'a']])
+  expect(states).toEqual([false, true, false])
+  expect(aborted).toEqual([undefined, undefined, 'CANCELLED'])
+  expect([resolve.mock.calls.length, changed.mock.calls.length]).toEqual([3, 1])
+})
+
+test('a cancelled job that a claim in flight may bring is refused', () => {
+  const { stage, command, selector, claims } = cancelling((all) => all.map(cancelled))
+  selector.wake('mail', 1)
+  const picks = selector.pick(1)
+  if (picks === null) throw new Error('nothing to pick')
+  const claim = claims.begin(picks)
+  marbles(
+    ({ hot }) =>
+      void hot('-c', { c: [command('a')] })
+        .pipe(stage)
+        .subscribe(),
+  )
+  expect(claim.refusal(claimedJob('a'))?.code).toBe('CANCELLED')
+  expect(claim.refusal(claimedJob('b'))).toBeNull()
+})
+
+test('cancels are in flight until the last is answered, also when the store fails', async () => {
+  const calls: PromiseWithResolvers<CancelAnswer[]>[] = []
+  const { stage, command, inFlight, reject, resolve } = cancelling(() => {
+    const call = Promise.withResolvers<CancelAnswer[]>()
+    calls.push(call)
+    return call.promise
+  })
+  const commands = new Subject<readonly CancelCommand[]>()
+  commands.pipe(stage).subscribe()
+  commands.next([command('a')])
+  commands.next([command('b')])
+  calls[0]?.reject(new Error('gone'))
+  await Promise.resolve()
+  expect([inFlight.value, reject.mock.calls.length]).toEqual([true, 1])
+  calls[1]?.resolve([cancelled(command('b').request)])
+  await Promise.resolve()
+  expect([inFlight.value, resolve.mock.calls.length]).toEqual([false, 1])
+})

@@ -1,0 +1,103 @@
+/** The dispatcher: commands by urgency, and a pick only when every lane is empty. */
+import { BehaviorSubject, filter, map, merge, Subject, tap, type Observable } from 'rxjs'
+import { expect, test } from 'vitest'
+import { Lane, type Lanes } from '../../src/worker/lanes.ts'
+import { marbles } from '../support/marbles.ts'
+
+const joined = map((batch: readonly string[]) => batch.join('+'))
+const those = (...names: string[]) => filter((name: string) => names.includes(name))
+const picksOf = (lanes: Lanes): Observable<string> => lanes.free.pipe(map(() => 'p'))
+const values = { b: 'e+f', c: 'c', d: 'd', e: 'e', p: 'p', r: 'r', s: 's', t: 't', u: 'u', w: 'w', x: 'x' }
+
+test('commands of one turn come out by urgency, a lane at a time, before a pick may be made', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const commands = hot('-(wefc)---w')
+    const wakes = commands.pipe(those('w'), lanes.batches(Lane.wake), joined)
+    const ends = commands.pipe(those('e', 'f'), lanes.batches(Lane.settle), joined)
+    const cancels = commands.pipe(those('c'), lanes.batches(Lane.cancel), joined)
+    expectObservable(merge(wakes, ends, cancels, picksOf(lanes))).toBe('-(cbwp)---(wp)', values)
+  }))
+
+test('a command raised while another is handled, or by a pick, goes before the next pick', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const raised = new Subject<string>()
+    let picks = 0
+    const wakes = hot('-w').pipe(
+      lanes.batches(Lane.wake),
+      joined,
+      tap(() => raised.next('c')),
+    )
+    const cancels = raised.pipe(lanes.batches(Lane.cancel), joined)
+    const made = picksOf(lanes).pipe(tap(() => picks++ === 0 && raised.next('d')))
+    expectObservable(merge(cancels, wakes, made)).toBe('-(wcpdp)', values)
+  }))
+
+test('commands that come out one by one give way to more urgent ones, and no others', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const raised = new Subject<string>()
+    const starts = hot('-(stu)').pipe(
+      lanes.each(Lane.start),
+      tap((name) => {
+        if (name === 's') raised.next('e')
+        if (name === 't') raised.next('c')
+      }),
+    )
+    const cancels = raised.pipe(those('c'), lanes.batches(Lane.cancel), joined)
+    const ends = raised.pipe(those('e'), lanes.batches(Lane.settle), joined)
+    expectObservable(merge(cancels, ends, starts, picksOf(lanes))).toBe('-(stcuep)', values)
+  }))
+
+test('a lane that is held keeps its commands, and no other lane waits for them', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const held = new BehaviorSubject(false)
+    const changes = hot('h------------r', { h: true, r: false }).pipe(
+      tap((isHeld) => held.next(isHeld)),
+      filter(() => false),
+    )
+    const starts = hot(' -(st)--u').pipe(lanes.each(Lane.start, held))
+    const wakes = hot('  -------w').pipe(lanes.batches(Lane.wake), joined)
+    expectObservable(merge(changes, starts, wakes, picksOf(lanes))).toBe('-------(wp)--(stup)', values)
+  }))
+
+test('a nudge lets a pick be made; without one and without a command there is none', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const nudges = hot('-n-(nn)').pipe(
+      tap(() => lanes.nudge()),
+      filter(() => false),
+    )
+    expectObservable(merge(nudges, picksOf(lanes))).toBe('-p-p', values)
+  }))
+
+test('when the time of a turn is used up, the rest waits for the next one, behind what is more urgent by then', () =>
+  marbles(({ hot, expectObservable, lanes, budget }) => {
+    const commands = hot('-(we)')
+    const wakes = commands.pipe(those('w'), lanes.batches(Lane.wake), joined)
+    const ends = commands.pipe(those('e'), lanes.batches(Lane.settle), joined)
+    const cancels = hot('--c').pipe(lanes.batches(Lane.cancel), joined)
+    const all = merge(cancels, wakes, ends, picksOf(lanes)).pipe(tap(() => (budget.spent = true)))
+    expectObservable(all).toBe('-ecwp', values)
+  }))
+
+test('commands that arrive when the time of a turn is used up begin in the next one', () =>
+  marbles(({ hot, expectObservable, lanes, budget }) => {
+    budget.spent = true
+    const wakes = hot('-w').pipe(lanes.batches(Lane.wake), joined)
+    expectObservable(merge(wakes, picksOf(lanes))).toBe('--(wp)', values)
+  }))
+
+test('nothing comes out after the last subscriber has gone', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const wakes = hot('-w-w-w').pipe(lanes.batches(Lane.wake), joined)
+    expectObservable(merge(wakes, picksOf(lanes)), '---!').toBe('-(wp)', values)
+  }))
+
+test('a lane has the commands of one stream at a time', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const errors: unknown[] = []
+    const wakes = hot('-w').pipe(lanes.batches(Lane.wake), joined)
+    const first = wakes.subscribe()
+    wakes.subscribe({ error: (error) => errors.push(error) })
+    expect(errors).toEqual([expect.any(TypeError)])
+    first.unsubscribe()
+    expectObservable(wakes).toBe('-w', values)
+  }))

@@ -1,0 +1,102 @@
+/** Settles: ends of one turn are one write, which is repeated until the store answers or the leases have expired. */
+import { map, Subject } from 'rxjs'
+import { expect, test, vi } from 'vitest'
+import { JobchartError } from '../../src/core/errors.ts'
+import type { Settlement } from '../../src/core/settlement.ts'
+import type { SettleAnswer } from '../../src/store.ts'
+import type { Run } from '../../src/worker/attempt.ts'
+import { settleRuns } from '../../src/worker/settle-runs.ts'
+import { marbles, settled, workerParts } from '../support/marbles.ts'
+
+const unavailable = new JobchartError('STORE_UNAVAILABLE', 'gone')
+const lost: SettleAnswer = { ...settled, outcome: 'lost' }
+const refused: SettleAnswer = { ...settled, outcome: 'failed', error: { name: 'Error', message: 'too large' } as never }
+
+function settling(answers: readonly (readonly SettleAnswer[] | Error)[]) {
+  const parts = workerParts()
+  let calls = 0
+  let nowMs = 0
+  const settle = vi.fn((settlements: readonly Settlement[]) => {
+    const answer = answers[calls++] ?? settlements.map(() => settled)
+    if (answer instanceof Error) throw answer
+    return [...answer]
+  })
+  const store = { settle, now: () => 0, name: 'fake' }
+  const health = { answered: vi.fn(), failed: vi.fn() }
+  const time = { read: () => nowMs }
+  const stage = settleRuns({ ...parts, store, health, time, random: () => 0.5 })
+  const ended = (...ids: string[]): Run[] => {
+    parts.workload.add(ids.length)
+    return ids.map((id) => {
+      const run = parts.runOf(id)
+      run.start(() => {})
+      return run
+    })
+  }
+  return { ...parts, settle, health, stage, ended, elapse: (ms: number) => (nowMs = ms) }
+}
+
+test('the ends of one turn are written together, and nothing is in hand when they are', () => {
+  const { stage, ended, settle, workload } = settling([])
+  const [first, second] = [ended('a', 'b'), ended('c')]
+  marbles(({ hot, expectObservable }) => {
+    const written = hot('-f-s', { f: first, s: second }).pipe(
+      stage,
+      map(({ runs, answers }) => [runs.length, answers.length]),
+    )
+    expectObservable(written).toBe('-f-s', { f: [2, 2], s: [1, 1] })
+  })
+  expect(settle.mock.calls.map(([settlements]) => settlements.map(({ id, event }) => `${id} ${event}`))).toEqual([
+    ['a COMPLETE', 'b COMPLETE'],
+    ['c COMPLETE'],
+  ])
+  expect(workload.busy).toBe(false)
+})
+
+test('a write is repeated while the store is away, and the runs stay in hand', async () => {
+  const { stage, ended, settle, workload, clock, logger, health } = settling([unavailable, unavailable])
+  const runs = new Subject<readonly Run[]>()
+  const written = vi.fn()
+  runs.pipe(stage).subscribe(written)
+  runs.next(ended('a'))
+  await clock.advance(25)
+  expect([settle.mock.calls.length, workload.busy, written.mock.calls.length]).toEqual([2, true, 0])
+  await clock.advance(50)
+  expect([settle.mock.calls.length, workload.busy, written.mock.calls.length]).toEqual([3, false, 1])
+  expect([logger.warn.mock.calls.length, health.failed.mock.calls.length]).toEqual([1, 2])
+})
+
+test('a write is given up when the leases have expired', async () => {
+  const { stage, ended, settle, workload, clock, logger, elapse } = settling([unavailable, unavailable, unavailable])
+  const runs = new Subject<readonly Run[]>()
+  runs.pipe(stage).subscribe()
+  runs.next(ended('a'))
+  elapse(100)
+  await clock.advance('1m')
+  expect([settle.mock.calls.length, workload.busy, logger.error.mock.calls.length]).toEqual([2, false, 1])
+})
+
+test('an end that the store refuses makes the job dead; a lost one is logged', () => {
+  const { stage, ended, settle, workload, logger } = settling([[refused, lost]])
+  const runs = ended('a', 'b')
+  marbles(({ hot, expectObservable }) => {
+    const written = hot('-r', { r: runs }).pipe(
+      stage,
+      map(({ answers }) => answers.map(({ outcome }) => outcome).join()),
+    )
+    expectObservable(written).toBe('-(fs)', { f: 'failed,lost', s: 'settled' })
+  })
+  expect(settle.mock.calls[1]?.[0]).toEqual([expect.objectContaining({ id: 'a', event: 'FAIL' })])
+  expect([workload.busy, logger.error.mock.calls.length, logger.warn.mock.calls.length]).toEqual([false, 1, 1])
+})
+
+test('a run whose lease was lost and that failed has nothing to write', async () => {
+  const { stage, runOf, settle, workload } = settling([])
+  workload.add(1)
+  const run = runOf('a')
+  run.ending = 'threw'
+  run.abortReason = new JobchartError('LEASE_LOST', 'lost')
+  marbles(({ hot, expectObservable }) => expectObservable(hot('-r', { r: [run] }).pipe(stage)).toBe(''))
+  await Promise.resolve()
+  expect([settle.mock.calls.length, workload.busy]).toEqual([0, false])
+})
