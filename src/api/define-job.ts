@@ -2,32 +2,53 @@
 import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom, SnapshotFrom, TagsFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { hookAttempts, hookSuffix, hookTypeOf, type DeadJob, type Death } from '../core/death.ts'
-import { attemptTimeoutKeys, attemptTimeoutOf, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
+import { attemptTimeoutOf, attemptTimeoutRules, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
 import { invalidOption } from '../core/errors.ts'
-import { checkBackoff, exponential } from '../core/backoff.ts'
+import type { BackoffFunction } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { Json, JsonOf } from '../core/payload.ts'
-import type {
-  BatchContext,
-  BatchDefinition,
-  BatchItem,
-  BatchResult,
-  HandlerResult,
-  JobDefinition,
-  RetryOptions,
-  RunContext,
+import {
+  retryOption,
+  type BatchContext,
+  type BatchDefinition,
+  type BatchItem,
+  type BatchResult,
+  type HandlerResult,
+  type JobDefinition,
+  type RetryOptions,
+  type RunContext,
 } from '../core/definition.ts'
 import { machineRunner } from '../machine-job/machine-runner.ts'
 import type { MigrateSnapshot, PersistedSnapshotFrom } from '../machine-job/migration.ts'
-import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
-import { checkUnique, type UniqueOption } from '../core/call-options.ts'
-import { defaultMaxAttempts, limits } from '../core/limits.ts'
+import {
+  as,
+  beforeOwner,
+  is,
+  isObject,
+  required,
+  byDefault,
+  fn,
+  given,
+  integer,
+  object,
+  orNull,
+  syncFn,
+  table,
+  text,
+  where,
+  type Checked,
+  type Given,
+  type Rule,
+  type RulesOf,
+} from '../core/checks.ts'
+import { uniqueOption, type UniqueOption } from '../core/call-options.ts'
+import { limits } from '../core/limits.ts'
 import { handOverHint, mayDelay } from '../core/hand-over.ts'
 import { keyWeightMax } from '../core/shares.ts'
-import { threadModule, type ThreadModule } from '../core/thread-module.ts'
+import { threadOption, type ThreadModule } from '../core/thread-module.ts'
 import { isTyped } from '../core/typed.ts'
-import type { TypeLimits } from '../store.ts'
-import { ownRetention, type StatesRetention } from './retention.ts'
+import type { RateLimit, TypeLimits } from '../store.ts'
+import { ownRetention, retentionOption, type StatesRetention } from './retention.ts'
 
 /** Options of jobs with a handler and of machine jobs. */
 interface CommonOptions<Input> extends AttemptTimeoutOptions {
@@ -241,78 +262,132 @@ export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
   refusePriority(options)
-  checkKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
-  const { type, concurrency, perKey, rateLimit, retry = {}, unique, keepDead, input: schema } = options
-  checkText('type', type, limits.idCharsMax - (options.onDead === undefined ? 0 : hookSuffix.length))
-  const of = (option: string): string => `${option} of job ${type}`
-  checkWork(options, of)
-  checkKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
-  if (unique !== undefined) checkUnique(unique)
-  const { concurrencyKey } = options
-  if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
-  if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
-  const { keyWeight, keyRateLimit } = options
-  if (keyWeight !== undefined) checkSyncFunction(of('keyWeight'), keyWeight)
-  for (const [option, value] of Object.entries({ perKey, keyWeight, keyRateLimit })) {
-    if (value === undefined || concurrencyKey !== undefined) continue
-    const hint = 'Add concurrencyKey, which says which key a job has.'
-    throw invalidOption(of(option), `no ${option} without concurrencyKey`, value, hint)
+  const checked = definitionOptions(options, 'options of defineJob')
+  const { type, machine, version, migrate, concurrencyKey, keyWeight } = checked
+  const of = ofJob(type)
+  const limitsOfType = typeLimits(checked)
+  if (checked.capacity === 0 && mayDelay(limitsOfType)) {
+    throw invalidOption(of('capacity'), 'no 0 beside a rate limit or a limit per key', 0, handOverHint)
   }
-  if (schema !== undefined) {
-    checkSchema(of('input'), schema, 'for types alone: input: typed<Input>()')
-  }
-  const own: TypeLimits = Object.freeze({
-    concurrency: concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
-    perKey: perKeyOf(options, of),
-    rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
-    ...(keyRateLimit !== undefined && { keyRate: rateOf(keyRateLimit, of('keyRateLimit')) }),
-  })
   return Object.freeze({
     type,
-    weight: checkInteger(of('weight'), options.weight ?? 1, 1, 100_000),
-    limits: own,
-    schema: schema === undefined || isTyped(schema) ? null : schema,
-    eventSchemas: options.events === undefined ? null : eventSchemasOf(options.events, of('events')),
-    maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, limits.attemptsMax),
-    backoff: checkBackoff(retry.backoff ?? exponential()),
-    retryIf: retry.retryIf ?? null,
-    attemptTimeoutMs: attemptTimeoutOf(options, of),
-    unique: unique ?? false,
-    retention: ownRetention(options.retention, keepDead, of),
-    capacity: capacityOf(options.capacity, own, of('capacity')),
-    onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHookOptions, of('onDead')),
-    keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
-    keyWeightOf:
-      keyWeight === undefined ? null : (key: string) => checkInteger(of('keyWeight'), keyWeight(key), 1, keyWeightMax),
-    run: (options.run ?? notRunnable) as (input: unknown, context: RunContext) => unknown,
-    thread: options.thread === undefined ? null : threadModule(of('thread'), options.thread),
-    batch: options.batch === undefined ? null : batchOf(options.batch, of),
-    machine: options.machine === undefined ? null : machineOf(options, of),
+    weight: checked.weight,
+    limits: limitsOfType,
+    schema: checked.input === undefined || isTyped(checked.input) ? null : checked.input,
+    eventSchemas: checked.events,
+    ...checked.retry,
+    attemptTimeoutMs: attemptTimeoutOf(checked, options, of),
+    unique: checked.unique,
+    retention: ownRetention(checked.retention, checked.keepDead, of),
+    capacity: checked.capacity,
+    onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHookOptions),
+    keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey, of('concurrencyKey')),
+    keyWeightOf: keyWeight === undefined ? null : (key: string) => keyWeightOption(keyWeight(key), of('keyWeight')),
+    run: checked.run ?? notRunnable,
+    thread: checked.thread,
+    batch: checked.batch,
+    machine: machine === null ? null : machineRunner({ machine, version, migrate }),
   })
 }
 
-const jobKeys = [
-  ...([
-    'type',
-    'input',
-    'run',
-    'thread',
-    'batch',
-    'machine',
-    'version',
-    'migrate',
-    'events',
-    'weight',
-    'retry',
-    ...attemptTimeoutKeys,
-    'unique',
-    'capacity',
-    'retention',
-    'keepDead',
-    'onDead',
-  ] as const),
-  ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit', 'keyRateLimit'] as const),
-]
+// ── rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const standardSchema = (otherwise: string): Rule<StandardSchemaV1> =>
+  is(
+    'a Standard Schema',
+    (value): value is StandardSchemaV1 =>
+      typeof (value as Partial<StandardSchemaV1> | null | undefined)?.['~standard']?.validate === 'function',
+    `Pass a schema of zod, valibot, arktype or the like; ${otherwise}.`,
+  )
+
+const eventSchema = standardSchema('leave out events that are not to be checked')
+
+const eventSchemas: Rule<Readonly<Record<string, StandardSchemaV1>>> = (value, name) => {
+  if (typeof value !== 'object' || value === null) throw invalidOption(name, 'schemas by event type', value)
+  const schemas: readonly (readonly [string, unknown])[] = Object.entries(value)
+  const checked = schemas.map(([type, schema]) => [type, eventSchema(schema, `${name}.${type}`)] as const)
+  return Object.freeze(Object.fromEntries(checked))
+}
+
+const handler = fn<JobDefinition['run']>('Pass run: async (input, ctx) => output, or a machine instead.')
+
+const xstateMachine = is(
+  'an XState machine',
+  (value): value is AnyStateMachine => isObject(value) && typeof value.provide === 'function',
+  'Pass the result of createMachine of XState 5.',
+)
+
+const batchRules = {
+  size: required(integer(1, limits.batchSizeMax)),
+  wait: byDefault(0, durationMs),
+  run: required(fn<BatchDefinition['run']>()),
+} satisfies RulesOf<BatchOptions<never, unknown>>
+
+const batch = as(table(batchRules, { nameOf: beforeOwner }), ({ size, wait, run }): BatchDefinition =>
+  Object.freeze({ size, waitMs: wait, run }),
+)
+
+const rateRules = {
+  limit: required(integer(1, 1_000_000)),
+  per: required(where(durationMs, (ms) => ms > 0, 'a window longer than 0 ms')),
+} satisfies RulesOf<NonNullable<AnyDefinition['rateLimit']>>
+
+const rate = as(object(rateRules), ({ limit, per }): RateLimit => Object.freeze({ limit, perMs: per }))
+
+const keyWeightOption = integer(1, keyWeightMax)
+
+/** `retry` and the limits of an attempt are checked as those of the definition that runs the hook. */
+const hookOptions = object({
+  run: required(fn()),
+  retry: given,
+  attemptTimeout: given,
+  timeout: given,
+} satisfies RulesOf<DeadHookOptions>)
+
+const deadHook: Rule<unknown> = (value, name) =>
+  typeof value === 'object' && value !== null ? hookOptions(value, name) : fn()(value, name)
+
+type AnyDefinition = Definition<unknown, unknown> & { readonly input?: StandardSchemaV1 | undefined }
+
+const ofJob =
+  (type: string) =>
+  (option: string): string =>
+    `${option} of job ${type}`
+
+const typeOption = text(limits.idCharsMax)
+
+const definitionRules = {
+  type: required(typeOption),
+  input: standardSchema('for types alone: input: typed<Input>()'),
+  run: orNull(handler),
+  thread: orNull(threadOption),
+  batch: orNull(batch),
+  machine: orNull(xstateMachine),
+  version: byDefault('1', text(limits.idCharsMax)),
+  migrate: orNull(fn<MigrateSnapshot<unknown, unknown>>()),
+  events: orNull(eventSchemas),
+  weight: byDefault(1, integer(1, 100_000)),
+  retry: byDefault({}, retryOption<BackoffFunction>()),
+  ...attemptTimeoutRules,
+  unique: byDefault(false, uniqueOption),
+  capacity: orNull(integer(0, limits.capacityMax)),
+  retention: byDefault({}, retentionOption),
+  keepDead: integer(0, limits.capacityMax),
+  onDead: deadHook,
+  concurrency: byDefault(0, integer(0, 1_000_000)),
+  concurrencyKey: syncFn<KeyFunction>(),
+  keyWeight: syncFn<(key: string) => number>(),
+  perKey: integer(1, 1_000_000),
+  rateLimit: orNull(rate),
+  keyRateLimit: rate,
+} satisfies RulesOf<AnyDefinition>
+
+const definitionOptions = table(definitionRules, {
+  together: checkTogether,
+  // The others are named after the type: if it is wrong, that is said first.
+  nameOf: (option, _name, { type }) => (option === 'type' ? option : ofJob(typeOption(type, 'type'))(option)),
+  hint: 'Pass at least a type and a handler: defineJob({ type, run }).',
+})
 
 /** One of a handler, a handler in a thread, a handler of batches, and a machine. */
 type Definition<Input, Output> = CommonOptions<Input> & {
@@ -322,93 +397,25 @@ type Definition<Input, Output> = CommonOptions<Input> & {
   readonly events?: Readonly<Record<string, StandardSchemaV1 | undefined>>
 } & Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
 
-function checkWork(
-  { run, thread, batch, machine, version, migrate, events }: Definition<never, unknown>,
-  of: (option: string) => string,
-): void {
-  const [first, second] = Object.entries({ machine, thread, batch, run }).filter(([, work]) => work !== undefined)
+/** One of four does the work; only a machine has versions and events, and only a type with keys has limits per key. */
+function checkTogether(options: Given): void {
+  const of = ofJob(typeOption(options.type, 'type'))
+  const [first, second] = ['machine', 'thread', 'batch', 'run'].filter((work) => options[work] !== undefined)
+  if (first === undefined) handler(undefined, of('run'))
   if (first !== undefined && second !== undefined) {
-    const hint = `Leave out \`${first[0]}\` or \`${second[0]}\`: one of them does the work.`
-    throw invalidOption(of(second[0]), `no ${second[0]} beside ${first[0]}`, second[1], hint)
+    const hint = `Leave out \`${first}\` or \`${second}\`: one of them does the work.`
+    throw invalidOption(of(second), `no ${second} beside ${first}`, options[second], hint)
   }
-  if (machine === undefined) {
-    if (first === undefined || run !== undefined) checkHandler(of('run'), run)
-    if (version !== undefined)
-      throw invalidOption(of('version'), 'no version without a machine', version, 'Add machine, or leave version out.')
-    if (migrate !== undefined)
-      throw invalidOption(of('migrate'), 'no migrate without a machine', migrate, 'Add machine, or leave migrate out.')
-    if (events !== undefined)
-      throw invalidOption(of('events'), 'no events without a machine', events, 'Add machine, or leave events out.')
-    return
+  for (const option of ['version', 'migrate', 'events']) {
+    if (options[option] === undefined || options.machine !== undefined) continue
+    const hint = `Add machine, or leave ${option} out.`
+    throw invalidOption(of(option), `no ${option} without a machine`, options[option], hint)
   }
-  if (typeof machine !== 'object' || typeof machine?.provide !== 'function') {
-    throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass the result of createMachine of XState 5.')
+  for (const option of ['perKey', 'keyWeight', 'keyRateLimit']) {
+    if (options[option] === undefined || options.concurrencyKey !== undefined) continue
+    const hint = 'Add concurrencyKey, which says which key a job has.'
+    throw invalidOption(of(option), `no ${option} without concurrencyKey`, options[option], hint)
   }
-  if (migrate !== undefined) checkFunction(of('migrate'), migrate)
-}
-
-function capacityOf(capacity: number | undefined, own: TypeLimits, option: string): number | null {
-  if (capacity === undefined) return null
-  if (capacity === 0 && mayDelay(own)) {
-    throw invalidOption(option, 'no 0 beside a rate limit or a limit per key', capacity, handOverHint)
-  }
-  return checkInteger(option, capacity, 0, limits.capacityMax)
-}
-
-/** The job that runs a hook. What the hook returns is no output: it need not be JSON. */
-function hookOf(type: string, onDead: DeadHook<unknown> | DeadHookOptions, option: string): JobDefinition {
-  const hasOptions = typeof onDead === 'object' && onDead !== null
-  if (hasOptions) checkKeys(option, onDead, ['run', 'retry', ...attemptTimeoutKeys])
-  const { run, retry, ...others } = hasOptions ? onDead : { run: onDead }
-  checkFunction(hasOptions ? `${option}.run` : option, run)
-  return defineJob<Death, void>({
-    type: hookTypeOf(type),
-    ...others,
-    retry: { maxAttempts: hookAttempts, ...retry },
-    run: async (death, context) => {
-      const { tags, meta } = context.job
-      await run({ ...death, tags, meta }, context)
-    },
-  })
-}
-
-function batchOf(batch: BatchOptions<never, unknown>, of: (option: string) => string): BatchDefinition {
-  checkKeys(of('batch'), batch, ['size', 'wait', 'run'])
-  const { size, wait = 0, run } = batch
-  checkFunction(of('batch.run'), run)
-  return Object.freeze({
-    size: checkInteger(of('batch.size'), size, 1, limits.batchSizeMax),
-    waitMs: durationMs(wait, of('batch.wait')),
-    run: run as BatchDefinition['run'],
-  })
-}
-
-function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
-  checkText(of('version'), version, limits.idCharsMax)
-  return machineRunner({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
-}
-
-function checkSchema(option: string, schema: StandardSchemaV1, otherwise: string): void {
-  if (typeof schema?.['~standard']?.validate === 'function') return
-  const hint = `Pass a schema of zod, valibot, arktype or the like; ${otherwise}.`
-  throw invalidOption(option, 'a Standard Schema', schema, hint)
-}
-
-function eventSchemasOf(schemas: object, option: string): Readonly<Record<string, StandardSchemaV1>> {
-  if (typeof schemas !== 'object' || schemas === null) throw invalidOption(option, 'schemas by event type', schemas)
-  for (const [type, schema] of Object.entries(schemas)) {
-    checkSchema(`${option}.${type}`, schema, 'leave out events that are not to be checked')
-  }
-  return Object.freeze({ ...schemas })
-}
-
-function checkHandler(option: string, run: unknown): void {
-  if (typeof run === 'function') return
-  throw invalidOption(option, 'a function', run, 'Pass run: async (input, ctx) => output, or a machine instead.')
-}
-
-function notRunnable(): never {
-  throw new TypeError('the job has no handler of its own in this thread')
 }
 
 /** `priority` was a name of the weight: whoever passes it meant that, or the order inside the queue. */
@@ -418,19 +425,36 @@ function refusePriority(options: object): void {
   throw invalidOption('options of defineJob', 'weight in place of priority', options.priority, hint)
 }
 
-function perKeyOf(options: Definition<never, unknown>, of: (option: string) => string): number | null {
-  const { concurrencyKey, keyWeight, keyRateLimit, perKey } = options
-  const hasOther = keyWeight !== undefined || keyRateLimit !== undefined
-  if (concurrencyKey === undefined || (perKey === undefined && hasOther)) return null
-  return checkInteger(of('perKey'), perKey ?? 1, 1, 1_000_000)
+function typeLimits(checked: Checked<typeof definitionRules>): TypeLimits {
+  const { concurrency, concurrencyKey, keyWeight, perKey, rateLimit, keyRateLimit } = checked
+  const perKeyDefault = concurrencyKey && keyWeight === undefined && keyRateLimit === undefined ? 1 : null
+  return Object.freeze({
+    concurrency: concurrency || null,
+    perKey: perKey ?? perKeyDefault,
+    rate: rateLimit,
+    ...(keyRateLimit && { keyRate: keyRateLimit }),
+  })
 }
 
-function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {
-  checkKeys(option, rate, ['limit', 'per'])
-  const { limit, per } = rate
-  const perMs = durationMs(per, `${option}.per`)
-  if (perMs === 0) throw invalidOption(`${option}.per`, 'a window longer than 0 ms', per)
-  return Object.freeze({ limit: checkInteger(`${option}.limit`, limit, 1, 1_000_000), perMs })
+function notRunnable(): never {
+  throw new TypeError('the job has no handler of its own in this thread')
+}
+
+const typeWithHook = text(limits.idCharsMax - hookSuffix.length)
+
+/** The job that runs a hook. What the hook returns is no output: it need not be JSON. */
+function hookOf(type: string, onDead: DeadHook<unknown> | DeadHookOptions): JobDefinition {
+  typeWithHook(type, 'type')
+  const { run, retry, ...others } = typeof onDead === 'object' ? onDead : { run: onDead }
+  return defineJob<Death, void>({
+    type: hookTypeOf(type),
+    ...others,
+    retry: { maxAttempts: hookAttempts, ...retry },
+    run: async (death, context) => {
+      const { tags, meta } = context.job
+      await run({ ...death, tags, meta }, context)
+    },
+  })
 }
 
 type KeyFunction = (input: unknown) => string | null | undefined

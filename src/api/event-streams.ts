@@ -2,10 +2,10 @@
  * Jobs as a part of an event stream: RxJS operators that enqueue what a source emits, or run it and emit the outputs.
  */
 import type { OperatorFunction } from 'rxjs'
-import { boundedMap, type BoundedMapOptions } from '../client/bounded-map.ts'
+import { boundedMap } from '../client/bounded-map.ts'
 import type { Connection } from '../client/connection.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
-import { checkBoolean, checkEnum, checkFunction, checkInteger, checkKeys } from '../core/checks.ts'
+import { boolean, byDefault, fn, integer, oneOf, orNull, table, type Rule, type RulesOf } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
@@ -109,12 +109,13 @@ export function enqueueTo<Output, Machine extends MachineTypes, Value>(
   options: EnqueueToOptions<Value, Output, Machine> & MayMap<Value> = {},
 ): OperatorFunction<Value, JobHandle<Output, Machine>> {
   const connection = connectionOf('enqueueTo', client)
+  const { concurrency, buffer, onPressure } = enqueueToOptions(options, 'options of enqueueTo')
   const { acknowledge } = options
-  const common = checkOptions('enqueueTo', options, ['acknowledge'], 100)
-  if (acknowledge !== undefined) checkFunction('acknowledge', acknowledge)
   const enqueue = enqueuer<Value, Output, Machine>(connection, job, options.map)
   return boundedMap({
-    ...common,
+    concurrency,
+    buffer,
+    onPressure,
     ordered: true,
     begin: (signal) =>
       guard(connection, job, options.onError, signal, async (value) => {
@@ -154,8 +155,7 @@ export function runJob<Output, Machine extends MachineTypes, Value>(
   options: RunJobOptions<Value> & MayMap<Value> = {},
 ): OperatorFunction<Value, Output> {
   const connection = connectionOf('runJob', client)
-  const common = checkOptions('runJob', options, ['ordered'], 10)
-  const ordered = checkBoolean('ordered', options.ordered)
+  const { concurrency, buffer, onPressure, ordered } = runJobOptions(options, 'options of runJob')
   const enqueue = enqueuer<Value, Output, Machine>(connection, job, options.map)
   const begin = (signal: AbortSignal) => {
     const underWay = new Set<string>()
@@ -182,7 +182,7 @@ export function runJob<Output, Machine extends MachineTypes, Value>(
       }
     })
   }
-  return boundedMap({ ...common, ordered, begin })
+  return boundedMap({ concurrency, buffer, onPressure, ordered, begin })
 }
 
 function connectionOf(operator: string, client: Client): Connection {
@@ -191,25 +191,26 @@ function connectionOf(operator: string, client: Client): Connection {
   throw invalidOption('runtime', 'a runtime or a client', client, hint)
 }
 
-type Common = Pick<BoundedMapOptions<never, never>, 'concurrency' | 'buffer' | 'onPressure'>
+const errorChoice = oneOf('log', 'throw')
+const errorFunction: Rule<unknown> = (value, name) => (typeof value === 'function' ? value : errorChoice(value, name))
 
-function checkOptions<Value>(
-  operator: string,
-  options: StreamOptions<Value> & { readonly concurrency?: number } & MayMap<Value>,
-  others: readonly string[],
-  concurrencyDefault: number,
-): Common {
-  checkKeys(`options of ${operator}`, options, ['concurrency', 'buffer', 'onError', 'onPressure', 'map', ...others])
-  const { concurrency = concurrencyDefault, buffer = 10_000, onError, onPressure = null, map } = options
-  if (map !== undefined) checkFunction('map', map)
-  if (onPressure !== null) checkFunction('onPressure', onPressure)
-  if (onError !== undefined && typeof onError !== 'function') checkEnum('onError', onError, ['log', 'throw'])
-  return {
-    concurrency: checkInteger('concurrency', concurrency, 1, 10_000),
-    buffer: checkInteger('buffer', buffer, 0, 1_000_000),
-    onPressure,
-  }
-}
+const streamRules = (concurrencyDefault: number) => ({
+  concurrency: byDefault(concurrencyDefault, integer(1, 10_000)),
+  buffer: byDefault(10_000, integer(0, 1_000_000)),
+  onError: byDefault('log', errorFunction),
+  onPressure: orNull(fn<(isFull: boolean) => void>()),
+  map: fn(),
+})
+
+const enqueueToOptions = table({
+  ...streamRules(100),
+  acknowledge: fn(),
+} satisfies RulesOf<EnqueueToOptions<never, never, MachineTypes> & MayMap<never>>)
+
+const runJobOptions = table({
+  ...streamRules(10),
+  ordered: byDefault(false, boolean),
+} satisfies RulesOf<RunJobOptions<never> & MayMap<never>>)
 
 /** Enqueues the job of a value, unless `signal` or the signal in its options aborts. */
 function enqueuer<Value, Output, Machine extends MachineTypes>(

@@ -1,20 +1,30 @@
 /** The options of a client and a runtime: their defaults, limits and checks. */
 import { existsSync } from 'node:fs'
 import {
-  checkBoolean,
-  checkFunction,
-  checkSyncFunction,
-  checkMethods,
-  checkKeys,
-  checkText,
-  checkInteger,
+  boolean,
+  is,
+  isObject,
+  required,
+  byDefault,
+  fn,
+  integer,
+  listOf,
+  orNull,
+  syncFn,
+  table,
+  text,
+  where,
+  withMethods,
+  type Checked,
+  type Rule,
+  type RulesOf,
 } from '../core/checks.ts'
-import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
+import { clockOption, randomOption, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import type { JobDefinition, Middleware } from '../core/definition.ts'
 import { isDefinition } from '../core/definition-copy.ts'
 import type { EnqueueMiddleware } from '../core/enqueue-call.ts'
 import type { ScheduleDefinition } from '../core/schedule-options.ts'
-import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/settings.ts'
+import { selectionOption, type ClientSettings, type RuntimeSettings, type SelectionOption } from '../core/settings.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { checkId } from '../core/call-options.ts'
@@ -26,7 +36,7 @@ import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
 import type { Store } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
-import { retentionPolicies, type StatesRetention } from './retention.ts'
+import { retentionOption, retentionPolicies, type StatesRetention } from './retention.ts'
 
 export interface ClientOptions {
   /**
@@ -115,84 +125,196 @@ export interface RuntimeOptions extends ClientOptions {
   readonly retention?: StatesRetention
 }
 
-const clientKeys = ['jobs', 'store', 'capacity', 'enqueueMiddleware', 'logger', 'clock', 'random', 'newId'] as const
-const runtimeKeys = [
-  ...clientKeys,
-  ...(['schedules', 'scheduleOwner', 'retireSchedules'] as const),
-  ...([
-    'jobsElsewhere',
-    'concurrency',
-    'selection',
-    'middleware',
-    'inspect',
-    'lease',
-    'name',
-    'grace',
-    'retention',
-  ] as const),
-]
+// ── rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What the methods of a logger are called on is the logger itself: a copy of its members is none. */
+const loggerMethods = table(
+  { debug: fn(), info: fn(), warn: fn(), error: fn() },
+  {
+    open: true,
+    nameOf: (key, name) => `${name}.${key}`,
+    hint: 'Leave it out for warnings and errors on stderr, or pass {} for none.',
+  },
+)
+
+const loggerOption: Rule<Logger> = (value, name) => {
+  loggerMethods(value, name)
+  return guarded(value as Partial<Logger>)
+}
+
+/** Tells a store from another value. The conformance suite is the full check of a third-party store. */
+const storeObject = withMethods<Store>(
+  ['open', 'close', 'now', 'insert', 'claim', 'settle', 'extend', 'watch'],
+  'a store',
+  "Pass memoryStore(), or an address such as 'jobs.db' or 'redis://localhost:6379'.",
+)
+
+const storeOption: Rule<Store> = (value, name) =>
+  typeof value === 'string' ? storeAt(value, name) : storeObject(value, name)
+
+const functions = <F>(rule: Rule<F>) =>
+  byDefault(
+    [],
+    listOf('a list of functions', rule, Infinity, (name, i) => `${name}[${i}]`),
+  )
+
+const definition = is(
+  'a job definition made by defineJob',
+  (value): value is JobDefinition =>
+    isObject(value) && typeof value.type === 'string' && typeof value.limits === 'object',
+  'Pass the result of defineJob({ type, run }).',
+)
+
+const jobTypeCount = integer(0, limits.jobTypesMax)
+
+/** Definitions by their types, the hooks of dead jobs among them. */
+const definitions =
+  (maker: string): Rule<ReadonlyMap<string, JobDefinition>> =>
+  (value, name) => {
+    if (!Array.isArray(value)) {
+      const hint = `List the results of defineJob: ${maker}({ jobs: [sendEmail] }).`
+      throw invalidOption(name, 'a list of job definitions', value, hint)
+    }
+    const byType = new Map<string, JobDefinition>()
+    value.forEach((each: unknown, i) => {
+      const job = definition(each, `${name}[${i}]`)
+      byType.set(job.type, withVersionsOf(job, byType.get(job.type), i))
+    })
+    // Those that are added have no hook themselves.
+    for (const { type, onDead } of byType.values()) {
+      if (onDead === null) continue
+      if (byType.has(onDead.type)) {
+        const hint = `Rename it: the hook onDead of ${type} runs as jobs of this type.`
+        throw invalidOption(name, `no definition of the type ${onDead.type}`, onDead.type, hint)
+      }
+      byType.set(onDead.type, onDead)
+    }
+    jobTypeCount(byType.size, 'number of job types')
+    return byType
+  }
+
+/** Combines definitions of one type: several versions of a machine may share it, and the last one is current. */
+function withVersionsOf(job: JobDefinition, other: JobDefinition | undefined, i: number): JobDefinition {
+  if (other === undefined) return job
+  if (job.machine === null || other.machine === null) {
+    const hint = 'Give each definition its own type; only versions of a machine may share one.'
+    throw invalidOption(`type of jobs[${i}]`, 'a type that no earlier definition has', job.type, hint)
+  }
+  return { ...job, machine: job.machine.withVersionsOf(other.machine) }
+}
+
+const scheduleDefinition = is(
+  "the result of schedule('nightly', '@daily', sendEmail, { to })",
+  (value): value is ScheduleDefinition =>
+    isObject(value) && typeof value.name === 'string' && typeof value.spec === 'string',
+)
+
+const commonRules = (maker: string) => ({
+  jobs: required(definitions(maker)),
+  store: storeOption,
+  capacity: orNull(integer(0, limits.capacityMax)),
+  enqueueMiddleware: functions(syncFn<EnqueueMiddleware>()),
+  logger: byDefault(consoleLogger, loggerOption),
+  clock: byDefault(systemClock, clockOption),
+  random: byDefault(systemRandom, randomOption),
+  newId: fn<() => string>(),
+})
+
+const makerHint = (maker: string): string => `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`
+
+const clientRules = {
+  ...commonRules('createClient'),
+  jobs: byDefault([], definitions('createClient')),
+} satisfies RulesOf<ClientOptions>
+
+const runtimeRules = {
+  ...commonRules('createRuntime'),
+  schedules: byDefault([], listOf('a list of results of schedule(…)', scheduleDefinition)),
+  scheduleOwner: byDefault('app', text(limits.idCharsMax)),
+  retireSchedules: byDefault(false, boolean),
+  jobsElsewhere: byDefault([], listOf('a list of job types', text(limits.idCharsMax))),
+  concurrency: byDefault(10, integer(0, limits.slotsMax)),
+  selection: byDefault('weighted', selectionOption),
+  middleware: functions(fn<Middleware>()),
+  inspect: orNull(fn<Inspect>()),
+  lease: byDefault(
+    '30s',
+    where(
+      durationMs,
+      (ms) => ms >= 1_000,
+      'a duration of at least 1 s',
+      'A shorter lease runs out while the event loop is busy; the default is 30 s.',
+    ),
+  ),
+  name: orNull(text(limits.idCharsMax)),
+  grace: byDefault('5s', durationMs),
+  retention: byDefault({}, retentionOption),
+} satisfies RulesOf<RuntimeOptions>
+
+const clientOptions = table(clientRules, { hint: makerHint('createClient') })
+const runtimeOptions = table(runtimeRules, { hint: makerHint('createRuntime') })
+
+// ── settings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Settings, and the store that they are for. */
 type WithStore<Settings> = Settings & { readonly store: Store }
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
 export const clientSettings = (options: ClientOptions): WithStore<ClientSettings> =>
-  commonSettings('createClient', options, clientKeys, [])
+  commonSettings(clientOptions(options, 'options of createClient'))
 
-/** @param noJobs what takes the place of `jobs` that are not given */
-function commonSettings(
-  maker: string,
-  options: ClientOptions,
-  known: readonly string[],
-  noJobs?: readonly JobDefinition[],
-): WithStore<ClientSettings> {
-  checkKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
-  const { jobs = noJobs, store, capacity, enqueueMiddleware = [], newId } = options
-  const { logger = consoleLogger, clock = systemClock, random = systemRandom } = options
-  const byType = definitions(jobs, maker)
-  if (store !== undefined && typeof store !== 'string') checkStore(store)
-  checkKeys(
-    'logger',
-    logger,
-    Object.keys(logger ?? {}),
-    'Leave it out for warnings and errors on stderr, or pass {} for none.',
-  )
-  for (const method of ['debug', 'info', 'warn', 'error'] as const) {
-    if (logger[method] !== undefined) checkFunction(`logger.${method}`, logger[method])
-  }
-  checkMethods('clock', clock, clockMethods, 'a Clock', 'Leave it out, or pass a VirtualClock of jobchart/testing.')
-  checkFunction('random', random)
-  if (newId !== undefined) checkFunction('newId', newId)
-  checkFunctions('enqueueMiddleware', enqueueMiddleware, checkSyncFunction)
-  return {
-    jobs: byType,
-    capacity: capacity === undefined ? null : capacityOf(capacity, byType),
-    enqueueMiddleware: [...enqueueMiddleware],
-    logger: guarded(logger),
-    clock,
-    random,
-    newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
-    // An address is opened by the clock of the client, like the store that is the default.
-    store: typeof store === 'string' ? storeAt(store, 'store') : (store ?? memoryStore({ clock })),
-  }
-}
-
-function checkFunctions(
-  option: string,
-  list: readonly unknown[],
-  check: (option: string, each: unknown) => void,
-): void {
-  if (!Array.isArray(list)) throw invalidOption(option, 'a list of functions', list)
-  list.forEach((each, i) => check(`${option}[${i}]`, each))
-}
-
-function capacityOf(capacity: number, jobs: ReadonlyMap<string, JobDefinition>): number {
+function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientSettings> {
+  const { jobs, store, capacity, enqueueMiddleware, logger, clock, random, newId } = checked
   const delayed = capacity === 0 ? [...jobs.values()].find((job) => mayDelay(job.limits)) : undefined
   if (delayed !== undefined) {
     const must = `no 0 with job type ${delayed.type}, which has a rate limit or a limit per key`
     throw invalidOption('capacity', must, capacity, handOverHint)
   }
-  return checkInteger('capacity', capacity, 0, limits.capacityMax)
+  return {
+    jobs,
+    capacity,
+    enqueueMiddleware,
+    logger,
+    clock,
+    random,
+    newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
+    // An address is opened by the clock of the client, like the store that is the default.
+    store: store ?? memoryStore({ clock }),
+  }
+}
+
+/** @throws JobchartError INVALID_OPTION for anything that is not as documented */
+export function runtimeSettings(options: RuntimeOptions): WithStore<RuntimeSettings> {
+  const checked = runtimeOptions(options, 'options of createRuntime')
+  const settings = commonSettings(checked)
+  const { schedules, scheduleOwner, retireSchedules, concurrency, selection, middleware, inspect, name } = checked
+  checkChildJobs(settings.jobs, checked.jobsElsewhere)
+  checkThreads(settings.jobs)
+  checkSchedules(schedules, settings.jobs)
+  return {
+    ...settings,
+    schedules,
+    scheduleOwner,
+    retireSchedules,
+    concurrency,
+    selection,
+    middleware,
+    name,
+    inspect: inspect === null ? null : guardedInspect(inspect, settings.logger),
+    leaseMs: checked.lease,
+    graceMs: checked.grace,
+    retention: retentionPolicies(checked.retention, settings.jobs, settings.store.capabilities),
+  }
+}
+
+function guardedInspect(inspect: Inspect, logger: Logger): Inspect {
+  return (event) => {
+    try {
+      inspect(event)
+    } catch (error) {
+      logger.error('inspect threw', { error, job: event.rootId })
+    }
+  }
 }
 
 /** @throws JobchartError INVALID_OPTION if the module of a handler that runs in a thread does not exist */
@@ -205,117 +327,19 @@ function checkThreads(jobs: ReadonlyMap<string, JobDefinition>): void {
   }
 }
 
-const clockMethods: readonly (keyof Clock)[] = ['now', 'monotonic', 'timer', 'nextTurn']
-
-function definitions(jobs: readonly JobDefinition[] | undefined, maker: string): Map<string, JobDefinition> {
-  if (!Array.isArray(jobs)) {
-    const hint = `List the results of defineJob: ${maker}({ jobs: [sendEmail] }).`
-    throw invalidOption('jobs', 'a list of job definitions', jobs, hint)
-  }
-  const byType = new Map<string, JobDefinition>()
-  jobs.forEach((job: JobDefinition | null | undefined, i) => {
-    if (typeof job?.type !== 'string' || typeof job.limits !== 'object') {
-      throw invalidOption(
-        `jobs[${i}]`,
-        'a job definition made by defineJob',
-        job,
-        'Pass the result of defineJob({ type, run }).',
-      )
-    }
-    byType.set(job.type, withVersionsOf(job, byType.get(job.type), i))
-  })
-  // Those that are added have no hook themselves.
-  for (const { type, onDead } of byType.values()) {
-    if (onDead === null) continue
-    if (byType.has(onDead.type)) {
-      const hint = `Rename it: the hook onDead of ${type} runs as jobs of this type.`
-      throw invalidOption('jobs', `no definition of the type ${onDead.type}`, onDead.type, hint)
-    }
-    byType.set(onDead.type, onDead)
-  }
-  checkInteger('number of job types', byType.size, 0, limits.jobTypesMax)
-  return byType
-}
-
-const storeMethods: readonly (keyof Store)[] = ['open', 'close', 'now', 'insert', 'claim', 'settle', 'extend', 'watch']
-
-/** Tells a store from another value. The conformance suite is the full check of a third-party store. */
-function checkStore(store: unknown): void {
-  const hint = "Pass memoryStore(), or an address such as 'jobs.db' or 'redis://localhost:6379'."
-  checkMethods('store', store, storeMethods, 'a store', hint)
-}
-
-/** Combines definitions of one type: several versions of a machine may share it, and the last one is current. */
-function withVersionsOf(job: JobDefinition, other: JobDefinition | undefined, i: number): JobDefinition {
-  if (other === undefined) return job
-  if (job.machine === null || other.machine === null) {
-    const hint = 'Give each definition its own type; only versions of a machine may share one.'
-    throw invalidOption(`type of jobs[${i}]`, 'a type that no earlier definition has', job.type, hint)
-  }
-  return { ...job, machine: job.machine.withVersionsOf(other.machine) }
-}
-
-/** @throws JobchartError INVALID_OPTION for anything that is not as documented */
-export function runtimeSettings(options: RuntimeOptions): WithStore<RuntimeSettings> {
-  const settings = commonSettings('createRuntime', options, runtimeKeys)
-  const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
-  checkChildJobs(settings.jobs, options.jobsElsewhere ?? [])
-  checkThreads(settings.jobs)
-  const leaseMs = durationMs(lease, 'lease')
-  if (leaseMs < 1_000) {
-    const hint = 'A shorter lease runs out while the event loop is busy; the default is 30 s.'
-    throw invalidOption('lease', 'a duration of at least 1 s', lease, hint)
-  }
-  checkFunctions('middleware', middleware, checkFunction)
-  return {
-    ...settings,
-    schedules: checkedSchedules(options.schedules ?? [], settings.jobs),
-    scheduleOwner: checkText('scheduleOwner', options.scheduleOwner ?? 'app', limits.idCharsMax),
-    retireSchedules: checkBoolean('retireSchedules', options.retireSchedules),
-    concurrency: checkInteger('concurrency', concurrency, 0, limits.slotsMax),
-    selection,
-    middleware,
-    inspect: options.inspect === undefined ? null : guardedInspect(options.inspect, settings.logger),
-    leaseMs,
-    name: name === undefined ? null : checkText('name', name, limits.idCharsMax),
-    graceMs: durationMs(grace, 'grace'),
-    retention: retentionPolicies(options.retention ?? {}, settings.jobs, settings.store.capabilities),
-  }
-}
-
-function guardedInspect(inspect: Inspect, logger: Logger): Inspect {
-  checkFunction('inspect', inspect)
-  return (event) => {
-    try {
-      inspect(event)
-    } catch (error) {
-      logger.error('inspect threw', { error, job: event.rootId })
-    }
-  }
-}
-
-function checkedSchedules(
-  schedules: readonly ScheduleDefinition[],
-  jobs: ReadonlyMap<string, JobDefinition>,
-): readonly ScheduleDefinition[] {
-  const made = "the result of schedule('nightly', '@daily', sendEmail, { to })"
-  if (!Array.isArray(schedules)) throw invalidOption('schedules', 'a list of results of schedule(…)', schedules)
+function checkSchedules(schedules: readonly ScheduleDefinition[], jobs: ReadonlyMap<string, JobDefinition>): void {
   const names = new Set<string>()
-  for (const each of schedules as readonly ScheduleDefinition[]) {
-    if (typeof each?.name !== 'string' || typeof each.spec !== 'string') throw invalidOption('schedules', made, each)
-    if (names.has(each.name)) throw invalidOption('schedules', 'names that differ', each.name)
-    names.add(each.name)
-    if (isDefinition(jobs.get(each.job.type), each.job)) continue
-    const hint = `Add the definition of ${each.job.type} to \`jobs\`.`
-    throw invalidOption(`job of schedule ${each.name}`, 'one that is listed in `jobs`', each.job.type, hint)
+  for (const { name, job } of schedules) {
+    if (names.has(name)) throw invalidOption('schedules', 'names that differ', name)
+    names.add(name)
+    if (isDefinition(jobs.get(job.type), job)) continue
+    const hint = `Add the definition of ${job.type} to \`jobs\`.`
+    throw invalidOption(`job of schedule ${name}`, 'one that is listed in `jobs`', job.type, hint)
   }
-  return schedules
 }
 
 /** A missing definition is refused here: at run time the machine would take it for a failure of the child job. */
 function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: readonly string[]): void {
-  if (!Array.isArray(elsewhere)) throw invalidOption('jobsElsewhere', 'a list of job types', elsewhere)
-  for (const type of elsewhere) checkText('jobsElsewhere', type, limits.idCharsMax)
   for (const { type, machine } of jobs.values()) {
     for (const child of machine?.invokes ?? []) {
       const listed = jobs.get(child.type)

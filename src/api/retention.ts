@@ -1,10 +1,10 @@
 /** Options of retention: what a runtime and its definitions say of how long ended jobs are kept. */
-import { checkInteger, checkKeys } from '../core/checks.ts'
+import { integer, object, table, type Rule, type RulesOf } from '../core/checks.ts'
 import type { JobDefinition, OwnRetention } from '../core/definition.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { invalidOption } from '../core/errors.ts'
 import { limits } from '../core/limits.ts'
-import { endedStates, type EndedState } from '../core/prune.ts'
+import type { EndedState } from '../core/prune.ts'
 import type { RetentionBounds } from '../core/retention.ts'
 import type { RetentionPolicies, RetentionPolicy, StoreCapabilities } from '../store.ts'
 
@@ -33,56 +33,46 @@ const defaultAges: Readonly<Record<EndedState, Duration>> = { done: '1d', dead: 
 
 type Bounds = NonNullable<OwnRetention[EndedState]>
 
-/**
- * @param name of the option, for messages
- * @throws JobchartError INVALID_OPTION
- */
-function checkedRetention(options: StatesRetention, name: string): Partial<Record<EndedState, Bounds>> {
-  checkKeys(name, options, endedStates)
-  const given = endedStates.flatMap((state) => {
-    const bounds = options[state]
-    if (bounds === undefined) return []
-    checkKeys(`${name}, ${state}`, bounds, ['age', 'count'])
-    const { age, count } = bounds
-    const ageMs =
-      age === undefined ? {} : { ageMs: Math.max(durationMs(age, `${name}, ${state}.age`), limits.retentionAgeMin) }
-    const own =
-      count === undefined ? {} : { count: checkInteger(`${name}, ${state}.count`, count, 0, limits.capacityMax) }
-    return [[state, { ...ageMs, ...own }] as const]
-  })
-  return Object.fromEntries(given)
+const boundsOptions = object({
+  age: durationMs,
+  count: integer(0, limits.capacityMax),
+} satisfies RulesOf<RetentionOptions>)
+
+const bounds: Rule<Bounds> = (value, name) => {
+  const { age, ...count } = boundsOptions(value, name)
+  return { ...count, ...(age !== undefined && { ageMs: Math.max(age, limits.retentionAgeMin) }) }
 }
+
+/** The option `retention` of a definition and of a runtime. */
+export const retentionOption = table(
+  { done: bounds, dead: bounds, cancelled: bounds } satisfies RulesOf<StatesRetention>,
+  { nameOf: (state, name) => `${name}, ${state}` },
+)
 
 /**
  * What a definition says of its retention. `keepDead` is the count of dead jobs, without the minimum age.
  * @throws JobchartError INVALID_OPTION
  */
 export function ownRetention(
-  options: StatesRetention | undefined,
+  own: OwnRetention,
   keepDead: number | undefined,
   of: (option: string) => string,
 ): OwnRetention {
-  const own = options === undefined ? {} : checkedRetention(options, of('retention'))
   if (keepDead === undefined) return own
-  const count = checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax)
   if (own.dead?.count !== undefined) {
     const hint =
       'Both say how many dead jobs of the type are kept; `keepDead` removes the others without the minimum age.'
     throw invalidOption(of('keepDead'), 'no keepDead beside retention.dead.count', keepDead, hint)
   }
-  return { ...own, dead: { ...own.dead, count, soon: true } }
+  return { ...own, dead: { ...own.dead, count: keepDead, soon: true } }
 }
 
-/**
- * The policies of a runtime: of each of its types, and of types that no runtime has.
- * @throws JobchartError INVALID_OPTION
- */
+/** The policies of a runtime: of each of its types, and of types that no runtime has. */
 export function retentionPolicies(
-  options: StatesRetention,
+  general: OwnRetention,
   jobs: ReadonlyMap<string, JobDefinition>,
   { durable, shared }: Pick<StoreCapabilities, 'durable' | 'shared'>,
 ): RetentionPolicies {
-  const general = checkedRetention(options, 'retention')
   const countDefault = Math.min(limits.retentionCount, Math.floor(limits.retentionCountTotal / Math.max(1, jobs.size)))
   const boundsOf = (state: EndedState, own: Bounds): RetentionBounds => {
     const { ageMs = durationMs(defaultAges[state], 'age'), count = countDefault, soon } = { ...general[state], ...own }

@@ -1,6 +1,6 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
-import { checkActivity, failureQuery, type Activity, type ActivityOptions } from '../core/activity-options.ts'
-import { checkKeys, checkInteger, checkText } from '../core/checks.ts'
+import { checkActivity, failureOptions, type Activity, type ActivityOptions } from '../core/activity-options.ts'
+import { byDefault, integer, table, text, type Rule } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -19,7 +19,7 @@ import type { JobHandle } from '../core/handle.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import {
   cancelRequest,
-  checkEnqueueOptions,
+  enqueueOptionsWithoutId,
   selectionOf,
   sendSettings,
   type CancelOptions,
@@ -33,12 +33,13 @@ import {
   type RetryReport,
   type SendOptions,
   type WorkersOptions,
-  withInputsOf,
+  workersOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
 import { roughSize } from '../core/payload.ts'
 import {
   checkedSchedule,
+  runCount,
   type ScheduleArguments,
   type ScheduleHandle,
   type ScheduleRecord,
@@ -117,9 +118,9 @@ export class StoreClient implements Client {
       const hint = 'Enqueue them in several calls: one call is one write.'
       throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
     }
-    if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
+    const checked = options === undefined ? undefined : enqueueOptionsWithoutId(options, 'options of enqueueMany')
     if (inputs.length === 0) return []
-    const made = await this.connection.prepareMany(job, inputs, options)
+    const made = await this.connection.prepareMany(job, inputs, checked)
     const size = made.reduce((sum, { input }) => sum + roughSize(input), 0)
     if (size > limits.enqueueManyBytesMax) {
       const hint =
@@ -174,7 +175,7 @@ export class StoreClient implements Client {
   }
 
   async workers(options: WorkersOptions = {}): Promise<WorkerRecord[]> {
-    const inputs = withInputsOf(options)
+    const { inputs } = workersOptions(options, 'options of workers')
     await this.connection.ready()
     const { store, settings } = this.connection
     const workers = await store.workers()
@@ -202,13 +203,12 @@ export class StoreClient implements Client {
   }
 
   async failures(options: FailureQuery = {}): Promise<FailureGroup[]> {
-    const query = failureQuery(options)
+    const query = failureOptions(options, 'options of failures')
     await this.connection.ready()
     return this.connection.store.failures(query)
   }
 
   queue(type: string): QueueHandle {
-    checkText('type', type, limits.idCharsMax)
     return new ClientQueueHandle(
       this.connection,
       {
@@ -216,7 +216,7 @@ export class StoreClient implements Client {
         topKeys: (of, count) => this.topKeys(of, count),
         queuePaused: (paused) => this.queuePaused(paused),
       },
-      type,
+      shortText(type, 'type'),
     )
   }
 
@@ -236,15 +236,14 @@ export class StoreClient implements Client {
   }
 
   async getSchedule(name: string): Promise<ScheduleHandle | null> {
-    checkText('name', name, limits.idCharsMax)
+    shortText(name, 'name')
     await this.connection.ready()
     const [there] = await this.store.schedules.list([name])
     return there === undefined ? null : this.connection.scheduleHandle(name)
   }
 
   schedules(options: { readonly next?: number } = {}): Promise<ScheduleRecord[]> {
-    checkKeys('options of schedules', options, ['next'])
-    return this.connection.schedules.list(options.next ?? 1)
+    return this.connection.schedules.list(schedulesOptions(options, 'options of schedules').next)
   }
 
   // ── administration ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,8 +291,7 @@ export class StoreClient implements Client {
   }
 
   transitions$(options: { readonly from?: string | number } = {}): Stream<TransitionEntry> {
-    checkKeys('options of transitions$', options, ['from'])
-    return followTransitions(this.connection.follow, cursorFrom(options.from ?? 0))
+    return followTransitions(this.connection.follow, transitionsOptions(options, 'options of transitions$').from)
   }
 
   get pressure$(): Stream<Pressure> {
@@ -378,11 +376,15 @@ type SendArguments =
 const isWithDefinition = (args: SendArguments): args is Extract<SendArguments, [JobDefinition, ...unknown[]]> =>
   typeof args[1] === 'string'
 
-function cursorFrom(from: string | number): string | null {
-  if (typeof from === 'string') return checkText('from', from, limits.idCharsMax)
-  const seq = checkInteger('from', from, 0, Number.MAX_SAFE_INTEGER)
-  return seq === 0 ? null : String(seq)
-}
+const shortText = text(limits.idCharsMax)
+const seqOrZero = integer(0, Number.MAX_SAFE_INTEGER)
+
+/** The cursor after which transitions are read; null: from the first on. */
+const cursor: Rule<string | null> = (from, name) =>
+  typeof from === 'string' ? shortText(from, name) : from === 0 ? null : String(seqOrZero(from, name))
+
+const transitionsOptions = table({ from: byDefault(0, cursor) })
+const schedulesOptions = table({ next: byDefault(1, (value) => runCount(value, 'number of runs')) })
 
 const closed = (): JobchartError =>
   new JobchartError('STOPPED', 'the client was closed', {

@@ -11,7 +11,7 @@
  */
 import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../../machines/runtime.machine.ts'
-import { checkInteger } from '../core/checks.ts'
+import { integer } from '../core/checks.ts'
 import { Pauses } from './pauses.ts'
 import { RetriedStart } from './retried-start.ts'
 import { StoreClient } from './store-client.ts'
@@ -27,9 +27,9 @@ import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
 import type { Stream } from '../core/stream.ts'
 import { Worker } from '../worker/worker.ts'
 import {
-  drainLimits,
-  pauseLimits,
-  startSettings,
+  drainOptions,
+  pauseOptions,
+  startOptions,
   stopLimits,
   type DrainOptions,
   type PauseOptions,
@@ -46,6 +46,7 @@ import type { QueueStats } from './queue-handle.ts'
 import type { CancelAnswer, CancelRequest, Store, WorkerRecord } from '../store.ts'
 
 /** Time after the first enqueue until a runtime that was not started logs a warning. */
+const slotCount = integer(0, limits.slotsMax)
 const startReminderMs = 3_000
 /** Delay between two tries to declare schedules that the store may have lost. */
 const declareAgainMs = 1_000
@@ -116,8 +117,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   set concurrency(slots: number) {
-    checkInteger('concurrency', slots, 0, limits.slotsMax)
-    this.worker.permits.slots = slots
+    this.worker.permits.slots = slotCount(slots, 'concurrency')
     void this.worker.announceChange()
     this.worker.nudge()
   }
@@ -128,7 +128,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   async pause(options: PauseOptions = {}): Promise<void> {
-    const { signal, idle } = pauseLimits(options)
+    const { signal, idle } = pauseOptions(options, 'options of pause')
     if (signal?.aborted) throw new AbortError('the pause was aborted', signal.reason)
     if (!this.actor.getSnapshot().hasTag('pausable')) throw this.notAccepted('pause')
     const pause = this.pauses.begin({ signal, idle })
@@ -144,7 +144,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   async drain(options: DrainOptions = {}): Promise<boolean> {
-    const { timeoutMs, signal, retries } = drainLimits(options)
+    const { timeout: timeoutMs, signal, retries } = drainOptions(options, 'options of drain')
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     const { timers, follow } = this.connection
     if (timers.closed) return false
@@ -217,9 +217,11 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   /** In virtual time, a handler that runs a job of its own type fails before a queue is full of such handlers. */
-  protected override refusingRun({ type }: JobDefinition): JobchartError | null {
+  protected override refusingRun(job: JobDefinition): JobchartError | null {
     const caller = this.settings.clock.isVirtual === true ? this.connection.waits.run : undefined
-    if (caller?.claimed.type !== type) return null
+    // Of what is no definition, the enqueue says so.
+    if (caller === undefined || caller.claimed.type !== job?.type) return null
+    const { type } = job
     const message = `job ${caller.claimed.id} (${type}) runs a job of its own type and awaits it: when all slots do so, none goes on`
     return new JobchartError('NOT_ACCEPTED', message, { hint: slotHint })
   }
@@ -287,7 +289,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   private async startOnce(options: StartOptions): Promise<void> {
-    const { retry } = startSettings(options)
+    const { retry } = startOptions(options, 'options of start')
     if (this.stopping !== null) throw stopped()
     this.startReminder?.cancel()
     this.actor.send({ type: 'START' })

@@ -13,7 +13,7 @@ import { findFaults } from './faults.ts'
 import type { ChartGraph } from './graph.ts'
 import type { ChartLayout } from './layout-types.ts'
 import { listLayout } from './list-layout.ts'
-import { checkedDirection, drawnGraph, isWithinSize, type LayoutEngine, type LayoutOptions } from './options.ts'
+import { directionOption, drawnGraph, isWithinSize, type LayoutEngine, type LayoutOptions } from './options.ts'
 import type { ChartSource } from './to-graph.ts'
 
 /** A picture that is wider than this is shrunk where a page shows it. */
@@ -42,7 +42,7 @@ const noteHeight = 24
 export async function layout(source: ChartSource, options: LayoutOptions = {}): Promise<ChartLayout> {
   const startedAt = systemClock.monotonic()
   const limitMs = options.timeLimit === undefined ? Infinity : durationMs(options.timeLimit, 'timeLimit')
-  const direction = checkedDirection(options)
+  const direction = directionOption(options.direction, 'direction')
   const graph = drawnGraph(source, options, limitMs !== Infinity)
   const fitted = limitMs === Infinity ? asItIs(graph, options) : fit(graph, options, limitMs)
   if (fitted === null) return asList(graph, options)

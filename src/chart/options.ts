@@ -1,5 +1,5 @@
 /** What may be said about a picture, and its checks. */
-import { checkEnum, checkInteger } from '../core/checks.ts'
+import { byDefault, integer, oneOf } from '../core/checks.ts'
 import type { Duration } from '../core/duration.ts'
 import { checkSize, collapse, fitsSize, statesMaxDefault } from './collapse.ts'
 import type { ChartGraph } from './graph.ts'
@@ -41,6 +41,10 @@ export interface LayoutEngine {
   readonly layout: (graph: { readonly id: string }) => Promise<object>
 }
 
+const depthOption = integer(1, 1_000)
+const statesMaxOption = byDefault(statesMaxDefault, integer(1, 10_000))
+export const directionOption = byDefault('auto', oneOf('auto', 'right', 'down'))
+
 /**
  * The graph that is drawn: checked for its size and cut at `depth`.
  * @param mayCollapse is a chart that is too large let through, because it has a depth at which it is not?
@@ -48,17 +52,13 @@ export interface LayoutEngine {
 export function drawnGraph(source: ChartSource, options: ChartOptions, mayCollapse = false): ChartGraph {
   const { depth } = options
   const graph = toGraph(source)
-  const drawn = depth === undefined ? graph : collapse(graph, checkInteger('depth', depth, 1, 1_000))
+  const drawn = depth === undefined ? graph : collapse(graph, depthOption(depth, 'depth'))
   const statesMax = statesMaxOf(options)
   if (!(mayCollapse && isWithinSize(collapse(drawn, 1), options))) checkSize(drawn, graph, statesMax)
   return drawn
 }
 
-const statesMaxOf = ({ statesMax = statesMaxDefault }: ChartOptions): number =>
-  checkInteger('statesMax', statesMax, 1, 10_000)
+const statesMaxOf = ({ statesMax }: ChartOptions): number => statesMaxOption(statesMax, 'statesMax')
 
 /** May a chart of this size be drawn? */
 export const isWithinSize = (graph: ChartGraph, options: ChartOptions): boolean => fitsSize(graph, statesMaxOf(options))
-
-export const checkedDirection = ({ direction = 'auto' }: LayoutOptions): 'auto' | 'right' | 'down' =>
-  checkEnum('direction', direction, ['auto', 'right', 'down'])

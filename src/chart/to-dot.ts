@@ -1,5 +1,5 @@
 /** A chart in the DOT language of Graphviz. */
-import { checkEnum } from '../core/checks.ts'
+import { byDefault, oneOf } from '../core/checks.ts'
 import { transitionsByEnds } from './arrows.ts'
 import { dotString } from './escape.ts'
 import { lineage, rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
@@ -13,6 +13,8 @@ export interface DotOptions extends ChartOptions {
   readonly direction?: 'right' | 'down'
 }
 
+const directionOption = byDefault('down', oneOf('right', 'down'))
+
 /**
  * A chart as DOT text. States with states in them are clusters.
  * @param source what `toGraph` takes
@@ -22,7 +24,7 @@ export interface DotOptions extends ChartOptions {
  * await writeFile('order.dot', toDot(orderMachine)) // dot -Tpdf order.dot
  */
 export function toDot(source: ChartSource, options: DotOptions = {}): string {
-  const direction = checkEnum('direction', options.direction ?? 'down', ['right', 'down'])
+  const direction = directionOption(options.direction, 'direction')
   const graph = drawnGraph(source, options)
   const states = statesById(graph)
   const names = new Map(graph.states.map(({ id }, index) => [id, `s${index}`]))

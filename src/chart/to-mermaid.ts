@@ -1,10 +1,9 @@
 /** A chart as a Mermaid state diagram, for pages that draw those (GitHub, GitLab, Notion). */
-import { checkEnum } from '../core/checks.ts'
 import { transitionsByEnds } from './arrows.ts'
 import { mermaidText } from './escape.ts'
 import { lineage, rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
 import { stateLines, transitionLine } from './lines.ts'
-import { drawnGraph, type ChartOptions } from './options.ts'
+import { directionOption, drawnGraph, type ChartOptions } from './options.ts'
 import type { ChartSource } from './to-graph.ts'
 
 /** Options of `toMermaid`. */
@@ -23,7 +22,7 @@ export interface MermaidOptions extends ChartOptions {
  * console.log('```mermaid\n' + toMermaid(orderMachine) + '```')
  */
 export function toMermaid(source: ChartSource, options: MermaidOptions = {}): string {
-  const direction = checkEnum('direction', options.direction ?? 'auto', ['auto', 'right', 'down'])
+  const direction = directionOption(options.direction, 'direction')
   const writer = new Writer(drawnGraph(source, options))
   const turn = direction === 'auto' ? [] : [`  direction ${direction === 'right' ? 'LR' : 'TB'}`]
   return ['stateDiagram-v2', ...turn, ...writer.write(), ''].join('\n')

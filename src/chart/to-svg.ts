@@ -1,6 +1,6 @@
 /** Draws a chart as SVG: one file that needs nothing else, and that a screen reader can read. */
 import { counted } from '../core/counted.ts'
-import { checkBoolean, checkEnum } from '../core/checks.ts'
+import { boolean, byDefault, oneOf } from '../core/checks.ts'
 import { xml } from './escape.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
 import { layout } from './layout.ts'
@@ -42,6 +42,10 @@ export async function toSvg(source: ChartSource, options: SvgOptions = {}): Prom
   return draw(options)
 }
 
+const themeOption = byDefault('auto', oneOf('light', 'dark', 'auto'))
+const styleOption = byDefault('embedded', oneOf('embedded', 'none'))
+const transparentOption = byDefault(false, boolean)
+
 export type DrawingOptions = LayoutOptions & Omit<SvgOptions, keyof MarkOptions>
 
 /** Draws a chart that has been laid out, with marks of its own each time: they do not change where anything stands. */
@@ -49,9 +53,9 @@ export type Drawing = (marks: MarkOptions) => string
 
 /** @param options `counted`, if any of the drawings has counts */
 export async function drawingOf(source: ChartSource, options: DrawingOptions): Promise<Drawing> {
-  const theme = checkEnum('theme', options.theme ?? 'auto', ['light', 'dark', 'auto'])
-  const style = checkEnum('style', options.style ?? 'embedded', ['embedded', 'none'])
-  const transparent = checkBoolean('transparent', options.transparent)
+  const theme = themeOption(options.theme, 'theme')
+  const style = styleOption(options.style, 'style')
+  const transparent = transparentOption(options.transparent, 'transparent')
   const whole = toGraph(source)
   const placed = await layout(whole, options)
   const title = options.title ?? [whole.id, whole.description].filter((text) => text !== null).join(': ')

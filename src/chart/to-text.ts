@@ -1,5 +1,5 @@
 /** A chart as a tree of text, for a terminal. */
-import { checkBoolean } from '../core/checks.ts'
+import { boolean, byDefault } from '../core/checks.ts'
 import { hasOwnId, rootState, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 import { guardLabel, hiddenText } from './lines.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
@@ -28,6 +28,8 @@ interface Signs {
 const unicode: Signs = { branch: '├─ ', last: '└─ ', pipe: '│  ', to: '→', start: '▸', active: '●', none: '∅' }
 const plain: Signs = { branch: '|- ', last: '`- ', pipe: '|  ', to: '->', start: '>', active: '*', none: '(nothing)' }
 
+const asciiOption = byDefault(false, boolean)
+
 /**
  * A chart as a tree: each state with what it does, and under it its transitions in columns. `▸` marks where a chart
  * starts, `●` the active states.
@@ -40,7 +42,7 @@ const plain: Signs = { branch: '|- ', last: '`- ', pipe: '|  ', to: '->', start:
 export function toText(source: ChartSource, options: TextOptions = {}): string {
   const graph = drawnGraph(source, options)
   const marks = readMarks(toGraph(source), graph, options)
-  const signs = checkBoolean('ascii', options.ascii) ? plain : unicode
+  const signs = asciiOption(options.ascii, 'ascii') ? plain : unicode
   const writer = new Writer(graph, marks, signs, options.tags ?? true)
   return `${writer.lines(rootState(graph), '', '').join('\n')}\n`
 }

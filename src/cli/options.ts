@@ -54,7 +54,7 @@ export const integer =
 function time(text: string): number {
   if (/^\d{11,}$/.test(text)) return Number(text)
   try {
-    return systemClock.now() - durationMs(text as Duration, 'time')
+    return systemClock.now() - durationMs(text, 'time')
   } catch {
     const ms = Date.parse(text)
     if (Number.isFinite(ms)) return ms

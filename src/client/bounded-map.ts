@@ -4,7 +4,7 @@
 import { Observable, Subject, takeUntil, type OperatorFunction, type Subscriber } from 'rxjs'
 import { JobchartError } from '../core/errors.ts'
 
-export interface BoundedMapOptions<Value, Result> {
+interface BoundedMapOptions<Value, Result> {
   /** Limit of values in process. */
   readonly concurrency: number
   /** Limit of waiting values. */

@@ -2,7 +2,7 @@
  * `client.bulk`: starts bulk operations, carries them out in the background or until they have ended, and follows those
  * of others.
  */
-import { bulkRunOptions, bulkTerms, isDetached } from '../core/bulk-options.ts'
+import { bulkRunOptions, bulkTerms, bulkStartOptions } from '../core/bulk-options.ts'
 import type { BulkOperations, BulkRequest, BulkRunOptions } from '../core/bulk-options.ts'
 import { checkId } from '../core/call-options.ts'
 import { caps } from '../core/caps.ts'
@@ -25,17 +25,17 @@ export class ClientBulk implements BulkOperations {
   }
 
   async start(request: BulkRequest, options: { readonly detach?: boolean } = {}): Promise<BulkOperation> {
-    const detached = isDetached(options)
-    const { driver, answer } = await this.begin(request, detached ? 0 : undefined)
+    const { detach } = bulkStartOptions(options, 'options of start')
+    const { driver, answer } = await this.begin(request, detach ? 0 : undefined)
     const operation = operationOf(answer)
-    if (!detached && operation.state === 'running') {
+    if (!detach && operation.state === 'running') {
       void driver.advanceInBackground(operation.id, () => this.connection.opened)
     }
     return operation
   }
 
   async run(request: BulkRequest, options: BulkRunOptions = {}): Promise<BulkOperation> {
-    bulkRunOptions(options)
+    bulkRunOptions(options, 'options')
     const { driver, answer } = await this.begin(request)
     const operation = operationOf(answer)
     progressed(options, answer)
@@ -44,7 +44,7 @@ export class ClientBulk implements BulkOperations {
 
   async resume(id: string, options: BulkRunOptions = {}): Promise<BulkOperation> {
     checkId(id)
-    bulkRunOptions(options)
+    bulkRunOptions(options, 'options')
     await this.connection.ready()
     return this.follow(this.driver(), id, options)
   }

@@ -15,6 +15,7 @@ import {
   checkId,
   retrySettings,
   selectionOf,
+  type CheckedEnqueueOptions,
   type EnqueueOptions,
   type JobSelector,
   type RetryFrom,
@@ -281,7 +282,11 @@ export class Connection {
   }
 
   /** The jobs to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
-  prepareMany(job: JobDefinition, inputs: readonly unknown[], options?: EnqueueOptions): NewJob[] | Promise<NewJob[]> {
+  prepareMany(
+    job: JobDefinition,
+    inputs: readonly unknown[],
+    options?: CheckedEnqueueOptions,
+  ): NewJob[] | Promise<NewJob[]> {
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
     const made = prepareMany(this.preparing, job, inputs, options)

@@ -2,14 +2,16 @@
  * Calls `enqueueMiddleware` for a job that is about to be enqueued, the outermost first, and gives the options that it
  * leaves.
  */
-import { checkEnqueueOptions, type EnqueueOptions } from '../core/call-options.ts'
+import {
+  middlewareOptions,
+  middlewareOptionsOfTick,
+  type CheckedEnqueueOptions,
+  type EnqueueOptions,
+} from '../core/call-options.ts'
 import type { EnqueueCall, EnqueueCallOptions, EnqueueMiddleware } from '../core/enqueue-call.ts'
 import { JobchartError } from '../core/errors.ts'
 
 type CallFacts = Pick<EnqueueCall, 'id' | 'type' | 'input' | 'from'>
-
-const ofCaller = ['id', 'signal', 'timeout']
-const ofSchedule = ['delay', 'runAt', 'unique']
 
 /**
  * The options of the call as middleware leaves them, checked; without the id.
@@ -21,12 +23,11 @@ export function throughEnqueueMiddleware(
   middleware: readonly EnqueueMiddleware[],
   facts: CallFacts,
   { id: _id, signal: _signal, timeout: _timeout, ...given }: EnqueueOptions,
-): EnqueueCallOptions {
+): CheckedEnqueueOptions {
   const call = new Call(facts, Object.freeze(given))
   pass(middleware, call, 0)
-  const fixed = facts.from === 'schedule' ? [...ofCaller, ...ofSchedule] : ofCaller
-  checkEnqueueOptions(call.options, 'options set by enqueueMiddleware', fixed)
-  return call.options
+  const check = facts.from === 'schedule' ? middlewareOptionsOfTick : middlewareOptions
+  return check(call.options, 'options set by enqueueMiddleware')
 }
 
 /** Its facts have no setters: to assign one throws. */

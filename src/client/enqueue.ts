@@ -2,25 +2,30 @@
  * Checks the arguments of an enqueue, calls `enqueueMiddleware`, and makes the job to insert. A refused call stores
  * nothing.
  */
-import { checkText } from '../core/checks.ts'
+import { text } from '../core/checks.ts'
 import { describe, invalidOption, JobchartError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { differences, isDefinition, sameHandler } from '../core/definition-copy.ts'
-import { durationMs } from '../core/duration.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { inputKey } from '../core/unique.ts'
-import { checkEnqueueOptions, pinsOf, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
+import {
+  enqueueOptions,
+  pinsOf,
+  type CheckedEnqueueOptions,
+  type EnqueueOptions,
+  type UniqueOption,
+} from '../core/call-options.ts'
 import type { EnqueueCall, EnqueueMiddleware } from '../core/enqueue-call.ts'
 import type { Logger } from '../core/logger.ts'
-import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
-import type { JobMeta } from '../core/record.ts'
+import { defaultMaxAttempts, limits, payloadLimits } from '../core/limits.ts'
 import type { EditedInput, NewJob, ScheduledJob } from '../store.ts'
 import { throughEnqueueMiddleware } from './enqueue-middleware.ts'
 import { unknownType } from './not-found.ts'
 import { parseInput } from './validate.ts'
 
-const noOptions: EnqueueOptions = {}
+const noOptions: CheckedEnqueueOptions = {}
+const typeName = text(limits.idCharsMax)
 const noTags: readonly string[] = []
 
 export interface PrepareOptions {
@@ -79,8 +84,8 @@ function prepareListed(
   options: EnqueueOptions,
   from: EnqueueCall['from'],
 ): NewJob | Promise<NewJob> {
-  if (options !== noOptions) checkEnqueueOptions(options)
-  const made = unvalidated(preparing, job, input, options, from)
+  const checked = options === noOptions ? noOptions : enqueueOptions(options, 'options of enqueue')
+  const made = unvalidated(preparing, job, input, checked, from)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
@@ -91,7 +96,7 @@ export function prepareMany(
   preparing: PrepareOptions,
   job: JobDefinition,
   inputs: readonly unknown[],
-  options: EnqueueOptions = noOptions,
+  options: CheckedEnqueueOptions = noOptions,
 ): NewJob[] | Promise<NewJob[]> {
   checkListed(preparing, job)
   const made = inputs.map((input) => unvalidated(preparing, job, input, options, 'call'))
@@ -102,7 +107,7 @@ function unvalidated(
   preparing: PrepareOptions,
   job: JobDefinition,
   input: unknown,
-  options: EnqueueOptions,
+  options: CheckedEnqueueOptions,
   from: EnqueueCall['from'],
 ): NewJob {
   const plain = newJob(preparing, job, input, options, from)
@@ -119,10 +124,15 @@ export function prepareByName(
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob {
-  checkText('type', type, limits.idCharsMax)
-  checkEnqueueOptions(options, 'options of enqueueByName')
-  const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null, keyWeightOf: null }
-  return newJob(preparing, unknown, input, options, 'call')
+  const checked = enqueueOptions(options, 'options of enqueueByName')
+  const unknown = {
+    type: typeName(type, 'type'),
+    maxAttempts: defaultMaxAttempts,
+    unique: false,
+    keyOf: null,
+    keyWeightOf: null,
+  }
+  return newJob(preparing, unknown, input, checked, 'call')
 }
 
 /**
@@ -136,14 +146,14 @@ export function prepareTick({ middleware }: PrepareOptions, job: ScheduledJob, i
   // A copy: the template of the schedule stays as it is.
   const facts = { id, type, input: structuredClone(job.input), from: 'schedule' as const }
   const options = throughEnqueueMiddleware(middleware, facts, { priority, tags, ...(given && { meta: given }) })
-  const meta = options.meta === undefined ? null : metaOf(options.meta)
+  const { meta } = options
   const pins = pinsOf(options)
   return {
     ...rest,
     priority: options.priority ?? 0,
-    tags: [...(options.tags ?? noTags)],
+    tags: options.tags ?? noTags,
     maxAttempts: options.maxAttempts ?? maxAttempts,
-    ...(meta !== null && { meta }),
+    ...(meta !== undefined && { meta }),
     ...(pins && { pins }),
   }
 }
@@ -166,7 +176,7 @@ function newJob(
   { newId, clock, middleware }: PrepareOptions,
   job: Enqueued,
   input: unknown,
-  given: EnqueueOptions,
+  given: CheckedEnqueueOptions,
   from: EnqueueCall['from'],
 ): NewJob {
   const id = given.id ?? newId()
@@ -179,20 +189,26 @@ function newJob(
   const plain = plainJob(job, id, payload, options, clock)
   // Most calls have no options, and a job of the fewest members.
   if (options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null) return plain
-  const meta = options.meta === undefined ? null : metaOf(options.meta)
+  const { meta } = options
   const pins = pinsOf(options)
   const unique = options.unique ?? job.unique
   const keyWeight = plain.concurrencyKey === null ? null : keyWeightOf(job, plain.concurrencyKey)
   return {
     ...plain,
     ...(keyWeight !== null && { keyWeight }),
-    ...(meta !== null && { meta }),
+    ...(meta !== undefined && { meta }),
     ...(pins && { pins }),
     ...(typeof unique === 'object' && unique.until === 'start' && { until: unique.until }),
   }
 }
 
-function plainJob(job: Enqueued, id: string, payload: Json | undefined, options: EnqueueOptions, clock: Clock): NewJob {
+function plainJob(
+  job: Enqueued,
+  id: string,
+  payload: Json | undefined,
+  options: CheckedEnqueueOptions,
+  clock: Clock,
+): NewJob {
   const unique = options.unique ?? job.unique
   return {
     id,
@@ -200,20 +216,13 @@ function plainJob(job: Enqueued, id: string, payload: Json | undefined, options:
     input: payload,
     priority: options.priority ?? 0,
     maxAttempts: options.maxAttempts ?? job.maxAttempts,
-    tags: options.tags === undefined ? noTags : [...options.tags],
+    tags: options.tags ?? noTags,
     concurrencyKey: job.keyOf === null ? null : keyOf(job, payload),
     runAt: options.runAt === undefined ? null : timeOf(options.runAt, clock.now()),
-    delayMs: options.delay === undefined ? 0 : durationMs(options.delay, 'delay'),
+    delayMs: options.delay ?? 0,
     key: unique === false ? null : uniqueKey(unique, payload),
     onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
   }
-}
-
-/** A copy; null if there is nothing in it. @throws JobchartError INVALID_OPTION */
-function metaOf(meta: JobMeta): JobMeta | null {
-  const copy = toPayload(meta, 'INVALID_OPTION', metaLimits, 'meta')
-  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) throw invalidOption('meta', 'an object', meta)
-  return Object.keys(copy).length === 0 ? null : copy
 }
 
 function uniqueKey(unique: Exclude<UniqueOption, false>, payload: Json | undefined): string {
@@ -249,8 +258,6 @@ const runAtAheadMsMax = 100 * 365 * 86_400_000
 
 function timeOf(runAt: Date | number, now: number): number {
   const at = runAt instanceof Date ? runAt.getTime() : runAt
-  if (typeof at !== 'number' || !Number.isFinite(at))
-    throw invalidOption('runAt', 'a valid Date or ms since the epoch', runAt)
   // A virtual clock may itself be in 1970.
   if (at < Math.min(runAtMsMin, now)) {
     const hint = 'Pass milliseconds: multiply a time in seconds by 1000. To run the job now, leave runAt out.'

@@ -2,7 +2,7 @@
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../core/errors.ts'
 import {
   sendSettings,
-  waitLimits,
+  waitOptions,
   type CancelOptions,
   type CancelReport,
   type EnqueueOptions,
@@ -157,8 +157,8 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
   }
 
   async waitFor(wanted: WaitCondition<Machine>, options: ResultOptions = {}): Promise<MachineView<Machine>> {
-    const { timeoutMs, signal } = waitLimits('waitFor', options)
-    return this.services.waitFor(this.id, wanted, timeoutMs, signal)
+    const { timeout, signal } = waitOptions(options, 'options of waitFor')
+    return this.services.waitFor(this.id, wanted, timeout, signal)
   }
 
   actor(): JobActor {
@@ -187,7 +187,7 @@ function waitForResult<Output>(
   see: { readonly record: (record: JobRecord) => void; readonly done: (event: AnyJobEvent) => void },
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
-    const { timeoutMs, signal } = waitLimits('result', options)
+    const { timeout: timeoutMs, signal } = waitOptions(options, 'options of result')
     if (signal?.aborted) return reject(new AbortError('waiting for the result was aborted', signal.reason))
     const done = (settle: () => void): void => {
       off()

@@ -1,8 +1,14 @@
 /** Reads an Observable with `for await`, through a bounded buffer. */
 import type { Observable, Subscription } from 'rxjs'
-import { checkSignal, checkKeys, checkEnum, checkInteger } from '../core/checks.ts'
+import { abortSignal, byDefault, integer, oneOf, table, type RulesOf } from '../core/checks.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import type { IterateOptions } from '../core/stream.ts'
+
+const iterateOptions = table({
+  signal: abortSignal,
+  buffer: byDefault(256, integer(1, 1_000_000)),
+  overflow: byDefault('error', oneOf('error', 'drop-oldest', 'drop-newest')),
+} satisfies RulesOf<IterateOptions>)
 
 interface PendingRead<T> {
   readonly resolve: (result: IteratorResult<T, undefined>) => void
@@ -26,11 +32,9 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     this.end({ error: new AbortError('the iteration was aborted', this.signal?.reason) })
 
   constructor(source: Observable<T>, options: IterateOptions) {
-    checkKeys('options of iterate', options, ['signal', 'buffer', 'overflow'])
-    const { signal, buffer = 256, overflow = 'error' } = options
-    checkSignal(signal)
-    this.bufferMax = checkInteger('buffer', buffer, 1, 1_000_000)
-    this.overflow = checkEnum('overflow', overflow, ['error', 'drop-oldest', 'drop-newest'])
+    const { signal, buffer, overflow } = iterateOptions(options, 'options of iterate')
+    this.bufferMax = buffer
+    this.overflow = overflow
     this.signal = signal
     if (signal?.aborted) {
       this.onAbort()

@@ -1,7 +1,7 @@
 /** The handle of a schedule. */
 import type { JobHandle } from '../core/handle.ts'
 import type { MachineTypes } from '../core/machine-record.ts'
-import { checkRunCount, type ScheduleHandle, type ScheduleRecord } from '../core/schedule-options.ts'
+import { runCount, type ScheduleHandle, type ScheduleRecord } from '../core/schedule-options.ts'
 import type { InsertAnswer, NewJob } from '../store.ts'
 import type { Schedules } from './schedules.ts'
 
@@ -35,7 +35,7 @@ export class ClientScheduleHandle<Output, Machine extends MachineTypes> implemen
   }
 
   async nextRuns(count: number): Promise<Date[]> {
-    checkRunCount(count)
+    runCount(count, 'number of runs')
     const schedule = await this.schedules.stored(this.name)
     return this.schedules.nextRuns(schedule, count).map((at) => new Date(at))
   }

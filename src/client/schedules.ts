@@ -4,13 +4,11 @@
  */
 import { createHash } from 'node:crypto'
 import { nanoid } from 'nanoid'
-import { checkEnqueueOptions, type EnqueueOptions } from '../core/call-options.ts'
+import type { EnqueueOptions } from '../core/call-options.ts'
 import { planTicks } from '../core/catch-up.ts'
 import type { JobDefinition } from '../core/definition.ts'
-import { durationMs } from '../core/duration.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import {
-  checkRunCount,
   noSchedule,
   type ScheduleDefinition,
   type ScheduleOptions,
@@ -104,10 +102,10 @@ export class Schedules {
 
   private async request(definition: ScheduleDefinition, owner: string | null, now: number): Promise<PutSchedule> {
     const { name, spec, timezone, input, options } = definition
-    const { catchUp = 'last', overlap = 'allow', jitter = 0, paused = false } = options
+    const { catchUp, overlap, jitter, paused } = options
     const computed = typeof input === 'function'
     const job = computed ? this.template(definition) : await this.prepared(definition, input)
-    const times = { name, spec, timezone, catchUp, overlap, jitterMs: durationMs(jitter, 'jitter') }
+    const times = { name, spec, timezone, catchUp, overlap, jitterMs: jitter }
     const terms: ScheduleTerms = { ...times, job: scheduledJob(job), computed, owner }
     return { terms, paused, nextAt: this.timesOf(terms).next(now) }
   }
@@ -115,7 +113,6 @@ export class Schedules {
   /** The part of a job that does not depend on its input. */
   private template({ job, options }: ScheduleDefinition): ScheduledJob {
     this.options.checkListed(job)
-    checkEnqueueOptions(jobOptions(options), 'options of schedule')
     const { priority = 0, tags = [] } = options
     const { type, maxAttempts, machine } = job
     const plain = { type, input: undefined, priority, maxAttempts, tags: [...tags], concurrencyKey: null, key: null }
@@ -123,7 +120,7 @@ export class Schedules {
   }
 
   private async prepared({ name, job, options }: ScheduleDefinition, input: unknown): Promise<NewJob> {
-    const { overlap = 'allow' } = options
+    const { overlap } = options
     const made = await this.options.prepare(job, input, jobOptions(options))
     return overlap === 'allow' ? made : { ...made, key: `schedule:${name}`, onConflict: 'keep' }
   }
@@ -214,7 +211,6 @@ export class Schedules {
   }
 
   async list(next: number): Promise<ScheduleRecord[]> {
-    checkRunCount(next)
     await this.options.ready()
     return (await this.options.store.schedules.list()).map((each) => this.record(each, next))
   }

@@ -1,7 +1,7 @@
 /** Questions about activity and failures as callers ask them: checked here, and made what stores take. */
 import { activityPeriods, everyBucket, periodNames, periodStart } from './activity.ts'
 import { caps } from './caps.ts'
-import { checkEnum, checkInteger, checkKeys, checkText } from './checks.ts'
+import { byDefault, integer, oneOf, table, text, type RulesOf } from './checks.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { invalidOption } from './errors.ts'
 import type { ActivityBucket, ActivityPeriod, ActivityQuery, FailureQuery, QueueActivity } from './figures.ts'
@@ -25,7 +25,7 @@ export interface Activity {
   readonly buckets: readonly ActivityBucket[]
 }
 
-const defaultLast: Readonly<Record<ActivityPeriod, Duration>> = { minute: '1h', hour: '1d' }
+const defaultLastMs: Readonly<Record<ActivityPeriod, number>> = { minute: 3_600_000, hour: 86_400_000 }
 
 /** How many periods are asked for, up to the current one. */
 interface Asked {
@@ -33,16 +33,19 @@ interface Asked {
   readonly count: number
 }
 
+const activityOptions = table({
+  period: byDefault('minute', oneOf(...periodNames)),
+  last: durationMs,
+} satisfies RulesOf<ActivityOptions>)
+
 /** @throws JobchartError INVALID_OPTION */
 export function checkActivity(options: ActivityOptions): Asked {
-  checkKeys('options of activity', options, ['period', 'last'])
-  const period = checkEnum('period', options.period ?? 'minute', periodNames)
+  const { period, last = defaultLastMs[period] } = activityOptions(options, 'options of activity')
   const { ms, kept } = activityPeriods[period]
-  const last = options.last ?? defaultLast[period]
-  const count = Math.ceil(durationMs(last, 'last') / ms)
+  const count = Math.ceil(last / ms)
   if (count >= 1 && count <= kept) return { period, count }
   const hint = 'Minutes are kept for two hours, hours for seven days.'
-  throw invalidOption('last', `1 to ${kept} times the period of ${ms} ms`, last, hint)
+  throw invalidOption('last', `1 to ${kept} times the period of ${ms} ms`, options.last, hint)
 }
 
 /** The question for a store. @param now the store's time, ms since the epoch */
@@ -60,12 +63,7 @@ export const activityOf = ({ period, count }: Asked, [answer]: readonly QueueAct
   buckets: everyBucket(answer?.buckets ?? [], { period, count, now }),
 })
 
-/** @throws JobchartError INVALID_OPTION */
-export function failureQuery(options: FailureQuery): FailureQuery {
-  checkKeys('options of failures', options, ['type', 'limit'])
-  const { type, limit } = options
-  return {
-    ...(type !== undefined && { type: checkText('type', type, limits.idCharsMax) }),
-    ...(limit !== undefined && { limit: checkInteger('limit', limit, 1, caps.pageMax) }),
-  }
-}
+export const failureOptions = table({
+  type: text(limits.idCharsMax),
+  limit: integer(1, caps.pageMax),
+} satisfies RulesOf<FailureQuery>)

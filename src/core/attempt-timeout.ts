@@ -2,6 +2,7 @@
  * The option that limits the time of an attempt. In calls `timeout` is how long the caller waits, so the limit of an
  * attempt has a name of its own.
  */
+import { orNull, type Checked, type RulesOf } from './checks.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { describe, invalidOption } from './errors.ts'
 
@@ -12,26 +13,23 @@ export interface AttemptTimeoutOptions {
   readonly timeout?: Duration
 }
 
-/** The names of these options, for `checkKeys`. */
-export const attemptTimeoutKeys = ['attemptTimeout', 'timeout'] as const
+export const attemptTimeoutRules = {
+  attemptTimeout: orNull(durationMs),
+  timeout: orNull(durationMs),
+} satisfies RulesOf<AttemptTimeoutOptions>
 
 /**
  * The limit in ms; null without one.
  * @param of makes the name that an error has for an option
- * @throws JobchartError INVALID_OPTION for no duration, or two that differ
+ * @throws JobchartError INVALID_OPTION for two that differ
  */
-export function attemptTimeoutOf(options: AttemptTimeoutOptions, of: (option: string) => string): number | null {
-  const { attemptTimeout, timeout } = options
-  const newer = attemptTimeout === undefined ? null : durationMs(attemptTimeout, of('attemptTimeout'))
-  const older = timeout === undefined ? null : durationMs(timeout, of('timeout'))
-  if (newer !== null && older !== null && newer !== older) {
-    const hint = 'Leave out timeout: it is the older name of attemptTimeout.'
-    throw invalidOption(
-      of('timeout'),
-      `no timeout beside another attemptTimeout (${describe(attemptTimeout)})`,
-      timeout,
-      hint,
-    )
-  }
-  return newer ?? older
+export function attemptTimeoutOf(
+  { attemptTimeout, timeout }: Checked<typeof attemptTimeoutRules>,
+  given: AttemptTimeoutOptions,
+  of: (option: string) => string,
+): number | null {
+  if (attemptTimeout === null || timeout === null || attemptTimeout === timeout) return attemptTimeout ?? timeout
+  const expected = `no timeout beside another attemptTimeout (${describe(given.attemptTimeout)})`
+  const hint = 'Leave out timeout: it is the older name of attemptTimeout.'
+  throw invalidOption(of('timeout'), expected, given.timeout, hint)
 }

@@ -6,7 +6,7 @@
  * Architecture Blog, 2015: it spreads a burst of failures best.
  */
 import type { Random } from './clock.ts'
-import { checkSyncFunction, checkKeys } from './checks.ts'
+import { boolean, byDefault, is, syncFn, table, type Rule, type RulesOf } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { durationMs, type Duration } from './duration.ts'
 import type { JobRecord } from './record.ts'
@@ -37,31 +37,43 @@ export interface BackoffOptions {
   readonly jitter?: boolean
 }
 
-function policy(kind: BackoffPolicy['kind'], options: Duration | BackoffOptions, jitter: boolean): BackoffPolicy {
-  if (typeof options === 'object') checkKeys(`options of ${kind}`, options, ['base', 'max', 'jitter'])
-  const { base = '1s', max = '1h', jitter: wanted = jitter } = typeof options === 'object' ? options : { base: options }
-  const baseMs = durationMs(base, `${kind} base`)
-  return { kind, baseMs, maxMs: Math.max(baseMs, durationMs(max, `${kind} max`)), jitter: wanted }
+function policyMaker(kind: BackoffPolicy['kind'], jitter: boolean) {
+  const rules = {
+    base: byDefault('1s', durationMs),
+    max: byDefault('1h', durationMs),
+    jitter: byDefault(jitter, boolean),
+  } satisfies RulesOf<BackoffOptions>
+  const backoffOptions = table(rules, { prefix: `${kind} ` })
+  return (given: Duration | BackoffOptions): BackoffPolicy => {
+    const checked = backoffOptions(typeof given === 'object' ? given : { base: given }, `options of ${kind}`)
+    const { base, max } = checked
+    return { kind, baseMs: base, maxMs: Math.max(base, max), jitter: checked.jitter }
+  }
+}
+
+const makers = {
+  constant: policyMaker('constant', false),
+  linear: policyMaker('linear', false),
+  exponential: policyMaker('exponential', true),
 }
 
 /**
  * The same delay every time.
  * @example constant('5s') // 5 s, 5 s, 5 s
  */
-export const constant = (delay: Duration | BackoffOptions = '1s'): BackoffPolicy => policy('constant', delay, false)
+export const constant = (delay: Duration | BackoffOptions = '1s'): BackoffPolicy => makers.constant(delay)
 
 /**
  * A delay that grows by itself.
  * @example linear({ base: '1s', max: '3s' }) // 1 s, 2 s, 3 s, 3 s
  */
-export const linear = (options: Duration | BackoffOptions = {}): BackoffPolicy => policy('linear', options, false)
+export const linear = (options: Duration | BackoffOptions = {}): BackoffPolicy => makers.linear(options)
 
 /**
  * A delay that doubles, with full jitter unless told otherwise.
  * @example exponential({ base: '1s', max: '1h', jitter: false }) // 1 s, 2 s, 4 s, … 1 h
  */
-export const exponential = (options: Duration | BackoffOptions = {}): BackoffPolicy =>
-  policy('exponential', options, true)
+export const exponential = (options: Duration | BackoffOptions = {}): BackoffPolicy => makers.exponential(options)
 
 /**
  * The delay in ms after `attempt` attempts.
@@ -78,30 +90,33 @@ export function backoffMs(backoff: AttemptBackoff, attempt: number, error: unkno
   return Math.round(backoff.jitter ? delayMs * random() : delayMs)
 }
 
-/** Refuses what is no backoff, at the door. */
-export function checkBackoff<T extends Backoff>(backoff: T): T {
-  if (typeof backoff === 'function') {
-    checkSyncFunction('retry.backoff', backoff)
-    return backoff
-  }
-  if (typeof backoff === 'object' && backoff !== null && Number.isFinite(backoff.baseMs)) return backoff
-  throw invalidOption('retry.backoff', 'constant(), linear(), exponential() or a function', backoff)
+const kinds: ReadonlySet<unknown> = new Set<BackoffPolicy['kind']>(['constant', 'linear', 'exponential'])
+
+function isPolicy(value: unknown): value is BackoffPolicy {
+  if (typeof value !== 'object' || value === null) return false
+  const { kind, baseMs, maxMs, jitter }: { readonly [Key in keyof BackoffPolicy]?: unknown } = value
+  return kinds.has(kind) && Number.isFinite(baseMs) && Number.isFinite(maxMs) && typeof jitter === 'boolean'
 }
 
-const kinds: ReadonlySet<BackoffPolicy['kind']> = new Set(['constant', 'linear', 'exponential'])
+/** The option `retry.backoff` of a definition: a policy, or a function of the type that it takes. */
+export function backoffRule<F>(): Rule<BackoffPolicy | F> {
+  const backoffFunction = syncFn<F>()
+  return (value) => {
+    if (typeof value === 'function') return backoffFunction(value, 'retry.backoff')
+    if (isPolicy(value)) return value
+    throw invalidOption('retry.backoff', 'constant(), linear(), exponential() or a function', value)
+  }
+}
 
-/**
- * A copy of a policy that can be stored with a job.
- * @throws JobchartError INVALID_OPTION for a function, and what is no backoff
- */
-export function storableBackoff(backoff: BackoffPolicy): BackoffPolicy {
-  if (typeof backoff === 'function') {
+const policy = is('constant(), linear() or exponential()', isPolicy)
+
+/** A copy of a policy that can be stored with a job. */
+export const storableBackoff: Rule<BackoffPolicy> = (value, name) => {
+  if (typeof value === 'function') {
     const hint =
       'A function cannot be stored with a job: pass constant(), linear() or exponential(), or give the function to defineJob.'
-    throw invalidOption('backoff', 'a policy', backoff, hint)
+    throw invalidOption(name, 'a policy', value, hint)
   }
-  const { kind, baseMs, maxMs, jitter } = backoff ?? {}
-  const isPolicy = kinds.has(kind) && Number.isFinite(baseMs) && Number.isFinite(maxMs) && typeof jitter === 'boolean'
-  if (!isPolicy) throw invalidOption('backoff', 'constant(), linear() or exponential()', backoff)
+  const { kind, baseMs, maxMs, jitter } = policy(value, name)
   return { kind, baseMs, maxMs, jitter }
 }

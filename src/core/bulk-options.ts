@@ -1,7 +1,19 @@
 /** Bulk operations as callers request and see them. */
 import { cancelRequest, retrySettings, selectionOf, type CancelOptions, type RetryFrom } from './call-options.ts'
 import type { BulkAnswer, BulkChange, BulkOperation } from './bulk-record.ts'
-import { checkBoolean, checkEnum, checkFunction, checkInteger, checkKeys, checkSignal } from './checks.ts'
+import {
+  abortSignal,
+  boolean,
+  byDefault,
+  fn,
+  given,
+  integer,
+  oneOf,
+  orNull,
+  required,
+  table,
+  type RulesOf,
+} from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { limits } from './limits.ts'
 import type { JobFilter } from './values.ts'
@@ -61,12 +73,21 @@ export interface BulkOperations {
   list(): Promise<BulkOperation[]>
 }
 
+const bulkKind = oneOf('retry', 'discard', 'cancel')
+const bulkKindOnly = table({ kind: required(bulkKind) }, { open: true })
+const filteredRules = { kind: required(bulkKind), filter: given, expected: orNull(integer(0, Number.MAX_SAFE_INTEGER)) }
+
+/** The options of a change of their own are those of the call with the same name, which checks them. */
+const bulkRequests = {
+  retry: table({ ...filteredRules, from: given, dropInbox: given }),
+  discard: table(filteredRules),
+  cancel: table({ ...filteredRules, reason: given, grace: given }),
+}
+
 /** @throws JobchartError INVALID_OPTION */
 export function bulkTerms(request: BulkRequest, graceMs: number) {
-  const kind = checkEnum('kind', request.kind, ['retry', 'discard', 'cancel'])
-  const own = { retry: ['from', 'dropInbox'], discard: [], cancel: ['reason', 'grace'] }[kind]
-  checkKeys(`a bulk ${kind}`, request, ['kind', 'filter', 'expected', ...own])
-  const { expected } = request
+  const { kind } = bulkKindOnly(request, 'request of a bulk operation')
+  const { expected } = bulkRequests[kind](request, `a bulk ${kind}`)
   const selection = selectionOf(request.filter)
   if (!('filter' in selection)) throw invalidOption('filter', 'a filter', request.filter, 'For ids call client.retry.')
   const { filter } = selection
@@ -74,11 +95,7 @@ export function bulkTerms(request: BulkRequest, graceMs: number) {
   if (bytes > limits.bulkFilterBytesMax) {
     throw invalidOption('filter', `${limits.bulkFilterBytesMax} bytes of JSON at most`, `${bytes} bytes`)
   }
-  return {
-    change: changeOf(request, graceMs),
-    filter,
-    expected: expected === undefined ? null : checkInteger('expected', expected, 0, Number.MAX_SAFE_INTEGER),
-  }
+  return { change: changeOf(request, graceMs), filter, expected }
 }
 
 function changeOf(request: BulkRequest, graceMs: number): BulkChange {
@@ -99,17 +116,10 @@ function changeOf(request: BulkRequest, graceMs: number): BulkChange {
   return { kind: 'cancel', reason: cancel.reason, graceMs: cancel.graceMs }
 }
 
-/** @throws JobchartError INVALID_OPTION */
-export function bulkRunOptions(options: BulkRunOptions): BulkRunOptions {
-  checkKeys('options', options, ['signal', 'onBatch', 'onProgress'])
-  checkSignal(options.signal)
-  if (options.onBatch !== undefined) checkFunction('onBatch', options.onBatch)
-  if (options.onProgress !== undefined) checkFunction('onProgress', options.onProgress)
-  return options
-}
+export const bulkRunOptions = table({
+  signal: abortSignal,
+  onBatch: fn<NonNullable<BulkRunOptions['onBatch']>>(),
+  onProgress: fn<NonNullable<BulkRunOptions['onProgress']>>(),
+} satisfies RulesOf<BulkRunOptions>)
 
-/** @throws JobchartError INVALID_OPTION */
-export function isDetached(options: { readonly detach?: boolean }): boolean {
-  checkKeys('options of start', options, ['detach'])
-  return checkBoolean('detach', options.detach)
-}
+export const bulkStartOptions = table({ detach: byDefault(false, boolean) })

@@ -3,12 +3,30 @@
  * options.
  */
 import type { StopMode } from '../../machines/runtime.machine.ts'
-import { checkSignal, checkBoolean, checkKeys, checkEnum, checkText, checkInteger } from './checks.ts'
+import {
+  abortSignal,
+  boolean,
+  byDefault,
+  given,
+  integer,
+  is,
+  listOf,
+  oneOf,
+  orNull,
+  table,
+  text,
+  where,
+  type Checked,
+  type Given,
+  type Rule,
+  type RulesOf,
+} from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { caps } from './caps.ts'
 import { filterKeys, filterOf } from './filter.ts'
 import { durationMs, type Duration } from './duration.ts'
-import { limits } from './limits.ts'
+import { limits, metaLimits } from './limits.ts'
+import { toPayload } from './payload.ts'
 import type { JobMeta } from './record.ts'
 import { storableBackoff, type BackoffPolicy } from './backoff.ts'
 import { defaultKeepMs } from './machine-record.ts'
@@ -97,63 +115,88 @@ export type EnqueueArguments<Input, Options = EnqueueOptions> = undefined extend
   ? [input?: Input, options?: Options]
   : [input: Input, options?: Options]
 
-const pinKeys = ['maxAttempts', 'backoff', 'attemptTimeout'] as const
-const enqueueKeys = [
-  'id',
-  'delay',
-  'runAt',
-  'priority',
-  'unique',
-  'tags',
-  'meta',
-  'signal',
-  'timeout',
-  ...pinKeys,
-] as const
-/** Option names of `ctx.enqueue`. */
-export const runEnqueueKeys = [...enqueueKeys, 'key'] as const
+/** A 32-bit integer: of jobs in their queue, of cancels among each other. */
+const priority = integer(-limits.priorityMax, limits.priorityMax)
 
-/**
- * @param without options that this call does not accept
- * @throws JobchartError INVALID_OPTION if an option is unknown or invalid
- */
-export function checkEnqueueOptions(
-  options: EnqueueOptions,
-  name = 'options of enqueue',
-  without: readonly string[] = [],
-): void {
-  checkKeys(name, options, without.length === 0 ? enqueueKeys : enqueueKeys.filter((key) => !without.includes(key)))
-  const { id, priority, tags, delay, runAt, signal } = options
-  if (id !== undefined) checkText('id', id, limits.idCharsMax)
-  if (priority !== undefined) checkInteger('priority', priority, -limits.priorityMax, limits.priorityMax)
-  if (tags !== undefined) {
-    if (!Array.isArray(tags) || tags.length > limits.tagsMax)
-      throw invalidOption('tags', `a list of at most ${limits.tagsMax} tags`, tags)
-    for (const tag of tags) checkText('tags', tag, limits.idCharsMax)
-  }
-  if (delay !== undefined && runAt !== undefined)
-    throw invalidOption('delay', 'no delay beside runAt', delay, 'Pass one of the two.')
-  checkSignal(signal)
-  if (options.unique !== undefined) checkUnique(options.unique)
+/** In which range the clock decides. */
+const instant = is('a valid Date or ms since the epoch', (value): value is Date | number =>
+  Number.isFinite(value instanceof Date ? value.getTime() : value),
+)
+
+/** A copy; undefined if there is nothing in it. */
+const jobMeta: Rule<JobMeta | undefined> = (value, name) => {
+  const copy = toPayload(value, 'INVALID_OPTION', metaLimits, name)
+  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) throw invalidOption(name, 'an object', value)
+  return Object.keys(copy).length === 0 ? undefined : copy
 }
 
-/** The settings that an enqueue pins to its job; undefined if none. @throws JobchartError INVALID_OPTION */
-export function pinsOf({ maxAttempts, backoff, attemptTimeout }: EnqueueOptions): JobPins | undefined {
+const uniqueRules = {
+  key: text(limits.keyCharsMax),
+  until: oneOf('end', 'start'),
+  onConflict: oneOf('keep', 'replace', 'supersede', 'follow'),
+} satisfies RulesOf<UniqueSettings>
+
+const uniqueSettings = table(uniqueRules, { prefix: 'unique.' })
+
+export const uniqueOption: Rule<UniqueOption> = (value) =>
+  typeof value === 'boolean' ? value : uniqueSettings(value, 'unique')
+
+/** What an enqueue and a schedule say of jobs. */
+export const jobRules = {
+  priority: priority,
+  tags: listOf(`a list of at most ${limits.tagsMax} tags`, text(limits.idCharsMax), limits.tagsMax),
+  meta: jobMeta,
+  unique: uniqueOption,
+}
+
+const enqueueRules = {
+  id: text(limits.idCharsMax),
+  delay: durationMs,
+  runAt: instant,
+  priority: jobRules.priority,
+  unique: jobRules.unique,
+  tags: jobRules.tags,
+  meta: jobRules.meta,
+  signal: abortSignal,
+  timeout: durationMs,
+  maxAttempts: integer(1, limits.attemptsMax),
+  backoff: storableBackoff,
+  attemptTimeout: durationMs,
+} satisfies RulesOf<EnqueueOptions>
+
+function notBoth({ delay, runAt }: Given): void {
+  if (delay === undefined || runAt === undefined) return
+  throw invalidOption('delay', 'no delay beside runAt', delay, 'Pass one of the two.')
+}
+
+const { id: _id, ...rulesWithoutId } = enqueueRules
+const { signal: _signal, timeout: _timeout, ...middlewareRules } = rulesWithoutId
+const { delay: _delay, runAt: _runAt, unique: _unique, ...tickRules } = middlewareRules
+
+/** The options of an enqueue, checked: durations in ms, `meta` and lists as copies. */
+export type CheckedEnqueueOptions = Checked<typeof enqueueRules>
+
+/** The options of an enqueue, and those of calls that do not accept all of them. */
+export const enqueueOptions = table(enqueueRules, { together: notBoth })
+export const enqueueOptionsWithoutId = table(rulesWithoutId, { together: notBoth })
+/** What `enqueueMiddleware` may set; of the job of a tick, its schedule says when and how often it runs. */
+export const middlewareOptions = table(middlewareRules, { together: notBoth })
+export const middlewareOptionsOfTick = table(tickRules)
+
+/** The options of `ctx.enqueue`. */
+export const runEnqueueOptions = table(
+  { ...enqueueRules, key: text(limits.keyCharsMax) } satisfies RulesOf<RunEnqueueOptions>,
+  { together: notBoth },
+)
+
+/** The settings that an enqueue pins to its job; undefined if none. */
+export function pinsOf({ maxAttempts, backoff, attemptTimeout }: CheckedEnqueueOptions): JobPins | undefined {
   if (maxAttempts === undefined && backoff === undefined && attemptTimeout === undefined) return undefined
   return {
-    ...(maxAttempts !== undefined && { maxAttempts: checkInteger('maxAttempts', maxAttempts, 1, limits.attemptsMax) }),
-    ...(backoff !== undefined && { backoff: storableBackoff(backoff) }),
-    ...(attemptTimeout !== undefined && { attemptTimeoutMs: durationMs(attemptTimeout, 'attemptTimeout') }),
+    ...(maxAttempts !== undefined && { maxAttempts }),
+    ...(backoff !== undefined && { backoff }),
+    ...(attemptTimeout !== undefined && { attemptTimeoutMs: attemptTimeout }),
   }
-}
-
-export function checkUnique(unique: UniqueOption): void {
-  if (typeof unique === 'boolean') return
-  checkKeys('unique', unique, ['key', 'until', 'onConflict'])
-  if (unique.until !== undefined) checkEnum('unique.until', unique.until, ['end', 'start'])
-  if (unique.key !== undefined) checkText('unique.key', unique.key, limits.keyCharsMax)
-  if (unique.onConflict !== undefined)
-    checkEnum('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede', 'follow'])
 }
 
 // ── cancel, stop ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,14 +230,16 @@ export interface CancelReport {
 export type JobSelector = string | readonly string[] | JobFilter<Date | number>
 
 /** @throws JobchartError INVALID_OPTION unless `id` is text of 1…250 characters without lone surrogates */
-export const checkId = (id: string): string => checkText('id', id, limits.knownIdCharsMax)
+export const checkId = (id: unknown): string => knownId(id, 'id')
+
+const knownId = text(limits.knownIdCharsMax)
 
 /** @throws JobchartError INVALID_OPTION for an empty filter, because it would select every job */
 export function selectionOf(choice: JobSelector): Selection {
   if (typeof choice === 'string') return { ids: [checkId(choice)] }
-  if (Array.isArray(choice)) return { ids: [...new Set((choice as readonly string[]).map(checkId))] }
+  if (Array.isArray(choice)) return { ids: [...new Set(choice.map(checkId))] }
   if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
-  const filter = filterOf(choice as JobFilter<Date | number>)
+  const filter = filterOf(choice)
   if (Object.keys(filter).length === 0) {
     const hint =
       'An empty filter would select every job: pass at least one field. For all jobs of a state, pass { state }.'
@@ -203,16 +248,16 @@ export function selectionOf(choice: JobSelector): Selection {
   return { filter }
 }
 
+const cancelOptions = table({
+  reason: orNull(text(limits.reasonCharsMax)),
+  grace: durationMs,
+  priority: byDefault(0, priority),
+} satisfies RulesOf<CancelOptions>)
+
 /** @throws JobchartError INVALID_OPTION */
 export function cancelRequest(choice: JobSelector, options: CancelOptions, graceMs: number): CancelRequest {
-  checkKeys('options of cancel', options, ['reason', 'grace', 'priority'])
-  const { reason, grace, priority = 0 } = options
-  checkInteger('priority', priority, -limits.priorityMax, limits.priorityMax)
-  return {
-    selection: selectionOf(choice),
-    reason: reason === undefined ? null : checkText('reason', reason, limits.reasonCharsMax),
-    graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
-  }
+  const { reason, grace = graceMs } = cancelOptions(options, 'options of cancel')
+  return { selection: selectionOf(choice), reason, graceMs: grace }
 }
 
 /** Options of `workers()`. */
@@ -221,11 +266,7 @@ export interface WorkersOptions {
   readonly inputs?: boolean
 }
 
-/** Are inputs read? @throws JobchartError INVALID_OPTION */
-export function withInputsOf(options: WorkersOptions): boolean {
-  checkKeys('options of workers', options, ['inputs'])
-  return checkBoolean('inputs', options.inputs ?? true)
-}
+export const workersOptions = table({ inputs: byDefault(true, boolean) } satisfies RulesOf<WorkersOptions>)
 
 /** Options of a retry. */
 export interface RetryFrom {
@@ -278,49 +319,63 @@ export interface SendSettings {
   readonly keepMs: number | undefined
 }
 
+const sendOptions = table(
+  {
+    key: text(limits.idCharsMax),
+    accept: byDefault('now', oneOf('now', 'later', 'always')),
+    keep: byDefault(
+      defaultKeepMs,
+      where(durationMs, (ms) => ms > 0, 'a duration of at least 1 ms'),
+    ),
+  } satisfies RulesOf<SendOptions>,
+  {
+    together: ({ accept, keep }) => {
+      if (keep === undefined || accept === 'later') return
+      const hint = 'Only events that wait for a state are kept.'
+      throw invalidOption('keep', "no `keep` without accept: 'later'", keep, hint)
+    },
+  },
+)
+
 /** @throws JobchartError INVALID_OPTION */
 export function sendSettings(options: SendOptions): SendSettings {
-  checkKeys('options of send', options, ['key', 'accept', 'keep'])
-  const { key, accept = 'now', keep } = options
-  checkEnum('accept', accept, ['now', 'later', 'always'])
-  if (keep !== undefined && accept !== 'later')
-    throw invalidOption(
-      'keep',
-      "no `keep` without accept: 'later'",
-      keep,
-      'Only events that wait for a state are kept.',
-    )
-  const keepMs = keep === undefined ? defaultKeepMs : durationMs(keep, 'keep')
-  if (keepMs === 0) throw invalidOption('keep', 'a duration of at least 1 ms', keep)
-  return {
-    key: key === undefined ? undefined : checkText('key', key, limits.idCharsMax),
-    accept,
-    keepMs: accept === 'later' ? keepMs : undefined,
-  }
+  const { key, accept, keep } = sendOptions(options, 'options of send')
+  return { key, accept, keepMs: accept === 'later' ? keep : undefined }
 }
 
-/** @returns whether it removes any message @throws JobchartError INVALID_OPTION */
-function checkDropInbox(drop: DropInbox): boolean {
-  if (!Array.isArray(drop)) return checkInteger('dropInbox', drop as number, 0, caps.inbox) > 0
-  if (drop.length > caps.inbox)
-    throw invalidOption('dropInbox', `at most ${caps.inbox} numbers of messages`, drop.length)
-  for (const number of drop as readonly number[]) checkInteger('dropInbox', number, 1, Number.MAX_SAFE_INTEGER)
-  return drop.length > 0
+const messageCount = integer(0, caps.inbox)
+const messageNumber = integer(1, Number.MAX_SAFE_INTEGER)
+
+const dropInbox: Rule<DropInbox> = (value, name) => {
+  if (!Array.isArray(value)) return messageCount(value, name)
+  if (value.length <= caps.inbox) return value.map((each) => messageNumber(each, name))
+  throw invalidOption(name, `at most ${caps.inbox} numbers of messages`, value.length)
 }
+
+const retryOptions = table(
+  {
+    from: byDefault('checkpoint', oneOf('checkpoint', 'start')),
+    dropInbox: byDefault(0, dropInbox),
+    input: given,
+  } satisfies RulesOf<RetryFrom>,
+  {
+    together: (options) => {
+      const { from, dropInbox: drops } = options
+      const isWithout = drops === undefined || drops === 0 || (Array.isArray(drops) && drops.length === 0)
+      if ('input' in options && (from === 'checkpoint' || !isWithout)) {
+        const hint = 'A job with a new input starts from the beginning: omit `from` and `dropInbox`.'
+        throw invalidOption('input', 'no `from` and no `dropInbox` together with `input`', from ?? drops, hint)
+      }
+      if (from === 'start' && !isWithout)
+        throw invalidOption('dropInbox', "no dropInbox together with from: 'start', which removes all messages", from)
+    },
+  },
+)
 
 /** @throws JobchartError INVALID_OPTION */
 export function retrySettings(options: RetryFrom): RetrySettings {
-  checkKeys('options of retry', options, ['from', 'dropInbox', 'input'])
-  const { from = 'checkpoint', dropInbox = 0 } = options
-  const fromStart = checkEnum('from', from, ['checkpoint', 'start']) === 'start'
-  const drops = checkDropInbox(dropInbox)
-  if ('input' in options && (options.from === 'checkpoint' || drops)) {
-    const hint = 'A job with a new input starts from the beginning: omit `from` and `dropInbox`.'
-    throw invalidOption('input', 'no `from` and no `dropInbox` together with `input`', options.from ?? dropInbox, hint)
-  }
-  if (fromStart && drops)
-    throw invalidOption('dropInbox', "no dropInbox together with from: 'start', which removes all messages", from)
-  return { fromStart, dropInbox }
+  const { from, dropInbox: drops } = retryOptions(options, 'options of retry')
+  return { fromStart: from === 'start', dropInbox: drops }
 }
 
 /** The ids of the jobs by what became of them. Each list holds the first 10,000 ids. */
@@ -355,11 +410,7 @@ export interface StartOptions {
   readonly retry?: boolean
 }
 
-/** @throws JobchartError INVALID_OPTION */
-export function startSettings(options: StartOptions): { readonly retry: boolean } {
-  checkKeys('options of start', options, ['retry'])
-  return { retry: checkBoolean('retry', options.retry) }
-}
+export const startOptions = table({ retry: byDefault(false, boolean) } satisfies RulesOf<StartOptions>)
 
 export interface StopOptions {
   /**
@@ -376,16 +427,17 @@ export interface StopOptions {
   readonly retries?: boolean
 }
 
+const stopOptions = table({
+  mode: byDefault('finish', oneOf<StopMode>('drain', 'finish', 'abort')),
+  timeout: byDefault('30s', durationMs),
+  grace: durationMs,
+  retries: byDefault(false, boolean),
+} satisfies RulesOf<StopOptions>)
+
 /** @throws JobchartError INVALID_OPTION */
 export function stopLimits(options: StopOptions, graceMs: number) {
-  checkKeys('options of stop', options, ['mode', 'timeout', 'grace', 'retries'])
-  const { mode = 'finish', timeout = '30s', grace } = options
-  return {
-    mode: checkEnum<StopMode>('mode', mode, ['drain', 'finish', 'abort']),
-    timeoutMs: durationMs(timeout, 'timeout'),
-    graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
-    retries: checkBoolean('retries', options.retries),
-  }
+  const { mode, timeout, grace, retries } = stopOptions(options, 'options of stop')
+  return { mode, timeoutMs: timeout, graceMs: grace ?? graceMs, retries }
 }
 
 export interface StopReport {
@@ -404,12 +456,10 @@ export interface PauseOptions {
   readonly idle?: boolean
 }
 
-/** @throws JobchartError INVALID_OPTION */
-export function pauseLimits(options: PauseOptions) {
-  checkKeys('options of pause', options, ['signal', 'idle'])
-  checkSignal(options.signal)
-  return { signal: options.signal, idle: checkBoolean('idle', options.idle) }
-}
+export const pauseOptions = table({
+  signal: abortSignal,
+  idle: byDefault(false, boolean),
+} satisfies RulesOf<PauseOptions>)
 
 export interface WaitOptions {
   /** How long to wait. Default: without limit. */
@@ -418,23 +468,22 @@ export interface WaitOptions {
   readonly signal?: AbortSignal
 }
 
-/** @throws JobchartError INVALID_OPTION */
-export function waitLimits(call: string, options: WaitOptions, others: readonly string[] = []) {
-  checkKeys(`options of ${call}`, options, ['timeout', 'signal', ...others])
-  const { timeout, signal } = options
-  checkSignal(signal)
-  return { timeoutMs: timeout === undefined ? null : durationMs(timeout, 'timeout'), signal }
-}
+const waitRules = {
+  timeout: orNull(durationMs),
+  signal: abortSignal,
+} satisfies RulesOf<WaitOptions>
+
+export const waitOptions = table(waitRules)
 
 export interface DrainOptions extends WaitOptions {
   /** Also waits for the retries of failed jobs, however long their backoff. Default false. */
   readonly retries?: boolean
 }
 
-/** @throws JobchartError INVALID_OPTION */
-export function drainLimits(options: DrainOptions) {
-  return { ...waitLimits('drain', options, ['retries']), retries: checkBoolean('retries', options.retries) }
-}
+export const drainOptions = table({
+  ...waitRules,
+  retries: byDefault(false, boolean),
+} satisfies RulesOf<DrainOptions>)
 
 /** The size of the backlog. */
 export interface Pressure {

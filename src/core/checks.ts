@@ -1,91 +1,192 @@
-/** The checks that options go through at the door. */
+/**
+ * Options are checked by tables: each option has a rule, which checks its value, whatever it is, and gives what the
+ * rest works with. The limits and the defaults of the options of a call stand in its table, and nowhere else.
+ *
+ *   const pauseOptions = table({ signal: abortSignal, idle: byDefault(false, boolean) })
+ *   const { signal, idle } = pauseOptions(given, 'options of pause')
+ */
 import { invalidOption } from './errors.ts'
 
-/** @throws JobchartError INVALID_OPTION unless `value` is an integer from `min` to `max` */
-export function checkInteger(option: string, value: number, min: number, max: number): number {
-  if (!Number.isInteger(value) || value < min || value > max) {
-    throw invalidOption(option, `a whole number from ${grouped(min)} to ${grouped(max)}`, value)
-  }
-  return value
+/** @param name of the option in errors @throws JobchartError INVALID_OPTION */
+export type Rule<Value> = (value: unknown, name: string) => Value
+
+/** A rule that is also asked for an option that is left out; any other option may be left out, and is then missing. */
+interface SureRule<Value> extends Rule<Value> {
+  readonly isSure: true
 }
 
-const grouped = (number: number): string => number.toLocaleString('en-US')
-
-/** @throws JobchartError INVALID_OPTION unless `value` is a function */
-export function checkFunction(option: string, value: unknown): void {
-  if (typeof value !== 'function') throw invalidOption(option, 'a function', value)
+/** The rules of the options of an interface, for `satisfies`: none is forgotten, and what must be given is required. */
+export type RulesOf<Options> = {
+  readonly [Key in keyof Options]-?: undefined extends Options[Key] ? Rule<unknown> : SureRule<unknown>
 }
 
-/**
- * @throws JobchartError INVALID_OPTION unless `value` is a function that is not async: its promise would not be awaited
- */
-export function checkSyncFunction(option: string, value: unknown): void {
-  checkFunction(option, value)
-  if (Object.prototype.toString.call(value) !== '[object AsyncFunction]') return
-  const hint = 'Answer at once: decide by what is known, or do what takes time in the handler.'
-  throw invalidOption(option, 'a function that is not async', value, hint)
+type Table = Readonly<Record<string, Rule<unknown>>>
+type ValueOf<R> = R extends Rule<infer Value> ? Value : never
+type SureKey<T extends Table> = { [K in keyof T]: T[K] extends SureRule<unknown> ? K : never }[keyof T]
+
+/** What a table makes of options. */
+export type Checked<T extends Table> = { readonly [K in SureKey<T>]: ValueOf<T[K]> } & {
+  readonly [K in Exclude<keyof T, SureKey<T>>]?: Exclude<ValueOf<T[K]>, undefined>
 }
 
-/**
- * An option that is off unless said.
- * @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined
- */
-export function checkBoolean(option: string, value: boolean | undefined): boolean {
-  if (value !== undefined && typeof value !== 'boolean') throw invalidOption(option, 'true or false', value)
-  return value ?? false
+export type Given = Readonly<Record<string, unknown>>
+
+interface TableSettings {
+  /** Refuses options that do not go together, as they were given, after each was checked for itself. */
+  readonly together?: (given: Given) => void
+  /** What stands before the key of a member in its name; default: nothing, as callers know it by its key. */
+  readonly prefix?: string
+  /** The name of a member, where it depends on that of the object, or on what was given. */
+  readonly nameOf?: (key: string, name: string, given: Given) => string
+  /** What to pass instead of what is no object at all. */
+  readonly hint?: string
+  /** May the object have other keys, too? They are not looked at. */
+  readonly open?: boolean
 }
 
-/** @throws JobchartError INVALID_OPTION unless `value` is an AbortSignal or undefined */
-export function checkSignal(value: unknown): void {
-  if (value === undefined || value instanceof AbortSignal) return
-  throw invalidOption('signal', 'an AbortSignal', value, 'Pass the `signal` of an AbortController, not the controller.')
-}
-
-/** @throws JobchartError INVALID_OPTION, naming those that are missing, unless `value` has all these methods */
-export function checkMethods(
-  option: string,
-  value: unknown,
-  methods: readonly string[],
-  what: string,
-  hint: string,
-): void {
-  const holds = (method: string): boolean =>
-    typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function'
-  const missing = methods.filter((method) => !holds(method))
-  if (missing.length === 0) return
-  const without = missing.length === methods.length ? '' : ` (without ${missing.join(', ')})`
-  throw invalidOption(option, `${what}${without}`, value, hint)
-}
-
-/** @throws JobchartError INVALID_OPTION unless `value` is one of `choices` */
-export function checkEnum<T extends string>(option: string, value: T, choices: readonly T[]): T {
-  if (!choices.includes(value)) {
-    throw invalidOption(option, choices.map((choice) => `'${choice}'`).join(' or '), value)
-  }
-  return value
-}
-
-/** @throws JobchartError INVALID_OPTION unless `value` is text of 1…`max` characters that JSON can carry */
-export function checkText(option: string, value: string, max: number): string {
-  if (typeof value !== 'string' || value === '' || value.length > max) {
-    throw invalidOption(option, `text of 1 to ${max} characters`, value)
-  }
-  if (!value.isWellFormed()) {
-    const hint = 'Do not cut text in the middle of a character: use Array.from(text), or text.toWellFormed().'
-    throw invalidOption(option, 'text without half a surrogate pair', value, hint)
-  }
-  return value
-}
-
-/**
- * @param hint what to pass instead of what is no object at all
- * @throws JobchartError INVALID_OPTION, naming the unknown key, if `value` is no object or has keys beside `known`
- */
-export function checkKeys(option: string, value: object, known: readonly string[], hint?: string): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalidOption(option, 'an object', value, hint)
-  }
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) throw invalidOption(option, `one of ${known.join(', ')}`, key)
+/** An object with no other keys than those of the table: the options of a call. */
+export function table<const T extends Table>(of: T, settings: TableSettings = {}): Rule<Checked<T>> {
+  const { together, prefix = '', nameOf, hint, open = false } = settings
+  const members = Object.entries(of).map(([key, rule]) => ({ key, rule, isSure: 'isSure' in rule, name: prefix + key }))
+  const rules = new Map(members.map((member) => [member.key, member]))
+  const sure = members.filter(({ isSure }) => isSure).map(({ key }) => key)
+  return (value, name) => {
+    if (!isObject(value)) throw invalidOption(name, 'an object', value, hint)
+    const checked: Record<string, unknown> = {}
+    const take = (key: string): boolean => {
+      const known = rules.get(key)
+      if (known === undefined) return false
+      const given = value[key]
+      if (given === undefined && !known.isSure) return true
+      const made = known.rule(given, nameOf === undefined ? known.name : nameOf(key, name, value))
+      if (made !== undefined) checked[key] = made
+      return true
+    }
+    for (const key in value) {
+      if (!take(key) && !open) throw invalidOption(name, `one of ${[...rules.keys()].join(', ')}`, key)
+    }
+    // What is left out; an instance of a class may have options that a loop does not find.
+    for (const key of Object.getPrototypeOf(value) === Object.prototype ? sure : rules.keys()) {
+      if (checked[key] === undefined) take(key)
+    }
+    together?.(value)
+    // Each member has the value that its rule gave.
+    return checked as Checked<T>
   }
 }
+
+export const isObject = (value: unknown): value is Given =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** An option that is itself an object: its members are named after it. */
+export const object = <const T extends Table>(of: T, hint?: string): Rule<Checked<T>> =>
+  table(of, { nameOf: (key, name) => `${name}.${key}`, ...(hint !== undefined && { hint }) })
+
+/** Names `maxAttempts` in `retry of job a`: `retry.maxAttempts of job a`. */
+export const beforeOwner = (key: string, name: string): string => name.replace(' of ', `.${key} of `)
+
+// ── rules made of rules ────────────────────────────────────────────────────────────────────────────────────────────
+
+export const required = <Value>(rule: Rule<Value>): SureRule<Value> =>
+  Object.assign((value: unknown, name: string) => rule(value, name), { isSure: true } as const)
+
+/** @param fallback as a caller would write it */
+export const byDefault = <Value>(fallback: unknown, rule: Rule<Value>): SureRule<Value> =>
+  required((value, name) => rule(value === undefined ? fallback : value, name))
+
+/** What is left out is null. */
+export const orNull = <Value>(rule: Rule<Value>): SureRule<Value | null> =>
+  required((value, name) => (value === undefined ? null : rule(value, name)))
+
+/** Makes of a checked value what the rest works with. */
+export const as =
+  <Value, Made>(rule: Rule<Value>, make: (value: Value) => Made): Rule<Made> =>
+  (value, name) =>
+    make(rule(value, name))
+
+/** @param expected where `holds` says no */
+export const where =
+  <Value>(rule: Rule<Value>, holds: (value: Value) => boolean, expected: string, hint?: string): Rule<Value> =>
+  (value, name) => {
+    const made = rule(value, name)
+    if (holds(made)) return made
+    throw invalidOption(name, expected, value, hint)
+  }
+
+/** @param each how errors name an item: by default like the list */
+export const listOf =
+  <Item>(what: string, rule: Rule<Item>, max = Infinity, each = (name: string, _i: number) => name): Rule<Item[]> =>
+  (value, name) => {
+    if (Array.isArray(value) && value.length <= max) return value.map((item: unknown, i) => rule(item, each(name, i)))
+    throw invalidOption(name, what, value)
+  }
+
+// ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A value that is known when it is seen. */
+export const is =
+  <Value>(expected: string, holds: (value: unknown) => value is Value, hint?: string): Rule<Value> =>
+  (value, name) => {
+    if (holds(value)) return value
+    throw invalidOption(name, expected, value, hint)
+  }
+
+/** Anything: it is checked where it is used. */
+export const given: Rule<unknown> = (value) => value
+
+export const boolean = is('true or false', (value) => typeof value === 'boolean')
+
+export const integer = (min: number, max: number): Rule<number> =>
+  is(
+    `a whole number from ${grouped(min)} to ${grouped(max)}`,
+    (value): value is number => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+  )
+
+const grouped = (integral: number): string => String(integral).replace(/\B(?=(\d{3})+$)/g, ',')
+
+/** Text of 1…`max` characters that JSON can carry. */
+export const text = (max: number): Rule<string> =>
+  where(
+    is(
+      `text of 1 to ${max} characters`,
+      (value): value is string => typeof value === 'string' && value !== '' && value.length <= max,
+    ),
+    (value) => value.isWellFormed(),
+    'text without half a surrogate pair',
+    'Do not cut text in the middle of a character: use Array.from(text), or text.toWellFormed().',
+  )
+
+export const oneOf = <Choice extends string>(...choices: readonly Choice[]): Rule<Choice> =>
+  is(choices.map((each) => `'${each}'`).join(' or '), (value): value is Choice =>
+    (choices as readonly unknown[]).includes(value),
+  )
+
+export const abortSignal = is(
+  'an AbortSignal',
+  (value) => value instanceof AbortSignal,
+  'Pass the `signal` of an AbortController, not the controller.',
+)
+
+/** A function of the type that the option has: its parameters cannot be looked at. */
+export const fn = <F>(hint?: string): Rule<F> =>
+  is('a function', (value): value is F => typeof value === 'function', hint)
+
+/** A function that is not async: its promise would not be awaited. */
+export const syncFn = <F>(): Rule<F> =>
+  where(
+    fn<F>(),
+    (value) => Object.prototype.toString.call(value) !== '[object AsyncFunction]',
+    'a function that is not async',
+    'Answer at once: decide by what is known, or do what takes time in the handler.',
+  )
+
+/** An object of the type that the option has, told by its methods; those that are missing are named. */
+export const withMethods =
+  <T>(methods: readonly (keyof T & string)[], what: string, hint: string): Rule<T> =>
+  (value, name) => {
+    const has = (method: string): boolean => typeof (value as Given | null | undefined)?.[method] === 'function'
+    const missing = methods.filter((method) => !has(method))
+    if (missing.length === 0) return value as T
+    const without = missing.length === methods.length ? '' : ` (without ${missing.join(', ')})`
+    throw invalidOption(name, `${what}${without}`, value, hint)
+  }

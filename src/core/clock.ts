@@ -3,6 +3,7 @@
  * Math.random. A runtime gets all three as options, so that tests can run it in virtual time.
  */
 import { uptime } from 'node:os'
+import { fn, withMethods } from './checks.ts'
 
 export interface Timer {
   cancel(): void
@@ -55,6 +56,13 @@ export const systemClock: Clock = {
 }
 
 export const systemRandom: Random = () => Math.random()
+
+export const clockOption = withMethods<Clock>(
+  ['now', 'monotonic', 'timer', 'nextTurn'],
+  'a Clock',
+  'Leave it out, or pass a VirtualClock of jobchart/testing.',
+)
+export const randomOption = fn<Random>()
 
 /**
  * A small seedable generator (mulberry32, Tommy Ettinger, public domain): good enough for jitter and sampling, not for

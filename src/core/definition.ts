@@ -5,13 +5,15 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Observable } from 'rxjs'
 import type { AnyStateMachine } from 'xstate'
-import type { Backoff } from './backoff.ts'
+import { backoffRule, exponential, type Backoff } from './backoff.ts'
 import type { EnqueueArguments, EnqueueOptions, RunEnqueueOptions, UniqueOption } from './call-options.ts'
+import { beforeOwner, byDefault, integer, orNull, syncFn, table, type RulesOf } from './checks.ts'
 import type { Random, Timer } from './clock.ts'
 import type { JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import type { FatalError, Snooze } from './intent.ts'
 import type { Inspect } from './inspection.ts'
+import { defaultMaxAttempts, limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import type {
   Checkpoint,
@@ -43,6 +45,17 @@ export interface RetryOptions {
   /** Should the job be retried after this error? Must be synchronous: an async function is refused. Default: always. */
   readonly retryIf?: (error: unknown) => boolean
 }
+
+/** The option `retry` of a definition and of `durable`, by the type of the backoff function that it takes. */
+export const retryOption = <BackoffFunction>() =>
+  table(
+    {
+      maxAttempts: byDefault(defaultMaxAttempts, integer(1, limits.attemptsMax)),
+      backoff: byDefault(exponential(), backoffRule<BackoffFunction>()),
+      retryIf: orNull(syncFn<NonNullable<RetryOptions['retryIf']>>()),
+    } satisfies RulesOf<RetryOptions>,
+    { nameOf: beforeOwner },
+  )
 
 /** The context of a run. Its members may be destructured. */
 export interface RunContext {

@@ -20,14 +20,14 @@ const durationMsMax = 100 * 365 * unitMs.d
 export function duration(text: string, name?: string): number
 export function duration(text: string | undefined, name?: string): number | undefined
 export function duration(text: string | undefined, name = 'duration'): number | undefined {
-  return text === undefined ? undefined : durationMs(text as Duration, name)
+  return text === undefined ? undefined : durationMs(text, name)
 }
 
 /**
- * A duration in whole milliseconds.
+ * A duration in whole milliseconds: the rule of options that take a `Duration`.
  * @throws JobchartError INVALID_OPTION, naming `option`, if it is none, negative, or over a hundred years.
  */
-export function durationMs(given: Duration, option: string): number {
+export function durationMs(given: unknown, option: string): number {
   const match = typeof given === 'string' ? written.exec(given) : null
   const ms = match ? Number(match[1]) * unitMs[match[2] as keyof typeof unitMs] : given
   if (typeof ms !== 'number' || !(ms >= 0 && ms <= durationMsMax)) {

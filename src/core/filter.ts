@@ -1,5 +1,5 @@
 /** Filters and lists as callers write them: checked here, and made what stores take. */
-import { checkEnum, checkInteger, checkKeys, checkText } from './checks.ts'
+import { as, integer, is, isObject, oneOf, table, text, type Rule, type RulesOf } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { summaryFields, type ListQuery } from './figures.ts'
 import { jobStates } from './lifecycle.ts'
@@ -7,18 +7,6 @@ import { limits } from './limits.ts'
 import { caps } from './caps.ts'
 import type { JobRecord } from './record.ts'
 import type { JobFilter } from './values.ts'
-
-const textKeys = ['tag', 'key', 'concurrencyKey', 'failure', 'parent', 'machineState', 'machineTag'] as const
-const timeKeys = ['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'] as const
-
-export const filterKeys: readonly (keyof JobFilter)[] = [
-  'type',
-  'state',
-  ...textKeys,
-  'meta',
-  'unsupported',
-  ...timeKeys,
-]
 
 /** What `list` takes: a filter, and which page of what it finds. */
 export interface ListOptions extends JobFilter<Date | number> {
@@ -42,7 +30,7 @@ export interface ListOptions extends JobFilter<Date | number> {
 }
 
 /** Every field of a record; a field that is missing here is an error of types. */
-const recordFields = new Set<string>(
+const recordFields: ReadonlySet<unknown> = new Set(
   Object.keys({
     ...(Object.fromEntries(summaryFields.map((field) => [field, true])) as Record<
       (typeof summaryFields)[number],
@@ -63,69 +51,84 @@ const recordFields = new Set<string>(
   } satisfies Record<keyof JobRecord, true>),
 )
 
-/**
- * @param others keys beside those of a filter
- * @returns the filter alone, its times in ms
- * @throws JobchartError INVALID_OPTION
- */
-export function filterOf(filter: JobFilter<Date | number>, others: readonly string[] = []): JobFilter {
-  checkKeys('filter', filter, [...filterKeys, ...others])
-  const states = filter.state === undefined ? [] : [filter.state].flat()
-  for (const state of states) checkEnum('state', state, jobStates)
-  const types = filter.type === undefined ? [] : [filter.type].flat()
-  for (const type of types) checkText('type', type, limits.idCharsMax)
-  // Unchecked callers may pass false.
-  const { unsupported }: { readonly unsupported?: unknown } = filter
-  if (unsupported !== undefined && unsupported !== true) {
-    throw invalidOption('unsupported', 'true', unsupported, 'Leave it out to find all jobs.')
-  }
-  for (const name of textKeys) {
-    if (filter[name] !== undefined && typeof filter[name] !== 'string') throw invalidOption(name, 'text', filter[name])
-  }
-  if (filter.meta !== undefined) checkMeta(filter.meta)
-  const known = filterKeys.filter((name) => filter[name] !== undefined)
-  return Object.fromEntries(known.map((name) => [name, isTime(name) ? timeMs(name, filter[name]) : filter[name]]))
-}
+const isField = (field: unknown): field is keyof JobRecord => recordFields.has(field)
 
-function checkMeta(meta: NonNullable<JobFilter['meta']>): void {
-  if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) throw invalidOption('meta', 'an object', meta)
-  const members = Object.entries(meta)
+// ── rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const oneOrMany =
+  <Value>(rule: Rule<Value>): Rule<Value | readonly Value[]> =>
+  (value, name) =>
+    Array.isArray(value) ? value.map((each) => rule(each, name)) : rule(value, name)
+
+const anyText = is('text', (value) => typeof value === 'string')
+const onlyTrue = is('true', (value) => value === true, 'Leave it out to find all jobs.')
+
+const metaMember = is(
+  'text, a finite number, true or false',
+  (value): value is string | number | boolean =>
+    typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value),
+)
+
+const time = as(
+  is('a Date, or ms since the epoch', (value): value is Date | number =>
+    Number.isFinite(value instanceof Date ? value.getTime() : value),
+  ),
+  Number,
+)
+
+const metaMembers: Rule<NonNullable<JobFilter['meta']>> = (value, name) => {
+  if (!isObject(value)) throw invalidOption(name, 'an object', value)
+  const members = Object.entries(value)
   if (members.length === 0 || members.length > limits.filterMetaMax) {
-    throw invalidOption('meta', `1 to ${limits.filterMetaMax} members`, members.length)
+    throw invalidOption(name, `1 to ${limits.filterMetaMax} members`, members.length)
   }
-  for (const [name, value] of members as [string, unknown][]) {
-    if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) continue
-    throw invalidOption(`meta.${name}`, 'text, a finite number, true or false', value)
-  }
+  return Object.fromEntries(members.map(([key, each]) => [key, metaMember(each, `${name}.${key}`)]))
 }
 
-const isTime = (name: string): boolean => (timeKeys as readonly string[]).includes(name)
-
-function timeMs(name: string, time: unknown): number {
-  const ms = time instanceof Date ? time.getTime() : time
-  if (typeof ms === 'number' && Number.isFinite(ms)) return ms
-  throw invalidOption(name, 'a Date, or ms since the epoch', time)
+/** The fields to read; undefined: all. */
+const fields: Rule<readonly (keyof JobRecord)[] | undefined> = (value, name) => {
+  if (value === 'full') return undefined
+  if (value === 'summary') return summaryFields
+  const unknown: unknown = Array.isArray(value) ? value.find((field) => !isField(field)) : value
+  if (Array.isArray(value) && unknown === undefined) return [...new Set(value.filter(isField))]
+  throw invalidOption(name, `'full', 'summary', or a list of ${[...recordFields].join(', ')}`, unknown)
 }
+
+const filterRules = {
+  type: oneOrMany(text(limits.idCharsMax)),
+  state: oneOrMany(oneOf(...jobStates)),
+  tag: anyText,
+  key: anyText,
+  concurrencyKey: anyText,
+  failure: anyText,
+  parent: anyText,
+  machineState: anyText,
+  machineTag: anyText,
+  meta: metaMembers,
+  unsupported: onlyTrue,
+  enqueuedAfter: time,
+  enqueuedBefore: time,
+  finishedAfter: time,
+  finishedBefore: time,
+} satisfies RulesOf<JobFilter>
+
+const listRules = {
+  ...filterRules,
+  after: text(limits.idCharsMax),
+  limit: integer(1, caps.pageMax),
+  order: oneOf('oldest', 'newest'),
+  orderBy: oneOf('enqueued', 'finished', 'due'),
+  fields: fields,
+} satisfies RulesOf<ListOptions>
+
+/** The names of a filter's fields. */
+export const filterKeys = Object.keys(filterRules) as readonly (keyof JobFilter)[]
+
+const filter = table(filterRules)
+const list = table(listRules)
+
+/** The filter with its times in ms. @throws JobchartError INVALID_OPTION */
+export const filterOf = (given: unknown): JobFilter => filter(given, 'filter')
 
 /** @throws JobchartError INVALID_OPTION */
-export function listQuery(options: ListOptions): ListQuery {
-  const filter = filterOf(options, ['after', 'limit', 'order', 'orderBy', 'fields'])
-  const { after, limit, order, orderBy } = options
-  const fields = fieldsOf(options.fields ?? 'full')
-  return {
-    ...filter,
-    ...(after !== undefined && { after: checkText('after', after, limits.idCharsMax) }),
-    ...(limit !== undefined && { limit: checkInteger('limit', limit, 1, caps.pageMax) }),
-    ...(order !== undefined && { order: checkEnum('order', order, ['oldest', 'newest']) }),
-    ...(orderBy !== undefined && { orderBy: checkEnum('orderBy', orderBy, ['enqueued', 'finished', 'due']) }),
-    ...(fields !== undefined && { fields }),
-  }
-}
-
-function fieldsOf(fields: NonNullable<ListOptions['fields']>): readonly (keyof JobRecord)[] | undefined {
-  if (fields === 'full') return undefined
-  if (fields === 'summary') return summaryFields
-  const unknown = Array.isArray(fields) ? fields.find((field) => !recordFields.has(field)) : fields
-  if (unknown === undefined) return [...new Set(fields)]
-  throw invalidOption('fields', `'full', 'summary', or a list of ${[...recordFields].join(', ')}`, unknown)
-}
+export const listQuery = (given: ListOptions): ListQuery => list(given, 'filter')

@@ -1,7 +1,19 @@
 /** Options and records of schedules, and the checks of these options. */
-import { checkUnique, type UniqueOption } from './call-options.ts'
+import { jobRules, type UniqueOption } from './call-options.ts'
 import { missedMax } from './catch-up.ts'
-import { checkBoolean, checkEnum, checkInteger, checkKeys, checkText } from './checks.ts'
+import {
+  boolean,
+  byDefault,
+  integer,
+  object,
+  oneOf,
+  required,
+  table,
+  text,
+  type Checked,
+  type Rule,
+  type RulesOf,
+} from './checks.ts'
 import type { JobDefinition } from './definition.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { describe, invalidOption, JobchartError } from './errors.ts'
@@ -69,7 +81,7 @@ export interface ScheduleDefinition {
   readonly timezone: string
   readonly job: JobDefinition
   readonly input: unknown
-  readonly options: ScheduleOptions
+  readonly options: CheckedScheduleOptions
 }
 
 /** A snapshot of a schedule. Times are ms since the epoch. */
@@ -126,12 +138,30 @@ export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes =
   remove(): Promise<boolean>
 }
 
-const optionKeys = ['timezone', 'catchUp', 'overlap', 'jitter', 'paused', 'priority', 'tags', 'meta', 'unique']
 /**
  * The id of a job is made of the name of its schedule, the time of the tick, and nine characters if it was triggered.
  */
-const nameCharsMax = 150
-const catchUpMax = 100
+const scheduleName = text(150)
+
+const catchUpNumber = object({ all: required(integer(0, 100)) })
+const catchUpName = oneOf('skip', 'last')
+
+const catchUp: Rule<CatchUp> = (value, name) =>
+  typeof value === 'object' && value !== null ? catchUpNumber(value, name) : catchUpName(value, name)
+
+const scheduleRules = {
+  timezone: byDefault('UTC', text(limits.idCharsMax)),
+  catchUp: byDefault('last', catchUp),
+  overlap: byDefault('allow', oneOf<Overlap>('allow', 'skip', 'supersede', 'queue-one')),
+  jitter: byDefault(0, durationMs),
+  paused: byDefault(false, boolean),
+  ...jobRules,
+} satisfies RulesOf<ScheduleOptions>
+
+const scheduleOptions = table(scheduleRules)
+
+/** The options of a schedule, checked, with their defaults: `jitter` in ms. */
+type CheckedScheduleOptions = Checked<typeof scheduleRules>
 
 /**
  * Declares a schedule for `createRuntime({ schedules })`.
@@ -158,45 +188,28 @@ export function checkedSchedule(
   input: unknown,
   options: ScheduleOptions = {},
 ): ScheduleDefinition {
-  checkText('name of the schedule', name, nameCharsMax)
+  scheduleName(name, 'name of the schedule')
   if (typeof job?.type !== 'string') {
     const hint = "Pass the definition after the spec, then the input: schedule('nightly', '@daily', sendEmail, { to })."
     throw invalidOption(`job of schedule ${name}`, 'a job definition made by defineJob', job, hint)
   }
-  checkKeys(`options of schedule ${name}`, options, optionKeys)
-  checkCatchUp(options.catchUp ?? 'last')
-  checkOverlap(name, job, options)
-  checkBoolean('paused', options.paused)
-  const timezone = options.timezone ?? 'UTC'
-  const times = tickTimes(spec, checkText('timezone', timezone, limits.idCharsMax), new TimeZones())
-  durationMs(options.jitter ?? 0, 'jitter')
-  if (options.unique !== undefined) checkUnique(options.unique)
+  const checked = scheduleOptions(options, `options of schedule ${name}`)
+  const { timezone, overlap, unique = job.unique } = checked
+  if (overlap !== 'allow' && unique !== false) {
+    const hint =
+      'With this overlap the schedule sets a unique key for its jobs: pass `unique: false`, or omit `overlap`.'
+    throw invalidOption(`overlap of schedule ${name}`, `'allow' beside unique`, overlap, hint)
+  }
+  const times = tickTimes(spec, timezone, new TimeZones())
   if (Object.prototype.toString.call(input) === '[object AsyncFunction]') {
     const hint = 'Make the input at once, of the tick; do what takes time in the handler.'
     throw invalidOption(`input of schedule ${name}`, 'an input, or a function that is not async', input, hint)
   }
-  return Object.freeze({ name, spec: times.spec, timezone, job, input, options: Object.freeze({ ...options }) })
+  return Object.freeze({ name, spec: times.spec, timezone, job, input, options: Object.freeze(checked) })
 }
 
-function checkCatchUp(catchUp: CatchUp): void {
-  if (typeof catchUp !== 'object' || catchUp === null) return void checkEnum('catchUp', catchUp, ['skip', 'last'])
-  checkKeys('catchUp', catchUp, ['all'])
-  checkInteger('catchUp.all', catchUp.all, 0, catchUpMax)
-}
-
-function checkOverlap(
-  name: string,
-  job: JobDefinition,
-  { overlap = 'allow', unique = job.unique }: ScheduleOptions,
-): void {
-  checkEnum('overlap', overlap, ['allow', 'skip', 'supersede', 'queue-one'])
-  if (overlap === 'allow' || unique === false) return
-  const hint = 'With this overlap the schedule sets a unique key for its jobs: pass `unique: false`, or omit `overlap`.'
-  throw invalidOption(`overlap of schedule ${name}`, `'allow' beside unique`, overlap, hint)
-}
-
-/** @throws JobchartError INVALID_OPTION */
-export const checkRunCount = (count: number): number => checkInteger('number of runs', count, 1, missedMax)
+/** How many ticks to come are asked for. */
+export const runCount = integer(1, missedMax)
 
 export const noSchedule = (name: string): JobchartError =>
   new JobchartError('NOT_FOUND', `schedule ${describe(name)} is not in the store`, {

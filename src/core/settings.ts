@@ -1,7 +1,9 @@
 /** What a client and a runtime are made with, checked and with every default in its place. */
+import { integer, oneOf, required, syncFn, table, type Rule } from './checks.ts'
 import type { Clock, Random } from './clock.ts'
 import type { JobDefinition, Middleware } from './definition.ts'
-import type { Duration } from './duration.ts'
+import { durationMs, type Duration } from './duration.ts'
+import { invalidOption } from './errors.ts'
 import type { EnqueueMiddleware } from './enqueue-call.ts'
 import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
@@ -28,6 +30,21 @@ export type SelectionOption =
   /** `ageing`: this long without a pick is worth one point of weight. */
   | { readonly strategy: 'strict'; readonly ageing?: Duration }
   | SelectionFunction
+
+const strategy = oneOf('weighted', 'random', 'strict')
+const ageing = integer(1, 2 ** 47)
+const ownSelection = syncFn<SelectionFunction>()
+const namedSelection = table({
+  strategy: required((value) => strategy(value, 'selection')),
+  ageing: (value) => ageing(durationMs(value, 'selection.ageing'), 'selection.ageing'),
+})
+
+/** `ageing` in ms. */
+export const selectionOption: Rule<SelectionOption> = (value, name) => {
+  if (value === null) throw invalidOption(name, "'weighted', 'random', 'strict' or a function", value)
+  if (typeof value === 'function') return ownSelection(value, name)
+  return typeof value === 'object' ? namedSelection(value, name) : strategy(value, name)
+}
 
 export interface ClientSettings {
   readonly jobs: ReadonlyMap<string, JobDefinition>

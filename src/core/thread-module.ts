@@ -1,5 +1,5 @@
 /** A handler that runs in a thread: the module that exports it, and what it is given there. */
-import { checkInteger, checkKeys } from './checks.ts'
+import { integer, orNull, table, type Rule, type RulesOf } from './checks.ts'
 import type { RunContext, ThreadSource } from './definition.ts'
 import { invalidOption } from './errors.ts'
 import { limits } from './limits.ts'
@@ -35,6 +35,10 @@ export interface ThreadOptions {
   readonly memoryMb?: number
 }
 
+const threadOptions = table({
+  memoryMb: orNull(integer(...limits.threadMemoryMb)),
+} satisfies RulesOf<ThreadOptions>)
+
 /** Input and output of the handler that a module exports by default. */
 type HandlerOf<Module> = Module extends { readonly default: ThreadHandler<infer Input, infer Output> }
   ? ThreadModule<Input, Awaited<Output>>
@@ -51,23 +55,20 @@ export function thread<Module = never>(
   url: URL,
   options: ThreadOptions = {},
 ): [Module] extends [never] ? ThreadModule : HandlerOf<Module> {
-  checkKeys('options of thread', options, ['memoryMb'])
-  const { memoryMb } = options
-  const named: ThreadModule = Object.freeze({
-    url: checkThreadUrl('url of thread', url),
-    memoryMb: memoryMb === undefined ? null : checkInteger('memoryMb', memoryMb, ...limits.threadMemoryMb),
-  })
+  const { memoryMb } = threadOptions(options, 'options of thread')
+  const named: ThreadModule = Object.freeze({ url: fileUrl(url, 'url of thread'), memoryMb })
   return named as [Module] extends [never] ? ThreadModule : HandlerOf<Module>
 }
 
-/** @throws JobchartError INVALID_OPTION unless the option `thread` is a `file:` URL, or the result of `thread` */
-export function threadModule(option: string, given: URL | ThreadSource): ThreadSource {
-  const isMade = !(given instanceof URL) && typeof given?.url === 'string'
-  return isMade ? given : Object.freeze({ url: checkThreadUrl(option, given), memoryMb: null })
-}
+/** The option `thread` of a definition: a `file:` URL, or the result of `thread`. */
+export const threadOption: Rule<ThreadSource> = (value, name) =>
+  isMade(value) ? value : Object.freeze({ url: fileUrl(value, name), memoryMb: null })
 
-function checkThreadUrl(option: string, url: unknown): string {
-  if (url instanceof URL && url.protocol === 'file:') return url.href
+const isMade = (value: unknown): value is ThreadSource =>
+  typeof value === 'object' && value !== null && 'memoryMb' in value && 'url' in value && typeof value.url === 'string'
+
+const fileUrl: Rule<string> = (value, name) => {
+  if (value instanceof URL && value.protocol === 'file:') return value.href
   const hint = "Pass new URL('./resize.ts', import.meta.url): a file beside the module that defines the job."
-  throw invalidOption(option, 'a file: URL', url, hint)
+  throw invalidOption(name, 'a file: URL', value, hint)
 }

@@ -5,7 +5,7 @@
  * Where it is set back, a fixed time ticks the first time only, and an interval (a `*` among seconds, minutes or hours)
  * goes on. An `@every` knows no wall clock.
  */
-import { checkKeys } from './checks.ts'
+import { object, required } from './checks.ts'
 import { CronText } from './cron.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { invalidOption } from './errors.ts'
@@ -48,12 +48,13 @@ const interval = (spec: string, timezone: string, everyMs: number, tick: number 
   from: (known) => interval(spec, timezone, everyMs, known),
 })
 
+const everyOption = object({ every: required(durationMs) }, "Pass a cron text, or { every: '90s' }.")
+
 /** The length of an interval, ms; null of a cron text. */
 function everyOf(spec: ScheduleSpec): number | null {
   let every: Duration | number
   if (typeof spec === 'object' && spec !== null) {
-    checkKeys('spec', spec, ['every'], "Pass a cron text, or { every: '90s' }.")
-    every = durationMs(spec.every, 'spec.every')
+    every = everyOption(spec, 'spec').every
   } else {
     const text = typeof spec === 'string' ? /^\s*@every\s+(.*?)\s*$/i.exec(spec)?.[1] : undefined
     if (text === undefined) return null
@@ -61,7 +62,7 @@ function everyOf(spec: ScheduleSpec): number | null {
     const parts = text.match(/\d+(?:\.\d+)?(?:ms|s|m|h|d)/g) ?? []
     const whole = parts.join('') === text && parts.length > 0
     if (!whole) throw invalidOption('spec', "a duration after '@every', such as '@every 90s'", text)
-    every = parts.reduce((sum, part) => sum + durationMs(part as Duration, 'spec'), 0)
+    every = parts.reduce((sum, part) => sum + durationMs(part, 'spec'), 0)
   }
   if (every < everyMsMin) {
     throw invalidOption('spec', 'an interval of at least 1 s', every, 'For shorter intervals use a timer of your own.')

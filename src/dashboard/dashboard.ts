@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import { checkInteger, checkKeys } from '../core/checks.ts'
+import { byDefault, integer, table, text, type RulesOf } from '../core/checks.ts'
 import { systemClock } from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { consoleLogger } from '../core/logger.ts'
@@ -173,14 +173,18 @@ function withinTime(answer: Promise<Response>): Promise<Response> {
   })
 }
 
+const listenOptions = table({
+  port: byDefault(0, integer(0, 65_535)),
+  host: byDefault('127.0.0.1', text(253)),
+} satisfies RulesOf<ListenOptions>)
+
 async function listen(
-  { port = 0, host = '127.0.0.1', ...others }: ListenOptions,
+  options: ListenOptions,
   node: Dashboard['node'],
   endStreams: () => void,
   token: AccessToken | null,
 ): Promise<Listening> {
-  checkKeys('options of listen', others, [])
-  checkInteger('port', port, 0, 65_535)
+  const { port, host } = listenOptions(options, 'options of listen')
   if (token !== null && !isLoopback(host)) {
     const hint =
       'Pass `authorize` to createDashboard: anybody who can reach the port could retry, cancel and discard jobs.'

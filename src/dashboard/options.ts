@@ -1,6 +1,6 @@
 /** The options of a dashboard, and their checks. */
 import type { Client, Runtime } from '../index.ts'
-import { checkFunction, checkKeys, checkMethods, checkText } from '../core/checks.ts'
+import { byDefault, fn, orNull, table, text, withMethods, type RulesOf } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
 import { Graphs } from './graphs.ts'
 import type { Redact } from './redaction.ts'
@@ -60,28 +60,37 @@ export interface DashboardSettings {
   readonly audit: (entry: AuditEntry) => void | Promise<void>
 }
 
-const keys = ['runtime', 'client', 'authorize', 'redact', 'title', 'onAudit'] as const
+const clientMethods = ['list', 'counts', 'workers', 'retry'] as const
+const notClient = ['a runtime or a client', 'Use createRuntime.'] as const
+const shownClient = withMethods<Client>(clientMethods, ...notClient)
+
+const dashboardOptions = table(
+  {
+    runtime: withMethods<Runtime>(clientMethods, ...notClient),
+    client: (value) => shownClient(value, 'runtime'),
+    authorize: orNull(fn<NonNullable<DashboardOptions['authorize']>>()),
+    redact: orNull(fn<Redact>()),
+    title: byDefault('jobchart', text(100)),
+    onAudit: byDefault(() => {}, fn<DashboardSettings['audit']>()),
+  } satisfies RulesOf<DashboardOptions>,
+  { hint: 'Pass at least a runtime: createDashboard({ runtime }).' },
+)
 
 /** @throws JobchartError INVALID_OPTION */
 export function dashboardSettings(options: DashboardOptions): DashboardSettings {
-  checkKeys('options of createDashboard', options, keys, 'Pass at least a runtime: createDashboard({ runtime }).')
-  const { runtime, client, authorize, redact, title = 'jobchart', onAudit } = options
+  const { runtime, client, authorize, redact, title, onAudit } = dashboardOptions(options, 'options of createDashboard')
   const shown = runtime ?? client
   if (shown === undefined || (runtime !== undefined && client !== undefined)) {
     throw invalidOption('options of createDashboard', 'either a runtime or a client', { runtime, client })
   }
-  checkMethods('runtime', shown, ['list', 'counts', 'workers', 'retry'], 'a runtime or a client', 'Use createRuntime.')
-  for (const [name, value] of Object.entries({ authorize, redact, onAudit })) {
-    if (value !== undefined) checkFunction(name, value)
-  }
   return {
+    authorize,
+    redact,
+    title,
     client: shown,
     runtime: runtime ?? null,
-    authorize: authorize ?? null,
     token: new AccessToken(),
-    redact: redact ?? null,
-    title: checkText('title', title, 100),
     graphs: new Graphs(),
-    audit: onAudit ?? (() => {}),
+    audit: onAudit,
   }
 }

@@ -3,7 +3,7 @@
  * the event at once; here such a value fails the attempt with an error that names the delay.
  */
 import { describe, JobchartError } from '../core/errors.ts'
-import { durationMs, type Duration } from '../core/duration.ts'
+import { durationMs } from '../core/duration.ts'
 
 export const delayHint = "A delay is a number of milliseconds, a hundred years at most, or text such as '30s' or '3d'."
 
@@ -14,7 +14,7 @@ export const delayHint = "A delay is a number of milliseconds, a hundred years a
 export function delayMs(delay: unknown, place: string): number {
   if (typeof delay === 'number' && delay < 0) return 0
   try {
-    return durationMs(delay as Duration, place)
+    return durationMs(delay, place)
   } catch {
     throw new JobchartError('INVALID_OPTION', `${place}: the delay is ${describe(delay)}`, { hint: delayHint })
   }

@@ -16,13 +16,13 @@ import type {
   PromiseSnapshot,
   Snapshot,
 } from 'xstate'
-import { checkSyncFunction, checkKeys, checkInteger } from '../core/checks.ts'
+import { byDefault, table, type RulesOf } from '../core/checks.ts'
 import { systemRandom, type Timer } from '../core/clock.ts'
-import type { RetryOptions, RunContext } from '../core/definition.ts'
+import { retryOption, type RetryOptions, type RunContext } from '../core/definition.ts'
 import { invalidOption, JobchartError, TimeoutError } from '../core/errors.ts'
 import { StepResults, Steps } from '../core/steps.ts'
-import { backoffMs, checkBackoff, exponential, type AttemptBackoff } from '../core/backoff.ts'
-import { attemptTimeoutKeys, attemptTimeoutOf, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
+import { backoffMs, exponential, type AttemptBackoff, type BackoffPolicy } from '../core/backoff.ts'
+import { attemptTimeoutOf, attemptTimeoutRules, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import { runnerOf } from './machine-run-services.ts'
@@ -53,6 +53,16 @@ export interface DurableOptions extends AttemptTimeoutOptions {
   /** As of a job: 3 attempts, exponential backoff from 1 s to 1 h with full jitter. */
   readonly retry?: Omit<RetryOptions, 'backoff'> & { readonly backoff?: AttemptBackoff }
 }
+
+const ofDurable = (option: string): string => `${option} of durable`
+
+const durableOptions = table(
+  {
+    retry: byDefault({}, retryOption<Exclude<AttemptBackoff, BackoffPolicy>>()),
+    ...attemptTimeoutRules,
+  } satisfies RulesOf<DurableOptions>,
+  { nameOf: ofDurable },
+)
 
 /** The part of a durable promise's snapshot that a promise's snapshot does not have. */
 export interface DurableAttempt {
@@ -173,15 +183,12 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       const hint = 'Pass the function itself, in place of fromPromise: durable(async ({ input, step }) => …).'
       throw invalidOption('work of durable', 'a function', work, hint)
     }
-    checkKeys('options of durable', options, ['retry', ...attemptTimeoutKeys])
-    const { retry = {} } = options
-    checkKeys('retry of durable', retry, ['maxAttempts', 'backoff', 'retryIf'])
-    if (retry.retryIf !== undefined) checkSyncFunction('retry.retryIf of durable', retry.retryIf)
+    const checked = durableOptions(options, 'options of durable')
     this.work = work
-    this.maxAttempts = checkInteger('retry.maxAttempts of durable', retry.maxAttempts ?? 3, 1, 1_000_000)
-    this.backoff = checkBackoff(retry.backoff ?? exponential())
-    this.retryIf = retry.retryIf ?? null
-    this.attemptTimeoutMs = attemptTimeoutOf(options, (option) => `${option} of durable`)
+    this.maxAttempts = checked.retry.maxAttempts
+    this.backoff = checked.retry.backoff
+    this.retryIf = checked.retry.retryIf
+    this.attemptTimeoutMs = attemptTimeoutOf(checked, options, ofDurable)
   }
 
   readonly transition: PromiseActorLogic<Output, Input, Emitted>['transition'] = (snapshot, event, scope) => {

@@ -15,8 +15,8 @@ import type {
   EventObject,
   Snapshot,
 } from 'xstate'
-import { checkEnqueueOptions, type CancelOptions, type EnqueueOptions } from '../core/call-options.ts'
-import { checkSyncFunction } from '../core/checks.ts'
+import { enqueueOptionsWithoutId, type CancelOptions, type EnqueueOptions } from '../core/call-options.ts'
+import { syncFn } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
@@ -91,7 +91,7 @@ export function fromJob<Input, Output>(
   runtime?: JobEnqueuer,
   options: OptionsOf<NoInfer<Input>> = {},
 ): JobActorLogic<Input, Output> {
-  if (typeof options === 'function') checkSyncFunction('options of fromJob', options)
+  if (typeof options === 'function') syncFn()(options, 'options of fromJob')
   return new JobLogic(job, runtime, options)
 }
 
@@ -168,8 +168,7 @@ function optionsOf<Input>(job: JobDefinition, make: (input: Input) => FromJobOpt
       cause: error,
     })
   }
-  checkEnqueueOptions(options, `options of fromJob(${job.type})`, ['id'])
-  return options
+  return enqueueOptionsWithoutId(options, `options of fromJob(${job.type})`)
 }
 
 /** Calls back with each check-in of this process at once, and with those that other processes have stored. */

@@ -1,13 +1,15 @@
 /** The store at an address. Nothing of a file or a server is loaded before the store is opened. */
 import { parseAddress } from '../core/address.ts'
-import { checkText } from '../core/checks.ts'
+import { text } from '../core/checks.ts'
 import type { Store } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 import { lateStore } from './late-store.ts'
 
+const addressText = text(4_096)
+
 /** @param option the name of the address, for messages. @throws JobchartError as `openStore` */
 export function storeAt(address: string, option: string): Store {
-  const parsed = parseAddress(checkText(option, address, 4_096), option)
+  const parsed = parseAddress(addressText(address, option), option)
   switch (parsed.kind) {
     case 'memory':
       return memoryStore()

@@ -5,8 +5,16 @@
  * Calls take effect in the order in which they are made, as on one connection: a delayed call delays the calls after
  * it. Replies may arrive in another order.
  */
-import { checkKeys, checkInteger } from '../core/checks.ts'
-import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
+import { byDefault, given, is, required, integer, object, table, type Rule, type RulesOf } from '../core/checks.ts'
+import {
+  clockOption,
+  randomOption,
+  seededRandom,
+  systemClock,
+  systemRandom,
+  type Clock,
+  type Random,
+} from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { BulkStore, ScheduleStore, Store } from '../store.ts'
@@ -201,6 +209,30 @@ interface DrawnFaults {
   readonly backMs: number
 }
 
+const probability = is('from 0 to 1', (value): value is number => typeof value === 'number' && value >= 0 && value <= 1)
+
+const faultRules = object({
+  before: byDefault(0, probability),
+  lostReply: byDefault(0, probability),
+  late: byDefault(0, probability),
+  lateBy: byDefault('1s', durationMs),
+} satisfies RulesOf<Faults>)
+
+const faultsOption: Rule<Faults> = (value, name) => {
+  const faults = faultRules(value, name)
+  probability(faults.before + faults.lostReply, `${name}.before + lostReply`)
+  return faults
+}
+
+const faultPlan = object(Object.fromEntries(['every', ...operations].map((each) => [each, faultsOption])))
+
+const faultyStoreOptions = table({
+  faults: required(given),
+  seed: integer(0, 2 ** 32 - 1),
+  random: randomOption,
+  clock: clockOption,
+} satisfies RulesOf<FaultyStoreOptions>)
+
 /** Draws and applies the faults of calls. */
 class FaultInjector {
   clock: Clock | undefined
@@ -211,18 +243,15 @@ class FaultInjector {
   private delayedCalls: Promise<void> | null = null
 
   constructor(options: FaultyStoreOptions) {
-    checkKeys('faultyStore options', options, ['faults', 'seed', 'random', 'clock'])
-    const { seed, random, clock, faults } = options
-    if (seed !== undefined && random !== undefined) throw invalidOption('seed', 'either seed or random', 'both')
-    this.random =
-      seed === undefined ? (random ?? systemRandom) : seededRandom(checkInteger('seed', seed, 0, 2 ** 32 - 1))
+    const { seed, random = systemRandom, clock } = faultyStoreOptions(options, 'faultyStore options')
+    if (seed !== undefined && options.random !== undefined) throw invalidOption('seed', 'either seed or random', 'both')
+    this.random = seed === undefined ? random : seededRandom(seed)
     this.clock = clock
-    this.disturb(faults)
+    this.disturb(options.faults)
   }
 
   disturb(faults: FaultPlan): void {
-    checkKeys('faults', faults, ['every', ...operations])
-    for (const [operation, each] of Object.entries(faults)) checkFaults(`faults.${operation}`, each)
+    faultPlan(faults, 'faults')
     this.plan = faults
   }
 
@@ -270,20 +299,6 @@ class FaultInjector {
     const clock = this.clock ?? systemClock
     return new Promise((resolve) => void clock.timer(resolve, ms, { keepAlive: true }))
   }
-}
-
-function checkFaults(option: string, faults: Faults): void {
-  checkKeys(option, faults, ['before', 'lostReply', 'late', 'lateBy'])
-  const { before = 0, lostReply = 0, late = 0, lateBy = 0 } = faults
-  for (const [name, probability] of Object.entries({
-    before,
-    lostReply,
-    late,
-    'before + lostReply': before + lostReply,
-  })) {
-    if (!(probability >= 0 && probability <= 1)) throw invalidOption(`${option}.${name}`, 'from 0 to 1', probability)
-  }
-  durationMs(lateBy, `${option}.lateBy`)
 }
 
 const unavailable = (what: string): JobchartError =>

@@ -3,7 +3,7 @@
  * defined in the program: `defineJob({ type, thread: new URL('./resize.ts', import.meta.url) })`.
  */
 import '../core/node-version.ts'
-import { checkFunction } from '../core/checks.ts'
+import { fn } from '../core/checks.ts'
 import type { ThreadHandler } from '../core/thread-module.ts'
 
 export { fatal, snooze } from '../core/intent.ts'
@@ -20,6 +20,5 @@ export type { ThreadContext, ThreadHandler } from '../core/thread-module.ts'
  * })
  */
 export function threadHandler<Input, Output>(handler: ThreadHandler<Input, Output>): ThreadHandler<Input, Output> {
-  checkFunction('handler', handler)
-  return handler
+  return fn<typeof handler>()(handler, 'handler')
 }

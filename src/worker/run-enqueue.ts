@@ -3,13 +3,12 @@
  * the attempt before it instead of enqueueing them again.
  */
 import { createHash } from 'node:crypto'
-import { runEnqueueKeys, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
-import { checkKeys, checkText } from '../core/checks.ts'
+import { runEnqueueOptions, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
 import { invalidOption } from '../core/errors.ts'
 import { toPayload } from '../core/payload.ts'
 import { canonical } from '../core/unique.ts'
 import { inheritFrom, type Inherit } from '../core/inherit.ts'
-import { limits, payloadLimits } from '../core/limits.ts'
+import { payloadLimits } from '../core/limits.ts'
 import type { ClaimedJob } from '../store.ts'
 
 /**
@@ -37,14 +36,13 @@ export class RunEnqueue {
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT
    */
   options(type: string, input: unknown, given: RunEnqueueOptions): EnqueueOptions {
-    checkKeys('options of ctx.enqueue', given, runEnqueueKeys)
-    const { key, ...own } = given
+    const { key, ...own } = runEnqueueOptions(given, 'options of ctx.enqueue')
     const options = this.inherit(own)
     if (key !== undefined) {
       if (options.id !== undefined) {
         throw invalidOption('key', 'no key beside id', key, 'Pass only one of the two.')
       }
-      return { ...options, id: this.derived('key', type, checkText('key', key, limits.keyCharsMax)) }
+      return { ...options, id: this.derived('key', type, key) }
     }
     return options.id === undefined ? { ...options, id: this.ofInput(type, input) } : options
   }

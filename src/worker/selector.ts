@@ -13,9 +13,7 @@
  * A queue without work leaves the heap. It enters again with a key no smaller than that of the last pick: the others
  * get its share, and it gains no credit meanwhile.
  */
-import { checkFunction, checkKeys, checkEnum, checkInteger, checkSyncFunction } from '../core/checks.ts'
 import type { Random } from '../core/clock.ts'
-import { invalidOption } from '../core/errors.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { Heap } from '../core/heap.ts'
 import { durationMs } from '../core/duration.ts'
@@ -272,23 +270,9 @@ export class Selector {
 }
 
 function strategyOf(selection: SelectionOption, random: Random, now: () => number): Strategy {
-  if (typeof selection === 'function') {
-    checkSyncFunction('selection', selection)
-    return weighted
-  }
-  if (typeof selection === 'object') {
-    if (selection === null) throw invalidOption('selection', "'weighted', 'random', 'strict' or a function", selection)
-    checkKeys('selection', selection, ['strategy', 'ageing'])
-  }
-  const named = typeof selection === 'string' ? selection : selection.strategy
-  checkEnum('selection', named, ['weighted', 'random', 'strict'])
-  if (named === 'random') {
-    checkFunction('random', random)
-    return byChance(random)
-  }
-  if (named === 'weighted') return weighted
+  const named = typeof selection === 'object' ? selection.strategy : selection
+  if (named === 'random') return byChance(random)
+  if (named !== 'strict') return weighted
   const ageing = typeof selection === 'object' && 'ageing' in selection ? selection.ageing : undefined
-  const ageingMs =
-    ageing === undefined ? null : checkInteger('selection.ageing', durationMs(ageing, 'selection.ageing'), 1, 2 ** 47)
-  return strict(ageingMs, now)
+  return strict(ageing === undefined ? null : durationMs(ageing, 'selection.ageing'), now)
 }

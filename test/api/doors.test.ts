@@ -18,6 +18,7 @@ import {
   type JobHandle,
   type Runtime,
 } from 'jobchart'
+import { createDashboard, type ListenOptions } from 'jobchart/dashboard'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -247,6 +248,20 @@ const calls: Record<string, (made: Made) => Door> = {
     call: untyped(runtime.enqueueMany.bind(runtime)),
     args: [job, [1], {}],
     options: enqueueOptions,
+  }),
+  run: ({ runtime }) => ({ call: untyped(runtime.run.bind(runtime)), args: [job, 1, {}] }),
+  'start of a bulk operation': ({ runtime }) => ({
+    call: (request) => untyped(runtime.bulk.start.bind(runtime.bulk))(request, { detach: true }),
+    args: [{ kind: 'discard', filter: { type: 'no such type' } }],
+    options: ['kind', 'filter', 'expected'],
+  }),
+  'listen of a dashboard': ({ runtime }) => ({
+    call: async (options) => {
+      const { close } = await createDashboard({ runtime }).listen(options as ListenOptions)
+      await close()
+    },
+    args: [{}],
+    options: ['port', 'host'],
   }),
   list: ({ runtime }) => ({
     call: untyped(runtime.list.bind(runtime)),

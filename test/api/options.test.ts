@@ -8,11 +8,13 @@ import {
   exponential,
   linear,
   memoryStore,
+  schedule,
   snooze,
   thread,
   type ThreadOptions,
   type Runtime,
 } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -240,6 +242,41 @@ test('what is set or made at once is refused at once', async () => {
   ]
   for (const call of bad) expect(call, String(call)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
   expect(worker.concurrency).toBe(3)
+})
+
+/** An option that is left out has its default; null is a value, and no option has it. */
+test.each<[name: string, call: () => unknown]>([
+  ['weight of job a', () => defineJob({ type: 'a', run, weight: null } as never)],
+  ['retry.maxAttempts of job a', () => defineJob({ type: 'a', run, retry: { maxAttempts: null } } as never)],
+  ['schedules', () => createRuntime({ jobs: [], schedules: null } as never)],
+  ['timezone', () => schedule('nightly', '@daily', job, 1, { timezone: null } as never)],
+  ['exponential jitter', () => exponential({ jitter: null } as never)],
+])('null is refused as %s', (name, call) => {
+  expect(call).toThrow(expect.objectContaining({ ...refusal, message: expect.stringContaining(`${name}: `) as string }))
+})
+
+test.each<[name: string, call: () => unknown]>([
+  ['priority', () => schedule('nightly', '@daily', job, 1, { priority: 0.5 })],
+  ['tags', () => schedule('nightly', '@daily', job, 1, { tags: [''] })],
+  ['clock', () => memoryStore({ clock: Date } as never)],
+  ['thread', () => sqliteStore({ path: 'jobs.db', thread: 'yes' } as never)],
+  ['onStatement', () => sqliteStore({ path: 'jobs.db', onStatement: 'log' } as never)],
+  ['retry.backoff', () => defineJob({ type: 'a', run, retry: { backoff: { kind: 'cubic', baseMs: 1 } } } as never)],
+])('%s is checked where it is given', (name, call) => {
+  expect(call).toThrow(expect.objectContaining({ ...refusal, message: expect.stringContaining(`${name}: `) as string }))
+})
+
+test('the options of an instance of a class are read as those of a plain object', async () => {
+  class Defaults {
+    readonly tags = ['own']
+    get priority() {
+      return 7
+    }
+  }
+  const client = createClient({ jobs: [job] })
+  const handle = await client.enqueue(job, 1, new Defaults())
+  expect(await handle.record()).toMatchObject({ priority: 7, tags: ['own'] })
+  await client.close()
 })
 
 test.each([undefined, '', 7, 'x'.repeat(201)])('a queue named %o is refused', async (type) => {

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../src/core/clock.ts'
-import { backoffMs, checkBackoff, constant, exponential, linear, type AttemptBackoff } from '../../src/core/backoff.ts'
+import { backoffMs, backoffRule, constant, exponential, linear, type AttemptBackoff } from '../../src/core/backoff.ts'
 
 const half = () => 0.5
 const delays = (backoff: AttemptBackoff, attempts: number) =>
@@ -63,10 +63,11 @@ test('jitter spreads over the whole delay', () => {
 })
 
 test('what is no backoff is refused at the door', () => {
+  const backoffOption = backoffRule<() => number>()
   const known: readonly AttemptBackoff[] = [constant('1s'), () => 5]
-  for (const backoff of known) expect(checkBackoff(backoff)).toBe(backoff)
+  for (const backoff of known) expect(backoffOption(backoff, 'retry.backoff')).toBe(backoff)
   for (const wrong of [null, undefined, 5, '5s', {}, []]) {
-    expect(() => checkBackoff(wrong as AttemptBackoff)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+    expect(() => backoffOption(wrong, 'retry.backoff')).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
   }
   expect(() => linear('soon' as '1s')).toThrow(/^linear base: /)
 })

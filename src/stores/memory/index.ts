@@ -3,8 +3,8 @@
  * works synchronously within the call, so that calls take effect in the order in which they are made, awaited or not.
  */
 import { isForgotten } from '../../core/workers.ts'
-import { checkKeys, checkInteger } from '../../core/checks.ts'
-import { systemClock, type Clock } from '../../core/clock.ts'
+import { byDefault, integer, table, type RulesOf } from '../../core/checks.ts'
+import { clockOption, systemClock, type Clock } from '../../core/clock.ts'
 import {
   fireScheduleFailed,
   heartbeatFailed,
@@ -58,18 +58,21 @@ export interface MemoryStoreOptions {
   readonly transitionsMax?: number
 }
 
+const memoryOptions = table({
+  clock: clockOption,
+  transitionsMax: byDefault(caps.transitions, integer(1, 1_000_000_000)),
+} satisfies RulesOf<MemoryStoreOptions>)
+
 /**
  * A store in this process's memory: the fastest, and the specification of the others.
  * @throws JobchartError INVALID_OPTION
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  checkKeys('options of memoryStore', options, ['clock', 'transitionsMax'])
-  const { transitionsMax = caps.transitions } = options
-  checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
+  const { transitionsMax, clock: ownClock } = memoryOptions(options, 'options of memoryStore')
   const tables = new Tables(transitionsMax)
   const unit = new Unit(tables, tables)
   const both = { unit, tables }
-  let { clock } = options
+  let clock = ownClock
   const now = (): number => (clock ?? systemClock).now()
   const figures = {
     backlogOf: (type: string | null) => tables.backlogOf(type),

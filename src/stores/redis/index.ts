@@ -1,6 +1,6 @@
 /** The Redis store: jobs on a server, shared by the processes of many hosts. */
 import '../../core/node-version.ts'
-import { checkInteger, checkKeys } from '../../core/checks.ts'
+import { byDefault, given, integer, table, type RulesOf } from '../../core/checks.ts'
 import { caps } from '../../core/caps.ts'
 import type { Store } from '../../store.ts'
 import { namespaceOf } from './keys.ts'
@@ -29,6 +29,17 @@ export interface RedisStoreOptions {
   readonly transitionsMax?: number
 }
 
+const redisOptions = table(
+  {
+    // One of them is the target.
+    url: given,
+    client: given,
+    prefix: byDefault('jobchart', namespaceOf),
+    transitionsMax: byDefault(caps.transitions, integer(1, 1_000_000_000)),
+  } satisfies RulesOf<RedisStoreOptions>,
+  { hint: "Pass where the server is: redisStore({ url: 'redis://localhost:6379' })." },
+)
+
 /**
  * A store on a Redis server, version 7 or later, or Valkey. Nothing is sent before it is opened by a client or a
  * runtime.
@@ -38,14 +49,6 @@ export interface RedisStoreOptions {
  * const runtime = createRuntime({ jobs, store: redisStore({ url: 'redis://localhost:6379' }) })
  */
 export function redisStore(options: RedisStoreOptions): Store {
-  checkKeys(
-    'options of redisStore',
-    options,
-    ['url', 'client', 'prefix', 'transitionsMax'],
-    "Pass where the server is: redisStore({ url: 'redis://localhost:6379' }).",
-  )
-  const { prefix = 'jobchart', transitionsMax = caps.transitions } = options
-  checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
-  const namespace = namespaceOf(prefix)
-  return redisStoreOf({ ...targetOf(options), namespace, transitionsMax })
+  const { prefix, transitionsMax } = redisOptions(options, 'options of redisStore')
+  return redisStoreOf({ ...targetOf(options), namespace: prefix, transitionsMax })
 }

@@ -1,21 +1,23 @@
 /** The names of the keys. All of a namespace share one hash tag, so that in a cluster they lie in one slot. */
-import { checkText } from '../../core/checks.ts'
+import { text } from '../../core/checks.ts'
 import { invalidOption } from '../../core/errors.ts'
 import type { ActivityPeriod } from '../../store.ts'
 import type { CellKind } from '../remote/cells.ts'
 import { scriptText } from './row-text.ts'
 import type { DataField } from '../remote/fields.ts'
 
+const prefixText = text(200)
+
 /**
  * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag
  * keeps it.
  * @throws JobchartError INVALID_OPTION
  */
-export function namespaceOf(prefix: string): string {
-  checkText('prefix', prefix, 200)
+export function namespaceOf(value: unknown, name = 'prefix'): string {
+  const prefix = prefixText(value, name)
   const bare = prefix.endsWith(':') ? prefix.slice(0, -1) : prefix
   if (/\{[^{}]+\}/.test(bare)) return `${bare}:`
-  if (bare === '' || /[{}]/.test(bare)) throw invalidOption('prefix', 'text without braces, or with one {tag}', prefix)
+  if (bare === '' || /[{}]/.test(bare)) throw invalidOption(name, 'text without braces, or with one {tag}', prefix)
   return `{${bare}}:`
 }
 

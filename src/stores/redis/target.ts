@@ -1,9 +1,11 @@
 /** The server that options name, by an address or by a client of a driver. */
-import { checkText } from '../../core/checks.ts'
+import { text } from '../../core/checks.ts'
 import { invalidOption, JobchartError } from '../../core/errors.ts'
 import type { RedisClient } from './connection.ts'
 import { fromIoredis, ioredisAt } from './ioredis.ts'
 import { fromNodeRedis, nodeRedisAt } from './node-redis.ts'
+
+const addressText = text(2_000)
 
 /** A server, and how clients of it are made. */
 interface Target {
@@ -18,7 +20,7 @@ export function targetOf({ url, client }: { readonly url?: string; readonly clie
 
 function atUrl(url: string | undefined): Target {
   if (url === undefined) throw invalidOption('url', 'the address of a server, or a `client`', url)
-  checkText('url', url, 2_000)
+  addressText(url, 'url')
   if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
     throw invalidOption('url', 'redis://… or rediss://…', url)
   }

@@ -6,7 +6,18 @@
  * Writes of other processes are found by polling the change counter of the file.
  */
 import '../../core/node-version.ts'
-import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks.ts'
+import {
+  boolean,
+  byDefault,
+  fn,
+  integer,
+  oneOf,
+  required,
+  table,
+  text,
+  where,
+  type RulesOf,
+} from '../../core/checks.ts'
 import { cursorOfEntry, withCursor } from '../../core/cursor.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
@@ -51,6 +62,23 @@ export interface SqliteStoreOptions {
   readonly onStatement?: StatementListener
 }
 
+const filePath = where(
+  where(text(4_096), (path) => !path.includes('\0') && !/[/\\]$/.test(path), 'the path of a file'),
+  (path) => path !== ':memory:' && !path.startsWith('file:'),
+  'the path of a file (memoryStore() keeps jobs in memory)',
+)
+
+const sqliteOptions = table(
+  {
+    path: required(filePath),
+    durability: byDefault('full', oneOf('full', 'normal')),
+    transitionsMax: byDefault(caps.transitions, integer(1, 1_000_000_000)),
+    thread: byDefault(false, boolean),
+    onStatement: fn<StatementListener>(),
+  } satisfies RulesOf<SqliteStoreOptions>,
+  { hint: "Pass the path of the file: sqliteStore({ path: 'jobs.db' })." },
+)
+
 /**
  * A store in a SQLite file. The file is not touched before a client or a runtime opens the store.
  * @throws JobchartError INVALID_OPTION; its `open` rejects with UNSUPPORTED (another program's or a newer file, a
@@ -59,25 +87,12 @@ export interface SqliteStoreOptions {
  * const runtime = createRuntime({ jobs, store: sqliteStore({ path: 'jobs.db' }) })
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  checkKeys(
-    'options of sqliteStore',
-    options,
-    ['path', 'durability', 'transitionsMax', 'thread', 'onStatement'],
-    "Pass the path of the file: sqliteStore({ path: 'jobs.db' }).",
-  )
-  const { durability = 'full', transitionsMax = caps.transitions, thread = false, onStatement } = options
-  const path = checkText('path', options.path, 4_096)
-  if (path.includes('\0') || /[/\\]$/.test(path)) throw invalidOption('path', 'the path of a file', path)
-  if (path === ':memory:' || path.startsWith('file:')) {
-    throw invalidOption('path', 'the path of a file (memoryStore() keeps jobs in memory)', path)
-  }
-  const full = checkEnum('durability', durability, ['full', 'normal']) === 'full'
-  checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
+  const { path, durability, transitionsMax, thread, onStatement } = sqliteOptions(options, 'options of sqliteStore')
   if (thread && onStatement !== undefined) {
     throw invalidOption('thread', 'false with onStatement, which a thread cannot call', thread)
   }
   const callQueue = new CallQueue(path)
-  const engine = { path, full, transitionsMax, onStatement }
+  const engine = { path, full: durability === 'full', transitionsMax, onStatement }
   let clock: Clock | undefined
   return {
     name: 'sqlite',
