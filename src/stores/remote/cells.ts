@@ -2,7 +2,8 @@
 
 /**
  * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name
- * · `paused` by type · `bulk` and `bulk-ended`: bulk operations by id, those that run and those that have ended.
+ * · `paused` by type · `bulk` and `bulk-ended`: bulk operations by id, those that run and those that have ended. The
+ * first two follow from rows, and are written with them; operations write the others.
  */
 export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused' | 'bulk' | 'bulk-ended'
 
