@@ -99,6 +99,7 @@ function commandOf(keys: Keys, need: Need): Command {
       return ['HGETALL', keys.counts]
     case 'row':
     case 'data':
+    case 'heads':
     case 'selected':
       throw new TypeError(`${need.kind} is not one command`)
   }
@@ -126,6 +127,7 @@ function take(need: Need, reply: Reply, into: WorkingSet): void {
       return
     case 'row':
     case 'data':
+    case 'heads':
     case 'selected':
   }
 }

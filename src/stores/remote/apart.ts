@@ -5,8 +5,8 @@
  */
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Selection } from '../../store.ts'
-import { contended, numbered, roundsMax, type CommitEach, type Progress, type RemoteDriver } from './driver.ts'
-import type { Transaction } from './transaction.ts'
+import { contended, roundsMax, type CommitEach, type Progress, type RemoteDriver } from './driver.ts'
+import { numbered, type Transaction } from './transaction.ts'
 import { selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
 
 interface Outcome<A> {

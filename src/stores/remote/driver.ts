@@ -15,7 +15,7 @@ import type { CellKind } from './cells.ts'
 import { LeasedRows } from './leased-rows.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import type { Only } from './source.ts'
-import { ItemFailed, pending, Transaction } from './transaction.ts'
+import { ItemFailed, numbered, Transaction } from './transaction.ts'
 import { WorkingSet, type LoadedRow, type SelectedIds } from './working-set.ts'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
@@ -243,8 +243,9 @@ export class RemoteDriver {
   }
 
   /** A transaction was committed. */
-  wrote({ changes }: Transaction, { base, rowOf }: Written): void {
-    if (base > 0) this.leased.wrote(changes.rows, rowOf)
+  wrote(transaction: Transaction, { base, rowOf }: Written): void {
+    transaction.base = base
+    if (base > 0) this.leased.wrote(transaction.changes.rows, rowOf)
   }
 }
 
@@ -259,20 +260,4 @@ function needOf(name: string): Need[] {
   const [kind, rest] = [name.slice(0, space), name.slice(space + 1)]
   if (kind === 'row') return [{ kind: 'row', id: rest }]
   return [{ kind: 'cell', cells: kind as CellKind, field: rest }]
-}
-
-/**
- * Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business.
- */
-const carriers = ['transitions', 'transition', 'woken', 'successor', 'hook', 'superseded', 'ticks'] as const
-
-/** An answer with the numbers that the commit has given. */
-export function numbered<T>(answer: T, base: number): T {
-  if (Array.isArray(answer)) for (const item of answer) numbered(item, base)
-  else if (typeof answer === 'object' && answer !== null) {
-    const fields = answer as Record<string, unknown>
-    if (typeof fields.seq === 'number' && fields.seq >= pending) fields.seq = fields.seq - pending + base
-    for (const name of carriers) if (fields[name] !== undefined) numbered(fields[name], base)
-  }
-  return answer
 }

@@ -15,6 +15,8 @@ export type Need =
   | { readonly kind: 'values'; readonly cells: CellKind }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
+  /** What may be claimed of a type: see `QueueHeads`. */
+  | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
   | {
       readonly kind: 'selected'
       readonly selection: Selection & object

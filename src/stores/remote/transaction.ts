@@ -38,6 +38,8 @@ export class Transaction implements ScheduleUnit {
   /** Small values that were written, by `cellName`. */
   readonly cells = new Map<string, string | null>()
   readonly hints: Hint[] = []
+  /** The number that its first transition has got by the commit. */
+  base = pending
   /** The backlog before it that its inserts leave room for, of all types (null) and by type. */
   readonly rooms = new Map<string | null, number>()
   /** The free slots that its hand-overs were based on, by type. */
@@ -135,4 +137,20 @@ export class Transaction implements ScheduleUnit {
       if (row.ended !== null && row.lastSeq === endedBy.get(row.id)) this.unit.remove(row)
     }
   }
+}
+
+/**
+ * Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business.
+ */
+const carriers = ['jobs', 'transitions', 'transition', 'woken', 'successor', 'hook', 'superseded', 'ticks'] as const
+
+/** An answer with the numbers that the commit has given. */
+export function numbered<T>(answer: T, base: number): T {
+  if (Array.isArray(answer)) for (const item of answer) numbered(item, base)
+  else if (typeof answer === 'object' && answer !== null) {
+    const fields = answer as Record<string, unknown>
+    if (typeof fields.seq === 'number' && fields.seq >= pending) fields.seq = fields.seq - pending + base
+    for (const name of carriers) if (fields[name] !== undefined) numbered(fields[name], base)
+  }
+  return answer
 }

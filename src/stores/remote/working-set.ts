@@ -37,6 +37,29 @@ export interface SelectedIds {
 export const selectionName = (selection: Selection, among?: readonly string[]): string =>
   JSON.stringify([selection, among])
 
+/** A queued job, and what its place in the order of claims depends on. */
+export interface QueuedJob {
+  readonly id: string
+  readonly priority: number
+  readonly place: number
+  readonly keyWeight: number
+}
+
+/** The queued jobs of a concurrency key of a type. */
+export interface QueueGroup {
+  /** Null: of the jobs without one. */
+  readonly key: string | null
+  /** The first ones, by priority and then by place. */
+  readonly first: readonly QueuedJob[]
+  /** How many there are. */
+  readonly queued: number
+  /** How many jobs of the key are leased. */
+  readonly leased: number
+}
+
+/** What may be claimed of a type: of each concurrency key with queued jobs the first ones. */
+export type QueueHeads = readonly QueueGroup[]
+
 export class WorkingSet {
   /** See `Server.epoch`. */
   readonly epoch: string
@@ -48,6 +71,7 @@ export class WorkingSet {
   readonly inboxes = new Map<string, readonly InboxEntry[]>()
   readonly children = new Map<string, readonly string[]>()
   readonly timers = new Map<Timers, Limited<Timed>>()
+  readonly heads = new Map<string, QueueHeads>()
   /** By `selectionName`: an operation that runs again may make its selection anew. */
   readonly selections = new Map<string, SelectedIds>()
   /** Items of a call that have failed. */
@@ -108,6 +132,7 @@ export class WorkingSet {
     this.values.clear()
     this.children.clear()
     this.timers.clear()
+    this.heads.clear()
     this.selections.clear()
     this.counts = null
   }
@@ -141,6 +166,10 @@ export class WorkingSet {
   first(of: Timers, limit: number): Timed {
     const known = this.timers.get(of)
     return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
+  }
+
+  headsOf(type: string, limit: number): QueueHeads {
+    return orNeed(this.heads.get(type), { kind: 'heads', type, limit })
   }
 
   handOverRoom(type: string): number {
