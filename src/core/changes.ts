@@ -52,6 +52,10 @@ export class Changes<Row extends JobRow> implements Recorder<Row> {
   readonly failures: CountedFailure<Row>[] = []
   readonly outcomes: CountedOutcome[] = []
   readonly refusals: Refusal[] = []
+  /** How often something was written: an item of a call that has failed may have written something, or nothing. */
+  writes = 0
+  /** By type, and of all types (null). */
+  private readonly growth = new Map<string | null, number>()
 
   get isEmpty(): boolean {
     return this.rows.length === 0 && this.refusals.length === 0 && this.outcomes.length === 0
@@ -62,13 +66,20 @@ export class Changes<Row extends JobRow> implements Recorder<Row> {
     change.begin(row, isNew)
     row.change = change
     this.rows.push(row)
+    this.writes++
     return change
   }
 
-  changed(): void {}
+  changed(): void {
+    this.writes++
+  }
 
   log(row: Row, entry: RowTransition | null): void {
     this.entries.push({ row, entry })
+    const { from, to } = entry === null ? enqueueArrow(row.state) : entry.arrow
+    const by = Number(backlog.has(to)) - Number(from !== null && backlog.has(from))
+    if (by === 0) return
+    for (const type of [null, row.type]) this.growth.set(type, this.backlogOf(type) + by)
   }
 
   count(row: Row, counted: Counted, ms: number): void {
@@ -89,18 +100,13 @@ export class Changes<Row extends JobRow> implements Recorder<Row> {
 
   /** Jobs that have come to the backlog, of a type or of all types (null), less those that have left it. */
   backlogOf(type: string | null): number {
-    let count = 0
-    for (const { row, entry } of this.entries) {
-      if (type !== null && row.type !== type) continue
-      const { from, to } = entry === null ? enqueueArrow(row.birth) : entry.arrow
-      count += Number(backlog.has(to)) - Number(from !== null && backlog.has(from))
-    }
-    return count
+    return this.growth.get(type) ?? 0
   }
 
   /** They are written: the rows are as the store has them now. */
   clear(): void {
     for (const row of this.rows) row.change = null
+    this.growth.clear()
     for (const list of [this.rows, this.entries, this.counted, this.failures, this.outcomes, this.refusals]) {
       list.length = 0
     }

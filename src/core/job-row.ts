@@ -376,7 +376,13 @@ export class JobRow {
   /** What has changed and is not written yet; null: nothing. */
   change: RowChange | null = null
 
-  constructor(job: JobToInsert, terms: Terms, state: JobState, seq: number, came: Tick) {
+  constructor(
+    job: Pick<JobToInsert, 'id' | 'input' | 'parent' | 'version' | 'checkpoint'>,
+    terms: Terms,
+    state: JobState,
+    seq: number,
+    came: Tick,
+  ) {
     this.id = job.id
     this.terms = terms
     this.seq = seq

@@ -9,6 +9,7 @@ import { redisStore } from 'jobchart/redis'
 import { systemClock } from '../../src/core/clock.ts'
 import { boom, lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
 import type { Store } from '../../src/store.ts'
+import { headFields } from '../../src/stores/redis/row-text.ts'
 import { delayedStore } from '../support/delayed-redis.ts'
 import { plainEnvironment } from '../support/plain-environment.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -129,8 +130,16 @@ test('a cancel by ids reports each job as it was when it was written', async () 
 test('a job that cannot be cancelled is told by the error, and keeps neither the others nor other requests', async () => {
   const prefix = randomUUID()
   const { store, other } = await interrupted([start], prefix)
-  await put(other, ...ids.map((id) => newJob(id, { key: id })), newJob('own', { type: 'other' }))
-  await server().command('HSET', `{${prefix}}:predecessors`, JSON.stringify(['mail', 'job 3']), '{"id":')
+  await put(other, ...ids.map((id) => newJob(id, { version: '1' })), newJob('own', { type: 'other' }))
+  const row = (text?: string): Promise<unknown> =>
+    server().command(
+      text === undefined ? 'HGET' : 'HSET',
+      `{${prefix}}:jobs`,
+      'job 3',
+      ...(text === undefined ? [] : [text]),
+    )
+  const whole = String(await row())
+  await row(whole.split('\0').with(headFields.indexOf('unsupported'), '{').join('\0'))
   const answers = await store.cancel([
     { selection: { ids }, reason: null, graceMs: 0 },
     { selection: { ids: ['own'] }, reason: null, graceMs: 0 },
@@ -142,6 +151,7 @@ test('a job that cannot be cancelled is told by the error, and keeps neither the
   })
   expect(answers[1]).toMatchObject({ cancelled: ['own'] })
   expect(answers[1]?.error).toBeUndefined()
+  await row(whole)
   expect((await other.get(['job 3']))[0]?.state).toBe('queued')
 })
 

@@ -3,8 +3,7 @@ import { text } from '../../core/checks.ts'
 import { invalidOption } from '../../core/errors.ts'
 import type { ActivityPeriod } from '../../store.ts'
 import type { CellKind } from '../remote/cells.ts'
-import { scriptText } from './row-text.ts'
-import type { DataField } from '../remote/fields.ts'
+import { scriptText, type DataField } from './row-text.ts'
 
 const prefixText = text(200)
 

@@ -3,10 +3,9 @@ import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Command, Commands, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
 import type { Need } from '../remote/needs.ts'
-import { parseRow, scriptText, textOfScript, type ParsedRow } from './row-text.ts'
+import { dataFields, parseRow, scriptText, StoredRow, textOfScript, type DataField } from './row-text.ts'
 import { selectionName, type Timed, type WorkingSet } from '../remote/working-set.ts'
 import { cellName, type CellKind } from '../remote/cells.ts'
-import { dataFields, type Fields } from '../remote/fields.ts'
 
 /** Entries of a sorted set: member and score. */
 type Scored = readonly (readonly [member: string, score: number])[]
@@ -42,9 +41,7 @@ export async function load(
 
 function takeRows(ids: readonly string[], reply: Reply | undefined, into: WorkingSet): string[] {
   const rows = rowsFrom(reply)
-  for (const [i, row] of rows.entries()) {
-    into.rows.set(ids[i] as string, row === null ? null : { ...row, data: 'none' })
-  }
+  for (const [i, row] of rows.entries()) into.rows.set(ids[i] as string, row)
   return unreadableOf(ids, reply, rows)
 }
 
@@ -65,14 +62,22 @@ export const unreadableOf = (
 function takeData(ids: readonly string[], replies: readonly Reply[], into: WorkingSet): void {
   for (const [i, id] of ids.entries()) {
     const row = into.rows.get(id)
-    if (!row) continue
-    const data: Fields = {}
-    for (const [n, field] of dataFields.entries()) {
-      const value = (replies[n] as readonly Reply[])[i]
-      if (typeof value === 'string') data[field] = value
-    }
-    into.rows.set(id, { ...row, fields: { ...row.fields, ...data }, data: 'all' })
+    if (row instanceof StoredRow) into.rows.set(id, row.withData(dataAt(i, dataFields, replies)))
   }
+}
+
+/** The fields of a job that are kept apart. @param replies a list of values for each field */
+export function dataAt(
+  i: number,
+  fields: readonly DataField[],
+  replies: readonly Reply[],
+): Partial<Record<DataField, string>> {
+  const data: Partial<Record<DataField, string>> = {}
+  for (const [n, field] of fields.entries()) {
+    const value = (replies[n] as readonly Reply[])[i]
+    if (typeof value === 'string') data[field] = value
+  }
+  return data
 }
 
 const nameOf = (need: Need): string =>
@@ -94,6 +99,7 @@ function commandOf(keys: Keys, need: Need): Command {
       return ['HGETALL', keys.counts]
     case 'row':
     case 'data':
+    case 'heads':
     case 'selected':
       throw new TypeError(`${need.kind} is not one command`)
   }
@@ -121,6 +127,7 @@ function take(need: Need, reply: Reply, into: WorkingSet): void {
       return
     case 'row':
     case 'data':
+    case 'heads':
     case 'selected':
   }
 }
@@ -130,7 +137,7 @@ export const texts = (reply: Reply | undefined): string[] => (Array.isArray(repl
 export const parsedAll = <T>(reply: Reply | undefined): T[] => texts(reply).map((text) => JSON.parse(text) as T)
 
 /** Rows of an HMGET; null for one that is not there, or cannot be read. */
-export const rowsFrom = (reply: Reply | undefined): (ParsedRow | null)[] =>
+export const rowsFrom = (reply: Reply | undefined): (StoredRow | null)[] =>
   Array.isArray(reply) ? reply.map((text) => (typeof text === 'string' ? parseRow(text) : null)) : []
 
 /** Names and values in turn, as HGETALL and scripts answer. */

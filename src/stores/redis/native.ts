@@ -1,21 +1,61 @@
 /**
- * The most frequent writes as scripts of their own, where the chart's table decides everything: inserts of new jobs
- * that find room, ends of attempts of plain jobs. They take one round trip. All other cases are left to the core: the
- * answer is `null`, or `generic` per item.
+ * The most frequent writes as scripts of their own, where the chart's table decides everything: claims, inserts of new
+ * jobs that find room, ends of attempts of plain jobs. They take one round trip. All other cases are left to the core.
  */
-import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
+import { shortfallOf } from '../../core/claim.ts'
 import { bornReady, bornTimed } from '../../core/insert.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
+import { JobRow, Terms, Tick } from '../../core/job-row.ts'
+import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import type { InsertAnswer, InsertRequest, NewJob, SettleAnswer } from '../../store.ts'
+import type {
+  ClaimAnswer,
+  ClaimedJob,
+  ClaimRequest,
+  Demand,
+  InsertAnswer,
+  InsertRequest,
+  NewJob,
+  SettleAnswer,
+  Shortfall,
+  Store,
+} from '../../store.ts'
+import { keyName } from '../remote/cells.ts'
+import type { RemoteDriver } from '../remote/driver.ts'
+import { insertPart, settlePart } from '../remote/operations.ts'
+import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
-import type { Driver } from './driver.ts'
-import { flagLetters, headFields, headOf, scriptText, tailOf } from './row-text.ts'
+import { texts } from './loading.ts'
+import { claimedFrom } from './records.ts'
+import { flagLetters, headFields, rowTextOf, scriptText, StoredRow, textOfScript } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
-import { keyName } from '../remote/cells.ts'
-import { dataLetters, type Fields } from '../remote/fields.ts'
+import type { RedisServer } from './server.ts'
+
+/** A server, and the driver of its operations. */
+export interface Redis {
+  readonly server: RedisServer
+  readonly driver: RemoteDriver
+}
+
+/** @param native where it is false, a test compares the scripts with the way of the core */
+export const nativeWritesOf = (opened: () => Redis, native: boolean): Pick<Store, 'insert' | 'claim' | 'settle'> => ({
+  insert: async (requests) => {
+    const { server, driver } = opened()
+    return joined(insertParts(requests), (part) =>
+      insertPart(driver, part, native ? () => insertNew(server, part) : undefined),
+    )
+  },
+  claim: async (request) => claim(opened(), request),
+  settle: async (settlements) => {
+    const redis = opened()
+    return joined(
+      partsOf(settlements, ({ output }) => output),
+      (part) => (native && maySettle(redis, part) ? settlePlain(redis, part) : settlePart(redis.driver, part)),
+    )
+  },
+})
 
 const timed = statesTagged('timed')
 
@@ -25,10 +65,10 @@ const timed = statesTagged('timed')
 const ownFields = headFields.indexOf('attempt')
 
 /** @returns null if the core has to decide; then nothing was written */
-export async function insertNew(driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][] | null> {
+async function insertNew(server: RedisServer, requests: readonly InsertRequest[]): Promise<InsertAnswer[][] | null> {
   const args = insertArgsOf(requests)
   if (args === null) return null
-  const [outcome, base, now] = await driver.run('insert', args)
+  const [outcome, base, now] = await server.run('insert', args)
   if (outcome === 'generic') return null
   const at = Number(now)
   let seq = Number(base)
@@ -100,7 +140,7 @@ class CommonRows {
   /** The index of the row of a job; the first is 1. */
   indexOf(job: NewJob, name: string): number {
     if (this.last !== null && name === '' && haveOneRow(job, this.last)) return this.lastIndex
-    const row = rowOf(job, name)
+    const row = rowOf(job)
     const index = this.indexes.get(row) ?? this.rows.push(row)
     this.indexes.set(row, index)
     this.last = name === '' ? job : null
@@ -120,25 +160,12 @@ const haveOneRow = (one: NewJob, other: NewJob): boolean =>
   (one.input === undefined) === (other.input === undefined) &&
   (one.meta === undefined) === (other.meta === undefined)
 
+const noTick = new Tick(0)
+
 /** The row of a new job, from `attempt` on. */
-function rowOf(job: NewJob, name: string): string {
-  const { type, priority, maxAttempts, pins, tags, concurrencyKey, keyWeight, key } = job
-  const fields: Fields = { type, maxAttempts: String(maxAttempts) }
-  if (priority !== 0) fields.priority = String(priority)
-  if (concurrencyKey !== null) fields.concurrencyKey = concurrencyKey
-  if (keyWeight !== undefined) fields.keyWeight = String(keyWeight)
-  if (pins !== undefined) fields.pins = JSON.stringify(pins)
-  if (tags.length > 0) fields.tags = JSON.stringify(tags)
-  if (key !== null) fields.key = key
-  // The claim takes the key from a job that holds it until its start.
-  if (key !== null && job.until === 'start') fields.keyName = name
-  const has = [
-    job.input === undefined ? '' : dataLetters.input,
-    job.meta === undefined ? '' : dataLetters.meta,
-    pins?.maxAttempts === undefined ? '' : flagLetters.pinned,
-    key === null ? '' : flagLetters.key,
-  ].join('')
-  return [...headOf(fields, has).slice(ownFields), tailOf(fields, '')].join('\0')
+function rowOf(job: NewJob): string {
+  const { head, rest } = rowTextOf(new JobRow(job, new Terms({ ...job, meta: job.meta ?? null }), bornReady, 0, noTick))
+  return [...head.slice(ownFields), rest].join('\0')
 }
 
 // ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +178,7 @@ const notPlain = [flagLetters.machine, flagLetters.key]
  * May these be settled by the script? This process must have claimed them, so that it knows their fields; the script
  * itself checks for changes by other processes.
  */
-export function maySettle(driver: Driver, settlements: readonly Settlement[]): boolean {
+function maySettle({ driver }: Redis, settlements: readonly Settlement[]): boolean {
   const ids = new Set<string>()
   for (const { id, event, logs, checkpoint, cancelTaken, unsupported, gather, outcome } of settlements) {
     const isOfMachine =
@@ -165,29 +192,27 @@ export function maySettle(driver: Driver, settlements: readonly Settlement[]): b
     )
       return false
     const row = driver.leased.of(id)
-    if (row === undefined || notPlain.some((letter) => row.has.includes(letter))) return false
-    if (event === 'FAIL' && row.fields.onDead !== undefined) return false
+    if (!(row instanceof StoredRow) || notPlain.some((letter) => row.has.includes(letter))) return false
+    if (event === 'FAIL' && row.field('onDead') !== '') return false
     ids.add(id)
   }
   return true
 }
 
-/** @returns null for each that is left to the core */
-export async function settlePlain(
-  driver: Driver,
-  settlements: readonly Settlement[],
-): Promise<(SettleAnswer | null)[]> {
+async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
   const args: string[] = []
   for (const { id, token, attempt, event, to, fatal, ...rest } of settlements) {
     args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
   }
-  const [base, now, unexpected] = await driver.inLine(() => driver.exchange.settle(args))
+  const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(args))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
+  const left = settlements.filter((_, i) => others.get(i)?.[0] === 'generic')
+  const byCore = left.length === 0 ? [] : await settlePart(driver, left)
   const at = Number(now)
   let seq = Number(base)
   return settlements.map((settlement, i) => {
     const other = others.get(i)
-    if (other?.[0] === 'generic') return null
+    if (other?.[0] === 'generic') return byCore.shift() as SettleAnswer
     driver.leased.forget(settlement.id)
     if (other === undefined) return expected(settlement, ++seq, at)
     const [outcome, from, to, attempt, due] = other
@@ -235,3 +260,79 @@ const lostAnswer = ({ attempt, to }: Settlement): SettleAnswer => ({
   attempt,
   dueAt: null,
 })
+
+// ── claim ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: ClaimRequest): Promise<ClaimAnswer> =>
+  redis.driver.inLine(async () => {
+    const request = {
+      worker: scriptText(worker),
+      workerText: JSON.stringify(worker),
+      leaseMs,
+      token: scriptText(token),
+      ...(startedAt !== undefined && { since: startedAt }),
+      demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
+        type: scriptText(type),
+        max,
+        ...(limits.concurrency !== null && { concurrency: limits.concurrency }),
+        ...(limits.perKey !== null && { perKey: limits.perKey }),
+        ...(limits.rate !== null && { rate: limits.rate }),
+        ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
+        ...(keyShares === true && { keyShares }),
+        ...(maxAttempts !== undefined && { maxAttempts: String(maxAttempts) }),
+        ...(onDead !== undefined && { onDead: scriptText(onDead) }),
+      })),
+    }
+    return claimParts(redis, request, demand)
+  })
+
+interface ScriptDemand {
+  readonly type: string
+  readonly max: number
+}
+
+/** Claims what is asked for, in scripts of a bounded number of jobs and bytes. */
+async function claimParts(
+  { server, driver }: Redis,
+  request: { readonly demand: readonly ScriptDemand[] },
+  demands: readonly Demand[],
+): Promise<ClaimAnswer> {
+  const jobs: ClaimedJob[] = []
+  const shortfalls: Shortfall[] = []
+  const unreadable: string[] = []
+  for (let { demand } = request; ;) {
+    const [found, reasons, cut, aside] = await server.exchange.claim(JSON.stringify({ ...request, demand }))
+    const replies = found as readonly (readonly Reply[])[]
+    const read = replies.map(claimedFrom)
+    const claimed = read.filter((each) => each !== null)
+    for (const { job, row } of claimed) driver.leased.keep(job.id, row)
+    const unread = replies.flatMap(([id], i) => (read[i] === null ? [String(id)] : []))
+    if (unread.length > 0) await server.setAside(unread)
+    unreadable.push(...texts(aside), ...unread)
+    jobs.push(...claimed.map(({ job }) => job))
+    shortfalls.push(...(reasons as readonly Reply[]).map((facts) => shortfallFrom(demands, facts as readonly Reply[])))
+    const types = new Set(cut as readonly Reply[])
+    if (types.size === 0) return { jobs, shortfalls, ...(unreadable.length > 0 && { unreadable }) }
+    const counts = Map.groupBy(claimed, ({ job }) => scriptText(job.type))
+    demand = demand
+      .filter(({ type }) => types.has(type))
+      .map((each) => ({ ...each, max: each.max - (counts.get(each.type)?.length ?? 0) }))
+  }
+}
+
+/** Why a type gave fewer jobs than were asked for, by the rules of the core. */
+function shortfallFrom(demands: readonly Demand[], facts: readonly Reply[]): Shortfall {
+  const [type, paused, ...numbers] = facts
+  const [queued = 0, leasedCount = 0, open, keysAt, rateFree = 0, rateAt] = numbers.map(numberOrNull)
+  const demand = demands.find((each) => each.type === textOfScript(String(type)))
+  if (demand === undefined) throw new TypeError(`a claim has answered for ${String(type)}, which was not asked for`)
+  return shortfallOf(demand, {
+    queue: { paused: paused === 1, queued: queued ?? 0, leasedCount: leasedCount ?? 0, capped: false },
+    freeClaims: () => Math.max(0, rateFree ?? 0),
+    freeAt: () => rateAt ?? 0,
+    hasOpenKey: () => open === 1,
+    keysFreeAt: () => keysAt ?? null,
+  })
+}
+
+const numberOrNull = (reply: Reply): number | null => (reply === '' || reply === null ? null : Number(reply))

@@ -1,17 +1,21 @@
-/** What a unit has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
-import { isEnded, type JobState } from '../../core/lifecycle.ts'
+/** What a transaction has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
+import { addTo, noActivity, type Tally } from '../../core/activity.ts'
+import { jsonOf } from '../../core/cell.ts'
+import type { Changes, CountedFailure } from '../../core/changes.ts'
 import type { Failure } from '../../core/fingerprint.ts'
-import { MachineTally } from '../../core/machine-tally.ts'
+import type { JobRow, RowChange } from '../../core/job-row.ts'
+import { isEnded, isLeased } from '../../core/lifecycle.ts'
+import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
-import type { FailedAttempt } from '../remote/counting.ts'
+import type { Hint } from '../../store.ts'
+import { keyName, type CellKind } from '../remote/cells.ts'
+import type { Progress } from '../remote/driver.ts'
+import type { Transaction } from '../remote/transaction.ts'
 import { hintForScript } from './hints.ts'
+import { enqueueText, historyUntil, transitionText } from './history-text.ts'
 import type { Keys } from './keys.ts'
 import { cellField } from './loading.ts'
-import { hasOf, headOf, scriptText, tailOf } from './row-text.ts'
-import type { Row } from '../remote/row.ts'
-import type { RemoteUnit } from '../remote/unit.ts'
-import { isDataField, type Fields } from '../remote/fields.ts'
-import { entryText, historyWithout } from '../remote/history-text.ts'
+import { flagLetters, rowTextOf, scriptText, storedOf, type RowText, type StoredRow } from './row-text.ts'
 
 /** A row that is written. Members that are left out have nothing in them. */
 interface PlannedRow {
@@ -56,9 +60,13 @@ interface Plan {
    * nothing).
    */
   readonly cells?: readonly (readonly [key: string, field: string, was: string | false, becomes: string | false | 0])[]
+  /** Unique keys that a job no longer holds, or has not given up any longer: the key, the field, and its id. */
+  readonly freed?: readonly (readonly [key: string, field: string, id: string])[]
+  /** Unique keys that a job holds from now on, or has given up. */
+  readonly taken?: readonly (readonly [key: string, field: string, id: string])[]
   /** Entries of the log in order: id, type, text, and whether it becomes part of the history. */
   readonly log?: readonly (readonly [id: string, type: string, text: string, inHistory: 0 | 1])[]
-  /** The time of the unit, ms. */
+  /** The time of the transaction, ms. */
   readonly now?: string
   /** What is added to the activity of types: index of the figure and number. */
   readonly activity?: readonly (readonly [type: string, figure: number, by: number])[]
@@ -83,48 +91,50 @@ interface Plan {
 interface Planned {
   readonly plan: Plan
   readonly writes: boolean
+  /** The rows that are written. */
+  readonly texts: ReadonlyMap<JobRow, RowText>
 }
 
-export function planOf(unit: RemoteUnit, keys: Keys): Planned {
+export function planOf(transaction: Transaction, keys: Keys): Planned {
+  const { changes, set, source, now, rooms, slots } = transaction
   const rows: PlannedRow[] = []
-  const read: string[] = []
-  for (const row of unit.rows.values()) {
-    const planned = planRow(row, keys)
-    if (planned !== null) rows.push(planned)
-    else read.push(row.id, revision(row.loaded?.fields))
+  const written = new Set<string>()
+  const texts = new Map<JobRow, RowText>()
+  for (const row of changes.rows) {
+    const planned = planRow(row, keys, texts)
+    if (planned === null) continue
+    rows.push(planned)
+    written.add(row.id)
   }
-  const cells = cellsOf(unit, keys)
-  const { rooms, full, slots, fullSlots } = unit.waiting
-  const ticks = ticksOf(unit)
-  const activity = unit.counting.activity().map(([type, figure, by]) => [scriptText(type), figure, by] as const)
+  const read = [...source.rows.keys()].flatMap((id) => (written.has(id) ? [] : [id, set.rows.get(id)?.revision ?? '']))
+  const cells = cellsOf(transaction, keys)
+  const full = changes.refusals.filter(({ isHandOver }) => !isHandOver).map(({ type }) => type)
+  const fullSlots = changes.refusals.flatMap(({ type, isHandOver }) => (type !== null && isHandOver ? [type] : []))
+  const hints = hintsOf(transaction)
   const changed = cells.some(([, , , becomes]) => becomes !== 0)
-  const writes = rows.length > 0 || changed || full.size > 0 || fullSlots.size > 0 || unit.hints.length > 0
   return {
-    writes,
+    writes: rows.length > 0 || changed || changes.refusals.length > 0 || hints.length > 0,
+    texts,
     plan: {
       ...some('read', read),
       ...some('rows', rows),
       ...some('cells', cells),
-      ...some(
-        'log',
-        unit.log.map(
-          ({ id, type, entry, inHistory }) => [id, scriptText(type), entryText(entry), inHistory ? 1 : 0] as const,
-        ),
-      ),
-      ...some('ticks', ticks),
-      now: String(unit.now),
-      ...some('activity', activity),
-      ...some('machines', machinesOf(unit, keys)),
-      ...some('failures', unit.counting.failures.map(plannedFailure)),
+      ...keysOf(changes, keys),
+      ...some('log', logOf(changes)),
+      ...some('ticks', ticksOf(transaction)),
+      now: String(now),
+      ...some('activity', activityOf(changes)),
+      ...some('machines', machinesOf(changes, keys)),
+      ...some('failures', changes.failures.map(plannedFailure)),
       ...(rooms.has(null) && { room: rooms.get(null) as number }),
       ...some(
         'queueRooms',
         [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room] as const])),
       ),
-      ...(full.has(null) && { full: 1 }),
+      ...(full.includes(null) && { full: 1 }),
       ...some(
         'fullQueues',
-        [...full].flatMap((type) => (type === null ? [] : [scriptText(type)])),
+        full.flatMap((type) => (type === null ? [] : [scriptText(type)])),
       ),
       ...some(
         'slots',
@@ -132,133 +142,273 @@ export function planOf(unit: RemoteUnit, keys: Keys): Planned {
       ),
       ...some(
         'fullSlots',
-        [...fullSlots].map(([type, free]) => [scriptText(type), free] as const),
+        fullSlots.map((type) => [scriptText(type), set.handOverRoom(type)] as const),
       ),
-      ...some('hints', unit.hints.map(hintForScript)),
+      ...some('hints', hints.map(hintForScript)),
     },
   }
 }
 
-/** What a row is compared by: numbers of jobs are never given again, so a later job of the same id is told from it. */
-const revision = (fields: Fields | undefined): string =>
-  fields?.rev === undefined ? '' : `${fields.rev}:${fields.seq}`
+/** What must hold for several plans, and their hints. */
+export function headOf(transaction: Transaction, keys: Keys): Pick<Plan, 'cells' | 'hints'> {
+  const { cells = [], hints = [] } = planOf(transaction, keys).plan
+  return {
+    ...some(
+      'cells',
+      cells.map(([name, field, was]) => [name, field, was, 0] as const),
+    ),
+    ...some('hints', hints),
+  }
+}
+
+/** Its other members as text, without the brace before them. */
+export const progressOf = ({ cells, field, counts, others }: Progress, keys: Keys): object => ({
+  key: keys.cells(cells),
+  field,
+  counts,
+  rest: JSON.stringify(others).slice(1),
+})
+
+/** Rows as the server has them after a commit. @param base the number that the first transition got */
+export function rowsWritten({ texts }: Pick<Planned, 'texts'>, base: number): (row: JobRow) => StoredRow | null {
+  return (row) => {
+    const stored = storedOf(row)
+    const text = texts.get(row)
+    return stored === null || text === undefined ? stored : stored.after(text, base)
+  }
+}
 
 /** A list that is left out if it is empty: an empty one is not told from an object by the script's JSON. */
 const some = <K extends string, T>(name: K, list: readonly T[]): { [N in K]?: readonly T[] } =>
   (list.length === 0 ? {} : { [name]: list }) as { [N in K]?: readonly T[] }
 
-function planRow(row: Row, keys: Keys): PlannedRow | null {
-  const { id, additions, loaded } = row
-  const rev = revision(loaded?.fields)
-  if (row.removed) {
-    if (loaded === null) return null
-    return { id, rev, gone: 1, ...some('leave', [...sets(loaded.fields, keys)]) }
-  }
-  const changes = row.changes()
-  if (changes.length === 0 && !hasAdditions(row)) return null
-  const before = sets(loaded?.fields ?? {}, keys)
-  const after = sets(row.values, keys)
-  const data = changes.filter(([name]) => isDataField(name))
-  const has = hasOf(row.values, (field) => row.hasData(field))
+const changeOf = ({ id, change }: JobRow): RowChange => {
+  if (change === null) throw new TypeError(`job ${id} has not changed`)
+  return change
+}
+
+/** Null of a row that is as it was. */
+function planRow(row: JobRow, keys: Keys, texts: Map<JobRow, RowText>): PlannedRow | null {
+  const { id } = row
+  const change = changeOf(row)
+  const stored = storedOf(row)
+  const rev = stored?.revision ?? ''
+  const before = setsBefore(row, change, keys)
+  if (change.isRemoved) return stored === null ? null : { id, rev, gone: 1, ...some('leave', [...before]) }
+  const text = rowTextOf(row)
+  if (stored !== null && isAsStored(row, text)) return null
+  text.head[0] = String(Number(stored?.field('rev') ?? 0) + 1)
+  texts.set(row, text)
+  const after = setsOf(row, keys)
+  const data = Object.entries(text.data)
   return {
     id,
     rev,
-    head: headOf({ ...row.values, rev: String(Number(loaded?.fields.rev ?? 0) + 1) }, has),
-    tail: tailOf(row.values, historyWithout(loaded?.history ?? '', additions.historyDropped)),
-    ...some('data', data.filter(([, value]) => value !== '').flat()),
+    head: text.head,
+    tail: `${text.rest}${tailOf(row)}`,
+    ...some(
+      'data',
+      data.flatMap(([field, value]) => (value === null ? [] : [field, value])),
+    ),
     ...some(
       'dataDropped',
-      data.flatMap(([name, value]) => (value === '' ? [name] : [])),
+      data.flatMap(([field, value]) => (value === null ? [field] : [])),
     ),
     ...some('enter', [...after.difference(before)]),
     ...some('leave', [...before.difference(after)]),
-    ...inboxChanges(row),
-    ...some('checkpoints', additions.checkpoints.map(checkpointText)),
-    ...(additions.forgetsCheckpoints && { forgetsCheckpoints: 1 }),
-    ...some(
-      'steps',
-      Object.entries(additions.steps).flatMap(([name, result]) => (result === null ? [] : [name, result])),
-    ),
-    ...some(
-      'stepsDropped',
-      Object.entries(additions.steps).flatMap(([name, result]) => (result === null ? [name] : [])),
-    ),
-    ...(additions.forgetsSteps && { forgetsSteps: 1 }),
+    ...additionsOf(row, change),
   }
 }
 
-const hasAdditions = ({ additions }: Row): boolean =>
-  Object.keys(additions.steps).length > 0 || additions.forgetsSteps || additions.historyDropped > 0
+/** Is what was written what was there before? */
+function isAsStored(row: JobRow, { head, rest, data }: RowText): boolean {
+  const stored = storedOf(row)
+  const { added } = changeOf(row)
+  return (
+    stored !== null &&
+    (added === null || (added.messages.length === 0 && added.checkpoints.length === 0 && added.steps.size === 0)) &&
+    rest === stored.restText &&
+    Object.keys(data).length === 0 &&
+    head.every((value, i) => i === 0 || value === stored.parts[i])
+  )
+}
+
+/** The history as it was loaded; the script adds what is logged. */
+function tailOf(row: JobRow): string {
+  const stored = storedOf(row)
+  const until = row.change?.added?.historyUntil ?? null
+  const history = stored === null ? '' : until === null ? stored.history : historyUntil(stored.history, until)
+  return history === '' ? '' : `\0${history}`
+}
+
+/** What a row adds to its lists, and takes from them. */
+function additionsOf(row: JobRow, { added, machine }: RowChange): Partial<PlannedRow> {
+  const inbox = row.isMachine ? inboxChanges(row, machine) : {}
+  if (added === null) return inbox
+  const { checkpoints, forgetsCheckpoints, steps, forgetsSteps } = added
+  return {
+    ...inbox,
+    ...some('checkpoints', checkpoints.map(checkpointText)),
+    ...(forgetsCheckpoints && { forgetsCheckpoints: 1 }),
+    ...some(
+      'steps',
+      [...steps].flatMap(([name, result]) => (result === null ? [] : [name, JSON.stringify(result)])),
+    ),
+    ...some(
+      'stepsDropped',
+      [...steps].flatMap(([name, result]) => (result === null ? [name] : [])),
+    ),
+    ...(forgetsSteps && storedOf(row)?.has.includes(flagLetters.steps) === true && { forgetsSteps: 1 }),
+  }
+}
 
 /** The number first: the script replaces the first one of a text. */
-const checkpointText = ({ seq, ...rest }: Row['additions']['checkpoints'][number]): string =>
-  JSON.stringify({ seq, ...rest })
+const checkpointText = ({
+  seq,
+  number,
+  at,
+  note,
+  state,
+}: NonNullable<RowChange['added']>['checkpoints'][number]): string =>
+  `{"seq":${seq},"number":${number},"at":${at},"note":${JSON.stringify(note)},"state":${jsonOf(state)}}`
 
 /**
  * The inbox holds the deferred messages and then the unread ones. Mostly none is deferred: then those at the front are
  * removed.
  */
-function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'inboxRemoved' | 'messages'> {
-  const { lastRead: readBefore = '0', lastMessage: lastBefore = '0', deferred: before } = row.loaded?.fields ?? {}
+function inboxChanges(
+  row: JobRow,
+  was: RowChange['machine'],
+): Pick<PlannedRow, 'inboxDropped' | 'inboxRemoved' | 'messages'> {
+  const { lastRead: readBefore = 0, lastMessage: lastBefore = 0, deferred: before = [] } = was ?? {}
   const { lastRead = 0, deferred = [] } = row.machine ?? {}
-  const dropped = Math.min(lastRead, Number(lastBefore)) - Number(readBefore)
+  const dropped = Math.min(lastRead, lastBefore) - readBefore
   const held = new Set(deferred)
   const isKept = (number: number): boolean => number > lastRead || held.has(number)
-  const messages = row.additions.messages.filter(({ number }) => isKept(number))
-  const read = Array.from({ length: Math.max(dropped, 0) }, (_, i) => Number(readBefore) + 1 + i)
-  const removed = [...(before ? (JSON.parse(before) as number[]) : []), ...read].flatMap((number, place) =>
-    isKept(number) ? [] : [place],
-  )
+  const messages = (row.change?.added?.messages ?? []).filter(({ number }) => isKept(number))
+  const read = Array.from({ length: Math.max(dropped, 0) }, (_, i) => readBefore + 1 + i)
+  const removed = [...before, ...read].flatMap((number, place) => (isKept(number) ? [] : [place]))
   const isFront = removed.at(-1) === removed.length - 1
   return {
-    ...(isFront ? { inboxDropped: removed.length } : some('inboxRemoved', removed)),
+    ...(removed.length > 0 && (isFront ? { inboxDropped: removed.length } : { inboxRemoved: removed })),
     ...some(
       'messages',
-      messages.map(({ entry }) => JSON.stringify(entry)),
+      messages.map((entry) => JSON.stringify(entry)),
     ),
   }
 }
 
+// ── indexes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Standing extends MachineStanding {
+  readonly failure: string | null
+  readonly isUnsupported: boolean
+}
+
+const standingOf = ({ machine, rarely: { failure } }: JobRow): Standing => ({
+  failure,
+  isUnsupported: machine !== null && machine.unsupported !== null,
+  states: machine?.states ?? [],
+  tags: machine?.tags ?? [],
+})
+
+const setsOf = (row: JobRow, keys: Keys): Set<string> => setsFor(row, standingOf(row), keys)
+
+function setsBefore(row: JobRow, { state, failure, machine }: RowChange, keys: Keys): Set<string> {
+  if (state === null) return new Set()
+  const { isUnsupported = false, states = [], tags = [] } = machine ?? {}
+  return setsFor(row, { failure, isUnsupported, states, tags }, keys)
+}
+
 /** The indexes of its own that a job stands in. */
-function sets(fields: Fields, keys: Keys): Set<string> {
+function setsFor(row: JobRow, { failure, isUnsupported, states, tags }: Standing, keys: Keys): Set<string> {
   const names = new Set<string>()
-  if (fields.failure) names.add(keys.failing(fields.failure))
-  if (!fields.machine) return names
-  if (fields.parent) names.add(keys.children((JSON.parse(fields.parent) as { readonly id: string }).id))
-  if (fields.unsupported) names.add(keys.unsupported)
-  for (const path of list(fields.machineStates)) names.add(keys.machineState(path))
-  for (const tag of list(fields.machineTags)) names.add(keys.machineTag(tag))
+  if (failure !== null) names.add(keys.failing(failure))
+  const parent = row.machine?.parent ?? null
+  if (parent !== null) names.add(keys.children(parent.id))
+  if (isUnsupported) names.add(keys.unsupported)
+  for (const path of states) names.add(keys.machineState(path))
+  for (const tag of tags) names.add(keys.machineTag(tag))
   return names
 }
 
+/** What the unique keys of rows are from now on. */
+function keysOf({ rows }: Changes<JobRow>, keys: Keys): Pick<Plan, 'freed' | 'taken'> {
+  const freed: [string, string, string][] = []
+  const taken: [string, string, string][] = []
+  for (const row of rows) {
+    const { id, type, key } = row
+    if (key === null) continue
+    const change = changeOf(row)
+    const name = keyName(type, key)
+    const isLive = !change.isRemoved && !isEnded(row.state)
+    const wasLive = change.state !== null && !isEnded(change.state)
+    const move = (kind: CellKind, was: boolean, is: boolean): void => {
+      if (was !== is) (is ? taken : freed).push([keys.cells(kind), name, id])
+    }
+    move('holders', change.holdsKey, isLive && row.holdsKey)
+    move('predecessors', wasLive && !change.holdsKey, isLive && !row.holdsKey)
+  }
+  return { ...some('freed', freed), ...some('taken', taken) }
+}
+
+// ── the log and figures ────────────────────────────────────────────────────────────────────────────────────────────
+
+function logOf({ entries, rows }: Changes<JobRow>): NonNullable<Plan['log']> {
+  const inHistories = new Set<object>()
+  for (const row of rows) for (let { last } = row; last !== null; last = last.before) inHistories.add(last)
+  return entries.map(({ row, entry }) => {
+    const text = entry === null ? enqueueText(row.birth, row.seq, row.enqueuedAt) : transitionText(entry)
+    return [row.id, scriptText(row.type), text, entry !== null && inHistories.has(entry) ? 1 : 0]
+  })
+}
+
+/** What is added to the figures of each type: index of the figure and number. */
+function activityOf({ counted }: Changes<JobRow>): NonNullable<Plan['activity']> {
+  const byType = new Map<string, Tally>()
+  for (const { row, counted: transition, ms } of counted) {
+    let tally = byType.get(row.type)
+    if (tally === undefined) byType.set(row.type, (tally = noActivity()))
+    addTo(tally, transition, ms)
+  }
+  return [...byType].flatMap(([type, tally]) =>
+    tally.flatMap((by, figure) => (by === 0 ? [] : [[scriptText(type), figure, by] as const])),
+  )
+}
+
 /** Only jobs that have not ended are counted by state and tag. */
-function machinesOf({ rows, counting }: RemoteUnit, keys: Keys): NonNullable<Plan['machines']> {
+function machinesOf({ rows, outcomes }: Changes<JobRow>, keys: Keys): NonNullable<Plan['machines']> {
   const tallies = new Map<string, MachineTally>()
   const tallyOf = (type: string): MachineTally => {
     const tally = tallies.get(type) ?? new MachineTally()
     tallies.set(type, tally)
     return tally
   }
-  const count = (fields: Fields, by: 1 | -1): void => {
-    if (!fields.machine || isEnded(fields.state as JobState)) return
-    tallyOf(fields.type as string).add({ states: list(fields.machineStates), tags: list(fields.machineTags) }, by)
+  for (const row of rows) {
+    const { machine: was, state, isRemoved } = changeOf(row)
+    if (was !== null && state !== null && !isEnded(state)) tallyOf(row.type).add(was, -1)
+    if (row.machine !== null && !isRemoved && !isEnded(row.state)) tallyOf(row.type).add(row.machine, 1)
   }
-  for (const row of rows.values()) {
-    if (row.loaded !== null) count(row.loaded.fields, -1)
-    if (!row.removed) count(row.values, 1)
-  }
-  for (const { type, outcome } of counting.outcomes) tallyOf(type).addOutcome(outcome)
+  for (const { type, outcome } of outcomes) tallyOf(type).addOutcome(outcome)
   return [...tallies].flatMap(([type, tally]) =>
     [...tally.entries()].map(([kind, name, by]) => [keys.machineCounts(type), `${kind}:${name}`, by] as const),
   )
 }
 
-const list = (text: string | undefined): readonly string[] => (text ? (JSON.parse(text) as string[]) : [])
+function plannedFailure({
+  row: { id, type },
+  seq,
+  failure: { code, ...failure },
+}: CountedFailure<JobRow>): PlannedFailure {
+  return { type: scriptText(type), id, seq: String(seq), ...failure, ...(code !== null && { code }) }
+}
 
-function cellsOf({ set, cells }: RemoteUnit, keys: Keys): NonNullable<Plan['cells']> {
+// ── small values and hints ─────────────────────────────────────────────────────────────────────────────────────────
+
+function cellsOf({ set, cells }: Transaction, keys: Keys): NonNullable<Plan['cells']> {
   return [...set.cells].map(([name, was]) => {
     const space = name.indexOf(' ')
-    const kind = name.slice(0, space) as Parameters<Keys['cells']>[0]
+    const kind = name.slice(0, space) as CellKind
     const becomes = cells.get(name)
     const change = becomes === undefined || becomes === was ? 0 : (becomes ?? false)
     return [keys.cells(kind), cellField(kind, name.slice(space + 1)), was ?? false, change] as const
@@ -266,7 +416,7 @@ function cellsOf({ set, cells }: RemoteUnit, keys: Keys): NonNullable<Plan['cell
 }
 
 /** The index holds the schedules whose input is kept and that have a next tick. */
-function ticksOf({ cells }: RemoteUnit): NonNullable<Plan['ticks']> {
+function ticksOf({ cells }: Transaction): NonNullable<Plan['ticks']> {
   return [...cells].flatMap(([name, text]) => {
     if (!name.startsWith('schedules ')) return []
     const schedule = text === null ? null : (JSON.parse(text) as StoredSchedule)
@@ -275,6 +425,10 @@ function ticksOf({ cells }: RemoteUnit): NonNullable<Plan['ticks']> {
   })
 }
 
-function plannedFailure({ type, id, seq, failure: { code, ...failure } }: FailedAttempt): PlannedFailure {
-  return { type: scriptText(type), id, seq: String(seq), ...failure, ...(code !== null && { code }) }
+/** Leased jobs that have got messages are told. */
+function hintsOf({ changes, hints }: Transaction): readonly Hint[] {
+  const ids = changes.rows.flatMap(({ id, state, change }) =>
+    isLeased(state) && (change?.added?.messages.length ?? 0) > 0 ? [id] : [],
+  )
+  return ids.length === 0 ? hints : [...hints, { kind: 'messages', ids }]
 }

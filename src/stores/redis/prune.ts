@@ -1,8 +1,10 @@
 /** Retention: what the core decides over the indexes of ended jobs, and the policies that it decides by. */
-import { endedStates, looksMax, prune, type EndedState, type PruneUnit } from '../../core/prune.ts'
+import { endedStates, looksMax, prune as choose, type EndedState, type PruneUnit } from '../../core/prune.ts'
 import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
 import type { Command, Reply } from './connection.ts'
-import type { Driver } from './driver.ts'
+import { partMax } from '../remote/parts.ts'
+import type { Redis } from './native.ts'
+import type { RedisServer } from './server.ts'
 import { endedId, type EndedId } from './keys.ts'
 import { scored, texts } from './loading.ts'
 import { scriptText, textOfScript } from './row-text.ts'
@@ -17,42 +19,51 @@ const others = ''
  * Removes ended jobs as the core decides; each is removed if it has not changed meanwhile. Also takes a step of
  * removing what is kept for limits that nobody uses.
  */
-export async function pruneEnded(driver: Driver, limit: number): Promise<PruneAnswer> {
+async function pruneEnded({ server, driver }: Redis, limit: number): Promise<PruneAnswer> {
   const {
     facts,
     answer,
     others: left,
   } = await driver.inLine(async () => {
-    const loaded = await loadedFacts(driver)
-    let pruned = prune(loaded.begin(), limit)
+    const loaded = await loadedFacts(server)
+    let pruned = choose(loaded.begin(), limit)
     // It has read further than was loaded: that is loaded, and it decides again.
-    while (await loaded.loadMissing(driver)) pruned = prune(loaded.begin(), limit)
-    if (loaded.hasOldLimits) await driver.run('forget', [])
+    while (await loaded.loadMissing(server)) pruned = choose(loaded.begin(), limit)
+    if (loaded.hasOldLimits) await server.run('forget', [])
     const { going, looks } = loaded
     if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
     const ids = going.flatMap(({ id, endedBy }) => [id, String(endedBy)])
-    const [, skipped] = await driver.run('remove', [JSON.stringify(looks), ...ids])
+    const [, skipped] = await server.run('remove', [JSON.stringify(looks), ...ids])
     return { facts: loaded, answer: pruned, others: new Set<unknown>(skipped as readonly Reply[]) }
   })
   if (left.size > 0) {
     const withMachine = facts.going.filter(({ id }) => left.has(id))
     const needs = withMachine.map(({ id }) => ({ kind: 'row', id }) as const)
-    await driver.write((unit) => unit.removeEnded(withMachine), { needs })
+    await driver.write((transaction) => transaction.removeEnded(withMachine), { needs })
   }
   return answer
 }
 
+/** The same, in scripts of a bounded number of jobs. */
+export async function prune(redis: Redis, limit: number): Promise<PruneAnswer> {
+  for (let pruned = 0; ;) {
+    const answer = await pruneEnded(redis, Math.min(limit - pruned, partMax))
+    pruned += answer.pruned
+    if (!answer.more || pruned >= limit) return { ...answer, pruned }
+  }
+}
+
 /** Sets policies: all ended jobs are looked at again if one has changed. */
-export async function retain(driver: Driver, policies: RetentionPolicies): Promise<void> {
+export async function retain({ server, driver }: Redis, policies: RetentionPolicies): Promise<void> {
   const all = [[others, policies.others] as const, ...policies.types]
   for (let i = 0; i < all.length; i += policiesMax) {
     const args = all.slice(i, i + policiesMax).flatMap(([type, policy]) => [scriptText(type), JSON.stringify(policy)])
-    await driver.inLine(() => driver.run('retain', args))
+    await driver.inLine(() => server.run('retain', args))
   }
 }
 
 /** The types that are due, with the policies, numbers and first ended jobs of each. */
-async function loadedFacts({ redis, keys, time }: Driver): Promise<Facts> {
+async function loadedFacts({ redis, keys, time }: RedisServer): Promise<Facts> {
   const now = time.now()
   const [first, next, limits] = await redis.pipeline([
     ['ZRANGE', keys.looks, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(looksMax)],
@@ -129,7 +140,7 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   /** Loads the entries that the decision has missed. @returns were there any? */
-  async loadMissing({ redis, keys }: Driver): Promise<boolean> {
+  async loadMissing({ redis, keys }: RedisServer): Promise<boolean> {
     const missing = [...this.missing.values()]
     if (missing.length === 0) return false
     const commands = missing.map(({ type, state, limit }): Command => [

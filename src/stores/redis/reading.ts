@@ -40,16 +40,34 @@ import type {
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
-import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
+import {
+  countsFrom,
+  dataAt,
+  pairs,
+  parsedAll,
+  rowsFrom,
+  scored,
+  texts,
+  unreadableOf,
+  type SetAside,
+} from './loading.ts'
+import type { CellKind } from '../remote/cells.ts'
 import type { Need } from '../remote/needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
-import { scriptText, textOfScript, unlessUnreadable, type ParsedRow } from './row-text.ts'
+import {
+  dataFields,
+  flagLetters,
+  scriptText,
+  textOfScript,
+  unlessUnreadable,
+  type DataField,
+  type StoredRow,
+} from './row-text.ts'
 import { rankChars } from './scripts/groups.ts'
 import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
-import { dataFields, type DataField } from '../remote/fields.ts'
-import { entryOf, historyEntries } from '../remote/history-text.ts'
+import { entryOf, historyEntries } from './history-text.ts'
 
 /** A worker; they are listed in the order in which they were made known. */
 interface KnownWorker {
@@ -59,9 +77,9 @@ interface KnownWorker {
 }
 
 /** When a queued job made its last transition; null if it is no longer queued. */
-function queuedAt(row: ParsedRow | null): number | null {
-  if (row === null || !claimable.has(row.fields.state as JobState)) return null
-  return historyEntries(row.history).at(-1)?.at ?? Number(row.fields.enqueuedAt)
+function queuedAt(row: StoredRow | null): number | null {
+  if (row === null || !claimable.has(row.state)) return null
+  return historyEntries(row.history).at(-1)?.at ?? Number(row.field('enqueuedAt'))
 }
 
 /** Where a job without a key is in the order of its queue, as scripts write it (see `scripts/groups.ts`). */
@@ -125,25 +143,20 @@ export class Reading {
       ...data.map((field) => ['HMGET', keys.data(field), ...ids]),
     ])
     const parsed = rowsFrom(rows)
-    const machineIds = ids.filter((_, i) => machines && parsed[i]?.fields.machine !== undefined)
+    const machineIds = ids.filter((_, i) => machines && parsed[i]?.has.includes(flagLetters.machine) === true)
     const beside = await redis.pipeline(
       machineIds.flatMap((id) => [
         ['LINDEX', keys.checkpoints(id), '-1'],
         ['LRANGE', keys.inbox(id), '0', '-1'],
       ]),
     )
-    const readJob = (row: ParsedRow, i: number): StoredJob => {
-      for (const [n, field] of data.entries()) {
-        const value = (replies[n] as readonly Reply[])[i]
-        if (typeof value === 'string') row.fields[field] = value
-      }
+    const readJob = (row: StoredRow, i: number): StoredJob => {
       const id = ids[i] as string
       const machine = machineIds.indexOf(id)
       const checkpoint = machine < 0 ? null : beside[2 * machine]
       return {
         id,
-        fields: row.fields,
-        history: row.history,
+        row: row.withData(dataAt(i, data, replies)),
         checkpoint: typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
         inbox: machine < 0 ? [] : parsedAll<InboxEntry>(beside[2 * machine + 1]),
       }
@@ -179,10 +192,10 @@ export class Reading {
   private async positionAfter(by: ListOrder, cursor: string): Promise<Position> {
     const [row] = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, cursor]))
     return positionAt(by, cursor, () => {
-      const { state, last, seq, wakeAt } = row?.fields ?? {}
-      if (state === undefined || !isListed(by, state as JobState)) return undefined
-      if (by !== 'due') return inSequence(Number(by === 'finished' ? last : seq))
-      return wakeAt === undefined ? undefined : { dueAt: Number(wakeAt), number: Number(seq) }
+      if (row === null || row === undefined || !isListed(by, row.state)) return undefined
+      if (by !== 'due') return inSequence(by === 'finished' ? row.last : row.seq)
+      const wakeAt = row.field('wakeAt')
+      return wakeAt === '' ? undefined : { dueAt: Number(wakeAt), number: row.seq }
     })
   }
 
@@ -198,7 +211,7 @@ export class Reading {
       among === undefined
         ? await this.search.find(filter, isEligible, page)
         : { jobs: await this.search.among(among, filter, isEligible, range.until), next: null }
-    for (const { id, row } of jobs) if (!into.rows.has(id)) into.rows.set(id, { ...row, data: 'none' })
+    for (const { id, row } of jobs) if (!into.rows.has(id)) into.rows.set(id, row)
     into.selections.set(selectionName(selection, among), {
       ids: jobs.map(({ id }) => id),
       // Jobs that were left by an earlier page do not move the cursor.
@@ -390,12 +403,17 @@ export class Reading {
     const leases = texts(await this.redis.send(['ZRANGE', this.keys.leases, '0', '-1']))
     const ids = leases.map(memberId)
     const leased = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
-    const byWorker = Map.groupBy(leased.toSorted(byStart), ({ fields }) => fields.worker)
+    const byWorker = Map.groupBy(leased.toSorted(byStart), ({ row }) => textOfScript(row.field('worker')))
     const known = (await this.knownWorkers()).filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
     return known.map(({ info, seenAt }) => {
       const running = (byWorker.get(info.id) ?? []).map(runningJob)
       return { ...info, seenAt, lost: isLost(info, now - seenAt), running }
     })
+  }
+
+  /** All small values of a kind. */
+  async values(cells: CellKind): Promise<string[]> {
+    return texts(await this.redis.send(['HVALS', this.keys.cells(cells)]))
   }
 
   // ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -513,8 +531,8 @@ function queueCountsOf(counts: Reply | undefined, pauses: Reply | undefined): Qu
   return { all, byType, paused }
 }
 
-const byStart = (a: StoredJob, b: StoredJob): number =>
-  Number(a.fields.startedAt) - Number(b.fields.startedAt) || Number(a.fields.seq) - Number(b.fields.seq)
+const byStart = ({ row: a }: StoredJob, { row: b }: StoredJob): number =>
+  Number(a.field('startedAt')) - Number(b.field('startedAt')) || a.seq - b.seq
 
 const runningJob = (job: StoredJob): WorkerRecord['running'][number] => {
   const { id, type, attempt, startedAt, checkin } = recordOf(job, ['id', 'type', 'attempt', 'startedAt', 'checkin'])

@@ -1,12 +1,22 @@
 /**
  * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then the
  * history. A script reads the first part with one call of `struct.unpack`, and passes the rest on as it is. An entry of
- * the history follows a zero byte.
+ * the history follows a zero byte. Fields that may be large are kept apart, and loaded when an operation asks for one.
  */
 import { caps } from '../../core/caps.ts'
-import { dataFields, dataLetters, type DataField, type Fields, type LightField } from '../remote/fields.ts'
-import { separator } from '../remote/history-text.ts'
-import { jobStates } from '../../core/lifecycle.ts'
+import { Deferred, jsonOf, Packed, type Cell } from '../../core/cell.ts'
+import { JobMachine, JobRow, Terms, Tick, type Settled } from '../../core/job-row.ts'
+import { isEnded, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import type { Gather, Parent, Unsupported } from '../../core/machine-record.ts'
+import type { AttemptError, JobMeta, LogLine } from '../../core/record.ts'
+import type { CancelMark } from '../../core/row-fields.ts'
+import { defaultKeyWeight } from '../../core/shares.ts'
+import type { JobPins } from '../../store.ts'
+import { keyName } from '../remote/cells.ts'
+import { Unloaded } from '../remote/needs.ts'
+import { pending } from '../remote/transaction.ts'
+import type { LoadedRow } from '../remote/working-set.ts'
+import { separator } from './history-text.ts'
 
 /** The fields that scripts read, in their order; `has` has a letter for each other field that is set. */
 export const headFields = [
@@ -35,7 +45,12 @@ export const headFields = [
   'keyWeight',
   'keyName',
   'failure',
-] as const satisfies readonly (LightField | 'has')[]
+] as const
+
+export type HeadField = (typeof headFields)[number]
+
+/** Where a field stands in a head. */
+const at = Object.fromEntries(headFields.map((name, i) => [name, i])) as Readonly<Record<HeadField, number>>
 
 /** Those of them that are numbers, or empty. A row in which one is something else cannot be read. */
 export const numericFields = [
@@ -53,37 +68,48 @@ export const numericFields = [
   'priority',
 ] as const satisfies readonly HeadField[]
 
-const restFields = [
-  'checkpointedAttempts',
-  'pins',
-  'tags',
-  'key',
-  'cancel',
-  'parent',
-  'takesCancel',
-  'checkpoint',
-  'checkpointAt',
-  'lastMessage',
-  'lastRead',
-  'deferred',
-  'gather',
-  'messageKeys',
-  'version',
-  'machineStates',
-  'machineTags',
-] as const satisfies readonly LightField[]
+/** The fields that are kept apart, each with its letter in `has`. */
+export const dataLetters = {
+  input: 'i',
+  output: 'o',
+  error: 'e',
+  errors: 'E',
+  logs: 'l',
+  checkin: 'c',
+  meta: 'm',
+} as const
 
-/** Other letters of `has`: results of steps, a machine or a parent, pinned attempts, a unique key. */
-export const flagLetters = { steps: 'S', machine: 'M', pinned: 'P', key: 'K' } as const
+export type DataField = keyof typeof dataLetters
+export const dataFields = Object.keys(dataLetters) as DataField[]
 
-export type HeadField = (typeof headFields)[number]
-/** A stored row. */
-export interface ParsedRow {
-  readonly fields: Fields
-  readonly has: string
-  /** Entries, a zero byte between them. */
-  readonly history: string
+/** Other letters: results of steps, a machine or a parent, pinned attempts, a unique key, and that it is given up. */
+export const flagLetters = { steps: 'S', machine: 'M', pinned: 'P', key: 'K', givenUp: 'G' } as const
+
+/** The rare fields; those without a value are left out. */
+interface Rest {
+  readonly pins?: JobPins
+  readonly tags?: readonly string[]
+  readonly key?: string
+  /** See `RareFields`. */
+  readonly dueAfter?: number
+  readonly cancel?: CancelMark
+  readonly parent?: Parent
+  readonly version?: string
+  readonly checkpointedAttempts?: number
+  readonly takesCancel?: true
+  readonly checkpoint?: number
+  readonly checkpointAt?: number
+  readonly lastMessage?: number
+  readonly lastRead?: number
+  readonly deferred?: readonly number[]
+  readonly gather?: Gather
+  readonly messageKeys?: readonly string[]
+  readonly machineStates?: readonly string[]
+  readonly machineTags?: readonly string[]
 }
+
+const noRest: Rest = {}
+const noNames: readonly string[] = []
 
 const marker = '\x01'
 
@@ -107,63 +133,363 @@ export function unlessUnreadable<T>(read: () => T): T | null {
   }
 }
 
+// ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 /** Null of a text that is no row, as in scripts, or whose rare fields cannot be read. */
-export function parseRow(text: string): ParsedRow | null {
-  const row = unlessUnreadable(() => split(text))
-  return row !== null && isSound(row.fields) ? row : null
+export function parseRow(text: string): StoredRow | null {
+  const parts = text.split(separator)
+  if (parts.length <= headFields.length || !isSound(parts)) return null
+  const rest = parts[headFields.length] as string
+  const read = rest === '' ? noRest : unlessUnreadable(() => JSON.parse(rest) as Rest)
+  return read === null ? null : new StoredRow(parts, rest, read)
 }
 
-function isSound(fields: Fields): boolean {
-  const { state, type, rev } = fields
-  if (state === undefined || !states.has(state) || type === undefined || rev === undefined) return false
-  return numericFields.every((name) => !notNumeric.test(fields[name] ?? ''))
+function isSound(parts: readonly string[]): boolean {
+  if (!states.has(parts[at.state] as string) || parts[at.type] === '' || parts[at.rev] === '') return false
+  return numbersAt.every((index) => !notNumeric.test(parts[index] as string))
 }
 
 const states: ReadonlySet<string> = new Set(jobStates)
+const numbersAt = numericFields.map((name) => at[name])
 const notNumeric = /[^\d.\-+e]/
 
-function split(text: string): ParsedRow | null {
-  const parts = text.split(separator)
-  if (parts.length <= headFields.length) return null
-  const fields: Fields = {}
-  let has = ''
-  for (let i = 0; i < headFields.length; i++) {
-    const value = parts[i] as string
-    if (value === '') continue
-    const name = headFields[i] as HeadField
-    if (name === 'has') has = value
-    else fields[name] = textOfScript(value)
+const timed = statesTagged('timed')
+const numberOr = <T>(text: string, otherwise: T): number | T => (text === '' ? otherwise : Number(text))
+const textOr = (text: string): string | null => (text === '' ? null : textOfScript(text))
+
+/** Errors of attempts, each a line: a script adds one without reading the others. */
+class ErrorLines extends Deferred<readonly AttemptError[]> {
+  readonly text: string
+
+  constructor(text: string) {
+    super()
+    this.text = text
   }
-  const rest = parts[headFields.length] as string
-  if (rest !== '') Object.assign(fields, JSON.parse(rest))
-  if (has.includes(flagLetters.steps)) fields.steps = '1'
-  if (has.includes(flagLetters.machine)) fields.machine = '1'
-  return { fields, has, history: parts.slice(headFields.length + 1).join(separator) }
+
+  get(): readonly AttemptError[] {
+    return this.text.split('\n').map((line) => JSON.parse(line) as AttemptError)
+  }
 }
 
-/** The values of the head, in order. */
-export const headOf = (fields: Fields, has: string): string[] =>
-  headFields.map((name) => (name === 'has' ? has : scriptText(fields[name] ?? '')))
+/** A row as the server has it; of the fields that are kept apart those that were asked for. */
+export class StoredRow implements LoadedRow {
+  /** The fields of the head in their order. A history may follow. */
+  readonly parts: readonly string[]
+  /** The rare fields as text. */
+  readonly restText: string
+  private readonly rest: Rest
+  private readonly data: Readonly<Partial<Record<DataField, string>>> | null
+  /** Those that were not asked for, although others were. */
+  private readonly without: DataField | null
 
-/** What follows the head. */
-export function tailOf(fields: Fields, history: string): string {
-  let rest: Record<string, string> | null = null
-  for (const name of restFields) {
-    const value = fields[name]
-    if (value !== undefined && value !== '') (rest ??= {})[name] = value
+  constructor(
+    parts: readonly string[],
+    restText: string,
+    rest: Rest,
+    data: Readonly<Partial<Record<DataField, string>>> | null = null,
+    without: DataField | null = null,
+  ) {
+    this.parts = parts
+    this.restText = restText
+    this.rest = rest
+    this.data = data
+    this.without = without
   }
-  return `${rest === null ? '' : JSON.stringify(rest)}${history === '' ? '' : separator}${history}`
+
+  /** With the fields that are kept apart. */
+  withData(data: Readonly<Partial<Record<DataField, string>>>, without: DataField | null = null): StoredRow {
+    return new StoredRow(this.parts, this.restText, this.rest, data, without)
+  }
+
+  /** The row after a write. @param base the number that the first transition of the commit got */
+  after({ head, rest: restText, data: changed }: RowText, base: number): StoredRow | null {
+    if (this.data === null) return null
+    const data: Partial<Record<DataField, string>> = { ...this.data }
+    for (const [field, text] of Object.entries(changed) as [DataField, string | null][]) {
+      if (text === null) delete data[field]
+      else data[field] = text
+    }
+    delete data.input
+    const rest = restText === this.restText ? this.rest : restText === '' ? noRest : (JSON.parse(restText) as Rest)
+    const given = head.map((value) =>
+      value.length === 16 && Number(value) >= pending ? String(Number(value) - pending + base) : value,
+    )
+    return new StoredRow(
+      [...given, restText, ...this.parts.slice(headFields.length + 1)],
+      restText,
+      rest,
+      data,
+      'input',
+    )
+  }
+
+  field(name: HeadField): string {
+    return this.parts[at[name]] as string
+  }
+
+  get has(): string {
+    return this.field('has')
+  }
+
+  get state(): JobState {
+    return this.field('state') as JobState
+  }
+
+  get type(): string {
+    return textOfScript(this.field('type'))
+  }
+
+  get seq(): number {
+    return Number(this.field('seq'))
+  }
+
+  /** The number of its last transition. */
+  get last(): number {
+    return Number(this.field('last') || this.field('seq'))
+  }
+
+  /** Entries, a zero byte between them. */
+  get history(): string {
+    return this.parts.length === headFields.length + 1 ? '' : this.parts.slice(headFields.length + 1).join(separator)
+  }
+
+  /** Numbers of jobs are never given again, so a later job of the same id is told from it. */
+  get revision(): string {
+    return `${this.field('rev')}:${this.field('seq')}`
+  }
+
+  /** A field that is kept apart: null for none, undefined if it was not loaded. */
+  dataText(field: DataField): string | null | undefined {
+    if (!this.has.includes(dataLetters[field])) return null
+    return this.data === null || field === this.without ? undefined : (this.data[field] ?? null)
+  }
+
+  private cell<T>(id: string, field: DataField, none: T): Cell<T> {
+    const text = this.dataText(field)
+    if (text === null) return none
+    if (text === undefined) return new Unloaded<T>(id)
+    return field === 'errors' ? (new ErrorLines(text) as unknown as Cell<T>) : new Packed<T>(text)
+  }
+
+  decode(id: string): RedisRow {
+    const { has, rest } = this
+    const row = new RedisRow(id, this, this.terms(id), this.cell(id, 'input', undefined))
+    row.place = Number(this.field('place') || this.field('seq'))
+    row.lastSeq = this.last
+    row.attempt = numberOr(this.field('attempt'), 0)
+    row.generation = numberOr(this.field('generation'), 1)
+    row.wakeAt = numberOr(this.field('wakeAt'), null)
+    this.decodeRun(row)
+    this.decodeRare(row)
+    if (has.includes(flagLetters.machine)) row.machineCell = this.machine(rest)
+    return row
+  }
+
+  private terms(id: string): Terms {
+    const { pins, tags = noNames, key = null } = this.rest
+    const keyWeight = this.field('keyWeight')
+    return new Terms({
+      type: this.type,
+      priority: numberOr(this.field('priority'), 0),
+      maxAttempts: Number(this.field('maxAttempts')),
+      tags,
+      key,
+      concurrencyKey: textOr(this.field('concurrencyKey')),
+      meta: this.cell<JobMeta | null>(id, 'meta', null),
+      ...(pins !== undefined && { pins }),
+      ...(this.field('keyName') !== '' && { until: 'start' }),
+      ...(keyWeight !== '' && { keyWeight: Number(keyWeight) }),
+    })
+  }
+
+  private decodeRun(row: JobRow): void {
+    const [worker, token, started] = [this.field('worker'), this.field('token'), this.field('startedAt')]
+    const [settled, finished] = [this.field('settled'), isEnded(this.state) ? this.field('finishedAt') : '']
+    const output = this.cell(row.id, 'output', undefined)
+    if (worker === '' && settled === '' && finished === '' && output === undefined) return
+    const run = row.withRun()
+    run.worker = textOr(worker)
+    run.token = textOr(token)
+    run.startedAt = started === '' ? null : new Tick(Number(started))
+    run.ended = finished === '' ? null : new Tick(Number(finished))
+    run.output = output
+    run.settled = settled === '' ? null : new Packed<Settled>(settled)
+  }
+
+  private decodeRare(row: JobRow): void {
+    const { has } = this
+    const { cancel, dueAfter } = this.rest
+    const [onDead, failure] = [this.field('onDead'), this.field('failure')]
+    if (onDead === '' && failure === '' && cancel === undefined && dueAfter === undefined && !hasRare.test(has)) return
+    const rare = row.withRare()
+    rare.onDead = textOr(onDead)
+    rare.failure = textOr(failure)
+    rare.cancelMark = cancel ?? null
+    rare.dueAfter = timed.has(this.state) && row.wakeAt === null ? (dueAfter ?? null) : null
+    rare.hasGivenUpKey = has.includes(flagLetters.givenUp)
+    rare.error = this.cell(row.id, 'error', null)
+    rare.errors = this.cell<readonly AttemptError[]>(row.id, 'errors', [])
+    rare.logs = this.cell<readonly LogLine[]>(row.id, 'logs', [])
+    rare.checkin = this.cell(row.id, 'checkin', null)
+  }
+
+  private machine(rest: Rest): JobMachine {
+    const machine = new JobMachine(rest.parent ?? null)
+    machine.version = rest.version ?? null
+    if (rest.checkpoint !== undefined) {
+      machine.checkpoint = { number: rest.checkpoint, seq: numberOr(this.field('checkpointSeq'), 0) }
+      machine.checkpointAt = rest.checkpointAt ?? 0
+    }
+    machine.checkpointedAttempts = rest.checkpointedAttempts ?? 0
+    machine.takesCancel = rest.takesCancel === true
+    machine.states = rest.machineStates ?? noNames
+    machine.tags = rest.machineTags ?? noNames
+    machine.lastMessage = rest.lastMessage ?? 0
+    machine.lastRead = rest.lastRead ?? 0
+    machine.deferred = rest.deferred ?? []
+    machine.gather = rest.gather ?? null
+    machine.messageKeys = rest.messageKeys ?? noNames
+    const unsupported = this.field('unsupported')
+    machine.unsupported = unsupported === '' ? null : (JSON.parse(unsupported) as Unsupported)
+    return machine
+  }
 }
 
-/** The letters of a row. @param hasData is there this data now? */
-export function hasOf(fields: Fields, hasData: (field: DataField) => boolean): string {
+const hasRare = /[eElcG]/
+
+/** A row that was loaded. */
+export class RedisRow extends JobRow {
+  readonly stored: StoredRow
+
+  constructor(id: string, stored: StoredRow, terms: Terms, input: JobRow['input']) {
+    super({ id, input }, terms, stored.state, stored.seq, new Tick(Number(stored.field('enqueuedAt'))))
+    this.stored = stored
+  }
+}
+
+export const storedOf = (row: JobRow): StoredRow | null => (row instanceof RedisRow ? row.stored : null)
+
+// ── writing ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const dataCells: { readonly [Field in DataField]: (row: JobRow) => Cell<unknown> } = {
+  input: (row) => row.input,
+  output: (row) => row.lastRun.output,
+  error: (row) => row.rarely.error,
+  errors: (row) => row.rarely.errors,
+  logs: (row) => row.rarely.logs,
+  checkin: (row) => row.rarely.checkin,
+  meta: (row) => row.terms.meta,
+}
+
+/** The text of a field that is kept apart: null for none, undefined if it was not loaded, and so has not changed. */
+function dataText(field: DataField, cell: Cell<unknown>): string | null | undefined {
+  if (cell instanceof Unloaded) return undefined
+  if (cell instanceof ErrorLines) return cell.text
+  if (cell instanceof Deferred || field === 'input' || field === 'output') return jsonOf(cell)
+  if (cell === null) return null
+  if (!Array.isArray(cell)) return jsonOf(cell)
+  if (cell.length === 0) return null
+  return field === 'errors' ? cell.map((each) => JSON.stringify(each)).join('\n') : jsonOf(cell)
+}
+
+/** A row as it is written: numbers that the commit gives are `pending`. */
+export interface RowText {
+  readonly head: string[]
+  readonly rest: string
+  /** The fields kept apart that have changed; null: it is removed. */
+  readonly data: Partial<Record<DataField, string | null>>
+}
+
+export function rowTextOf(row: JobRow): RowText {
+  const stored = storedOf(row)
+  const { run, machine, change } = row
   let has = ''
-  for (const field of dataFields) if (hasData(field)) has += dataLetters[field]
-  if (fields.steps) has += flagLetters.steps
-  if (fields.machine) has += flagLetters.machine
-  if (fields.pins && 'maxAttempts' in (JSON.parse(fields.pins) as object)) has += flagLetters.pinned
-  if (fields.key) has += flagLetters.key
-  return has
+  const data: Partial<Record<DataField, string | null>> = {}
+  for (const field of dataFields) {
+    const text = dataText(field, dataCells[field](row))
+    if (text !== null) has += dataLetters[field]
+    if (text !== undefined && text !== (stored === null ? null : stored.dataText(field))) data[field] = text
+  }
+  if (hasSteps(row, stored)) has += flagLetters.steps
+  if (machine !== null) has += flagLetters.machine
+  if (row.hasPinnedAttempts) has += flagLetters.pinned
+  if (row.key !== null) has += flagLetters.key
+  if (row.rarely.hasGivenUpKey) has += flagLetters.givenUp
+  const { ended = null, settled = null } = run ?? {}
+  const head = [
+    '',
+    String(row.seq),
+    String(row.enqueuedAt),
+    row.lastSeq === row.seq ? '' : String(row.lastSeq),
+    row.place === row.seq ? '' : String(row.place),
+    numeral(row.wakeAt, null),
+    row.state,
+    numeral(row.attempt, 0),
+    scriptText(row.worker ?? ''),
+    scriptText(row.token ?? ''),
+    numeral(row.startedAt, null),
+    ended === null ? '' : String(ended.at),
+    settled === null ? '' : (jsonOf(settled) ?? ''),
+    String(row.terms.attempts),
+    scriptText(row.onDead ?? ''),
+    has,
+    numeral(machine?.checkpoint?.seq ?? null, null),
+    machine === null || machine.unsupported === null ? '' : JSON.stringify(machine.unsupported),
+    numeral(row.generation, 1),
+    scriptText(row.type),
+    numeral(row.priority, 0),
+    scriptText(row.concurrencyKey ?? ''),
+    numeral(row.keyWeight, defaultKeyWeight),
+    row.key !== null && row.untilStart ? keyName(row.type, row.key) : '',
+    row.rarely.failure ?? '',
+  ]
+  return { head, rest: change === null && stored !== null ? stored.restText : restText(row), data }
+}
+
+const numeral = (value: number | null, none: number | null): string => (value === none ? '' : String(value))
+
+function hasSteps({ change }: JobRow, stored: StoredRow | null): boolean {
+  const added = change?.added ?? null
+  const had = stored?.has.includes(flagLetters.steps) === true
+  if (added === null) return had
+  return (had && !added.forgetsSteps) || added.steps.values().some((result) => result !== null)
+}
+
+function restText(row: JobRow): string {
+  const { terms, key, machine, cancelMark } = row
+  const { dueAfter } = row.rarely
+  const tags = jsonTags(terms)
+  const rest: Rest = {
+    ...(terms.pins && { pins: terms.pins }),
+    ...(tags.length > 0 && { tags }),
+    ...(key !== null && { key }),
+    ...(dueAfter !== null && { dueAfter }),
+    ...(cancelMark !== null && { cancel: cancelMark }),
+    ...(machine !== null && machineRest(machine)),
+  }
+  const text = JSON.stringify(rest)
+  return text === '{}' ? '' : text
+}
+
+const jsonTags = ({ tags }: Terms): readonly string[] => (tags instanceof Deferred ? tags.get() : tags)
+
+function machineRest(machine: JobMachine): Rest {
+  const { parent, version, checkpoint, gather } = machine
+  const checkpointAt = machine.checkpointAt instanceof Deferred ? machine.checkpointAt.get() : machine.checkpointAt
+  return {
+    ...(parent !== null && { parent }),
+    ...(version !== null && { version }),
+    ...(machine.checkpointedAttempts > 0 && { checkpointedAttempts: machine.checkpointedAttempts }),
+    ...(machine.takesCancel && { takesCancel: true }),
+    ...(checkpoint !== null && { checkpoint: checkpoint.number, checkpointAt }),
+    ...(machine.lastMessage > 0 && { lastMessage: machine.lastMessage }),
+    ...(machine.lastRead > 0 && { lastRead: machine.lastRead }),
+    ...(machine.deferred.length > 0 && { deferred: machine.deferred }),
+    ...(gather !== null && { gather }),
+    ...(machine.messageKeys.length > 0 && { messageKeys: machine.messageKeys }),
+    ...(machine.states.length > 0 && { machineStates: machine.states }),
+    ...(machine.tags.length > 0 && { machineTags: machine.tags }),
+  }
 }
 
 /** A history of fewer characters has fewer entries than the cap: they need not be counted. */

@@ -1,16 +1,14 @@
 /** Jobs by a filter: the index that has them in the order asked for is walked, a bounded part of it in one call. */
-import { comparePositions, hasMeta, inSequence, inTime, isListed, scanMax, type Position } from '../../core/cursor.ts'
+import { comparePositions, inSequence, isListed, scanMax, type Position } from '../../core/cursor.ts'
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
-import type { JobMeta } from '../../core/record.ts'
-import type { Parent } from '../../core/machine-record.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
-import type { Command, Commands, Reply } from './connection.ts'
+import type { Command, Commands } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
-import { countsFrom, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
-import { unlessUnreadable, type ParsedRow } from './row-text.ts'
+import { countsFrom, dataAt, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
+import { unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
-import type { Fields } from '../remote/fields.ts'
+import { matches } from '../remote/match.ts'
 
 /** In which order jobs are looked at, and how many of them. */
 interface Range {
@@ -25,7 +23,7 @@ interface Range {
 
 interface FoundJob {
   readonly id: string
-  readonly row: ParsedRow
+  readonly row: StoredRow
 }
 
 interface Found {
@@ -78,12 +76,11 @@ export class Search {
         filter,
       )
       for (const [i, [id, position]] of entries.entries()) {
-        const [row, meta] = rows[i] ?? [null, null]
-        const fields: Fields = row?.fields ?? {}
+        const row = rows[i] ?? null
         if (looked === scanMax) return { jobs, next: last }
-        if (Number(fields.seq) > until) return { jobs, next: null }
-        const isAmong = among.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-        if (row !== null && isAmong && matches(fields, meta, filter, until)) {
+        if (row !== null && row.seq > until) return { jobs, next: null }
+        const isAmong = row !== null && among.has(row.state) && types?.has(row.type) !== false
+        if (isAmong && passes(id, row, filter, until)) {
           if (jobs.length === range.limit) return { jobs, next: last }
           jobs.push({ id, row })
         }
@@ -106,30 +103,26 @@ export class Search {
     const states = statesOf(filter, eligible)
     const rows = await this.rows(ids, filter)
     const found = ids.flatMap((id, i): FoundJob[] => {
-      const [row, meta] = rows[i] ?? [null, null]
+      const row = rows[i] ?? null
       if (row === null) return []
-      const { fields } = row
-      const isAmong = states.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-      const isEarlier = Number(fields.seq) <= until
-      return isAmong && isEarlier && matches(fields, meta, filter, until) ? [{ id, row }] : []
+      const isAmong = states.has(row.state) && types?.has(row.type) !== false
+      return isAmong && row.seq <= until && passes(id, row, filter, until) ? [{ id, row }] : []
     })
-    return found.toSorted((a, b) => Number(a.row.fields.seq) - Number(b.row.fields.seq))
+    return found.toSorted((a, b) => a.row.seq - b.row.seq)
   }
 
   /** The rows of jobs, with their meta if the filter asks for it. */
-  private async rows(ids: readonly string[], filter: JobFilter): Promise<[ParsedRow | null, string | null][]> {
+  private async rows(ids: readonly string[], filter: JobFilter): Promise<(StoredRow | null)[]> {
     if (ids.length === 0) return []
-    const [rows, metas] = await this.redis.pipeline([
+    const [rows, ...metas] = await this.redis.pipeline([
       ['HMGET', this.keys.jobs, ...ids],
       ...(filter.meta === undefined ? [] : [['HMGET', this.keys.data('meta'), ...ids]]),
     ])
     const read = rowsFrom(rows)
     const unreadable = unreadableOf(ids, rows, read)
     if (unreadable.length > 0) await this.setAside(unreadable)
-    return read.map((row, i) => {
-      const meta = Array.isArray(metas) ? (metas as readonly Reply[])[i] : null
-      return [row, typeof meta === 'string' ? meta : null]
-    })
+    if (metas.length === 0) return read
+    return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas)) ?? null)
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */
@@ -299,34 +292,11 @@ const statesOf = ({ state }: JobFilter, eligible: (state: JobState) => boolean):
   return new Set(jobStates.filter((each) => eligible(each) && wanted?.has(each) !== false))
 }
 
-const endedAfter = ({ state, last }: Fields, until: number): boolean =>
-  isEnded(state as JobState) && Number(last) > until
-
 function anyOf<T extends string>(wanted: T | readonly T[] | undefined): ReadonlySet<string> | null {
   if (wanted === undefined) return null
   return new Set<string>(typeof wanted === 'string' ? [wanted] : wanted)
 }
 
 /** Does a job pass a filter, and had it not ended after `until`? A job that cannot be read passes none. */
-const matches = (fields: Fields, meta: string | null, filter: JobFilter, until: number): boolean =>
-  !endedAfter(fields, until) && unlessUnreadable(() => passes(fields, meta, filter)) === true
-
-function passes(fields: Fields, kept: string | null, filter: JobFilter): boolean {
-  const { tag, key, concurrencyKey, meta, failure, unsupported, parent, machineState, machineTag } = filter
-  const has = (text: string | undefined, name: string): boolean =>
-    text !== undefined && (JSON.parse(text) as readonly string[]).includes(name)
-  const parentOf = (): string | undefined =>
-    fields.parent === undefined ? undefined : (JSON.parse(fields.parent) as Parent).id
-  return (
-    (tag === undefined || has(fields.tags, tag)) &&
-    (key === undefined || fields.key === key) &&
-    (concurrencyKey === undefined || fields.concurrencyKey === concurrencyKey) &&
-    (meta === undefined || hasMeta(JSON.parse(kept ?? '{}') as JobMeta, meta)) &&
-    (failure === undefined || fields.failure === failure) &&
-    (unsupported === undefined || fields.unsupported !== undefined) &&
-    (parent === undefined || parentOf() === parent) &&
-    (machineState === undefined || has(fields.machineStates, machineState)) &&
-    (machineTag === undefined || has(fields.machineTags, machineTag)) &&
-    inTime(filter, Number(fields.enqueuedAt), isEnded(fields.state as JobState) ? Number(fields.finishedAt) : null)
-  )
-}
+const passes = (id: string, row: StoredRow, filter: JobFilter, until: number): boolean =>
+  !(isEnded(row.state) && row.last > until) && unlessUnreadable(() => matches(row.decode(id), filter)) === true

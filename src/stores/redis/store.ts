@@ -10,16 +10,19 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint, Store, WorkerInfo } from '../../store.ts'
-import { bulkWritesOf, listBulk } from './bulk.ts'
+import { latestFirst } from '../../core/bulk.ts'
+import { bulkFrom, bulkKinds, bulkWritesOf } from '../remote/bulk.ts'
+import { RemoteDriver } from '../remote/driver.ts'
+import { scheduleWritesOf, writesOf } from '../remote/operations.ts'
 import { Redis, unavailable, type Commands, type RedisClient } from './connection.ts'
-import { Driver, type StoreTime } from './driver.ts'
 import { Epochs } from './epoch.ts'
 import { EvictionWatch, evictionOf } from './eviction.ts'
 import { Hints } from './hints.ts'
 import { serverInfoOf, type RedisServerInfo } from './inspect.ts'
 import { Keys } from './keys.ts'
-import { scheduleWritesOf, writesOf } from './operations.ts'
+import { nativeWritesOf } from './native.ts'
 import { Openings } from './openings.ts'
+import { prune, retain } from './prune.ts'
 import { Reading } from './reading.ts'
 import { Reads } from './reads.ts'
 import { Scripts, ScriptTexts } from './scripts.ts'
@@ -39,6 +42,7 @@ import { repairScript } from './scripts/repair.ts'
 import { seenScript } from './scripts/seen.ts'
 import { settleScript } from './scripts/settle.ts'
 import { workerScript } from './scripts/worker.ts'
+import { RedisServer, type StoreTime } from './server.ts'
 import { ServerClock } from './server-clock.ts'
 
 const scriptsByName = {
@@ -80,7 +84,8 @@ interface Settings {
 interface Open {
   readonly redis: Redis
   readonly reads: Reads
-  readonly driver: Driver
+  readonly server: RedisServer
+  readonly driver: RemoteDriver
   /** What users read. */
   readonly reading: Reading
   /** What writes read, on their connection. */
@@ -98,13 +103,13 @@ export function redisStoreOf(settings: Settings): Store {
     if (open === null) throw closed(settings.where)
     return open
   }
-  const driver = (): Driver => opened().driver
+  const driver = (): RemoteDriver => opened().driver
   const read = async <T>(ask: (reading: Reading) => Promise<T>): Promise<T> => {
     const { driver: writes, reading } = opened()
     return writes.afterWrites(() => ask(reading))
   }
   const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
-  const writes = writesOf(driver, settings.native !== false)
+  const writes = { ...writesOf(driver), ...nativeWritesOf(opened, settings.native !== false) }
   const openings = new Openings((clock, signal) => {
     time ??= settings.clock === undefined ? serverTime(clock) : givenTime(settings.clock)
     return connect(settings, keys, origin, time, hints, signal)
@@ -135,21 +140,40 @@ export function redisStoreOf(settings: Settings): Store {
     },
     watch: (listener) => hints.watch(listener),
     unreadable: () => read((reading) => reading.unreadable()),
-    repair: async () => driver().repair(),
-    announce: async (ids, forMs) => driver().announce(ids, forMs),
-    ...rejecting(writes),
+    repair: async () => driver().inTurn(() => opened().server.repair()),
+    announce: async (ids, forMs) => opened().server.announce(ids, forMs),
+    ...writes,
+    async extend(request) {
+      const seen = driver().inLine(() => opened().server.seen(request.worker))
+      const [answers] = await Promise.all([writes.extend(request), seen])
+      return answers
+    },
+    async discard(selection) {
+      const answer = await writes.discard(selection)
+      if (answer.notFound.length === 0) return answer
+      // Jobs that cannot be read are found by nothing but their ids.
+      const dropped = await driver().inTurn(() => opened().server.dropAside(answer.notFound))
+      const notFound = answer.notFound.filter((id) => !dropped.includes(id))
+      return { ...answer, discarded: [...answer.discarded, ...dropped], notFound }
+    },
+    retain: async (policies) => retain(opened(), policies),
+    prune: async (limit) => prune(opened(), limit),
     schedules: {
-      ...rejecting(scheduleWritesOf(driver)),
+      ...scheduleWritesOf(driver),
       list: (names) => read((reading) => reading.schedules(names)),
       due: (request) => read((reading) => reading.dueSchedules(request, now())),
     },
     bulk: {
-      ...rejecting(bulkWritesOf(driver)),
-      list: (only) => read(() => listBulk(opened().reads, keys, only)),
+      ...bulkWritesOf(driver),
+      async list(only) {
+        const kinds = only === 'running' ? [bulkKinds.running] : Object.values(bulkKinds)
+        const kept = await read((reading) => Promise.all(kinds.map((kind) => reading.values(kind))))
+        return latestFirst(kept.flat().map(bulkFrom))
+      },
     },
     worker: async (id, info) => register(opened(), now(), id, info),
     async queue(type, change) {
-      if (change !== undefined) await driver().write((unit) => unit.pause(type, change.paused))
+      if (change !== undefined) await driver().write((transaction) => transaction.pause(type, change.paused))
       return read((reading) => reading.queue(type))
     },
     checkpoints: (id) => read((reading) => reading.checkpoints(id)),
@@ -167,18 +191,17 @@ export function redisStoreOf(settings: Settings): Store {
 }
 
 /** Registers a worker, or removes it; with those that are no longer kept. */
-const register = ({ driver, readingToWrite }: Open, now: number, id: string, info: WorkerInfo | null): Promise<void> =>
+const register = (
+  { server, driver, readingToWrite }: Open,
+  now: number,
+  id: string,
+  info: WorkerInfo | null,
+): Promise<void> =>
   driver.inTurn(async () => {
     const forgotten = await readingToWrite.forgottenWorkers(now)
     const leaving = info === null ? [...forgotten, id] : forgotten.filter((each) => each !== id)
-    await driver.run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
+    await server.run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
   })
-
-/** Methods of which none throws: a store that is not open rejects. */
-function rejecting<T extends object>(methods: T): T {
-  const entries = Object.entries(methods as Record<string, (...args: unknown[]) => unknown>)
-  return Object.fromEntries(entries.map(([name, act]) => [name, async (...args: unknown[]) => act(...args)])) as T
-}
 
 function serverTime(clock: Clock): StoreTime {
   const server = new ServerClock(clock)
@@ -217,21 +240,22 @@ async function connect(
     const scriptsOn = (by: Commands) => new Scripts(by, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])
     const readingOn = (by: Commands): Reading =>
-      new Reading(by, keys, epochs, scriptsOn(by), (ids) => driver.setAside(ids))
+      new Reading(by, keys, epochs, scriptsOn(by), (ids) => server.setAside(ids))
     const readingToWrite = readingOn(redis)
-    const select: ConstructorParameters<typeof Driver>[5] = (need, into) => readingToWrite.select(need, into)
+    const select: ConstructorParameters<typeof RedisServer>[5] = (need, into) => readingToWrite.select(need, into)
     const eviction = new EvictionWatch(redis, where, () => time.monotonic())
     const notify = (told: readonly Hint[]): void => hints.notify(told)
-    const driver: Driver = new Driver(redis, keys, scriptsOn(redis), time, epochs, select, notify, eviction)
+    const server: RedisServer = new RedisServer(redis, keys, scriptsOn(redis), time, epochs, select, notify, eviction)
     // It also tells the server's time, and that scripts are allowed.
-    await driver.greet()
+    await server.greet()
     // Sent before any other command of the new connection. If that is lost, the next one begins the same way.
     const lost = (error: unknown): void => {
       if (!(error instanceof JobchartError)) throw error
     }
-    redis.onReady(() => void driver.greet().catch(lost))
-    const reads = new Reads(redis, where, () => driver.greet())
-    return { redis, reads, driver, reading: readingOn(reads), readingToWrite }
+    redis.onReady(() => void server.greet().catch(lost))
+    const reads = new Reads(redis, where, () => server.greet())
+    const driver = new RemoteDriver(server, server.leased)
+    return { redis, reads, server, driver, reading: readingOn(reads), readingToWrite }
   } catch (error) {
     redis.close()
     throw error instanceof JobchartError ? error : unavailable(where, error)

@@ -9,17 +9,81 @@
  */
 import { systemClock, systemRandom } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
+import type { JobRow } from '../../core/job-row.ts'
+import type { Answer } from '../../store.ts'
+import type { CellKind } from './cells.ts'
 import { LeasedRows } from './leased-rows.ts'
 import { NotLoaded, type Need } from './needs.ts'
-import type { Row } from './row.ts'
-import { pending, RemoteUnit, type Only } from './unit.ts'
-import { WorkingSet, type SelectedIds } from './working-set.ts'
+import type { Only } from './source.ts'
+import { ItemFailed, numbered, Transaction } from './transaction.ts'
+import { WorkingSet, type LoadedRow, type SelectedIds } from './working-set.ts'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 export const roundsMax = { load: 1_000, commit: 50 }
 
+/** A commit that was carried out. */
+export interface Written {
+  /** The number that its first transition got; the others follow without a gap. */
+  readonly base: number
+  /** A row as the server has it now; null: it must be loaded. */
+  readonly rowOf: (row: JobRow) => LoadedRow | null
+}
+
+/** What rows are loaded from and committed to. */
+export interface Server {
+  /** What messages call it. */
+  readonly name: string
+  /** What was read in another epoch may have been written anew, with the same revisions; '' if there are none. */
+  readonly epoch: string
+  /** The store's time as far as it is known here, ms. */
+  now(): number
+  /** Loads what is needed, together. */
+  load(needs: readonly Need[], into: WorkingSet): Answer<void>
+  /**
+   * Writes what a transaction has changed, if everything is as it was read.
+   * @returns or the names of what has changed meanwhile: `row ID`, `CELLS FIELD`, `backlog`, `slots N TYPE`, `time`,
+   * `epoch`
+   */
+  commit(transaction: Transaction): Answer<Written | readonly string[]>
+  readonly commitEach?: CommitEach
+}
+
+/** A job of a page, which has a transaction of its own. */
+interface JobApart {
+  readonly id: string
+  readonly transaction: Transaction
+  /** What became of it: `progress` counts it. */
+  readonly outcomes: readonly string[]
+}
+
+/**
+ * The record of a bulk operation: a small value, in which the commit counts what became of the jobs that it has
+ * changed, as `counts`, and names those that are left, as `left`.
+ */
+export interface Progress {
+  readonly cells: CellKind
+  readonly field: string
+  readonly counts: object
+  /** The other members. */
+  readonly others: object
+}
+
+/**
+ * Commits transactions together, each under its own conditions, whatever becomes of the others.
+ * @param head what must hold for all of them, and hints
+ * @returns null for each of which something has changed; null for all if the head does not hold
+ */
+export type CommitEach = (
+  jobs: readonly JobApart[],
+  epoch: string,
+  head: Transaction | null,
+  progress: Progress | null,
+) => Promise<readonly (Written | null)[] | null>
+
+export const isWritten = (answer: Written | readonly string[]): answer is Written => 'base' in answer
+
 interface Operated<T> {
-  readonly unit: RemoteUnit
+  readonly transaction: Transaction
   readonly answer: T
 }
 
@@ -27,38 +91,29 @@ interface Operated<T> {
 export const contended = (server: string, hint: string): JobchartError =>
   new JobchartError('STORE_UNAVAILABLE', `${server}: other processes have changed the same jobs each time`, { hint })
 
-export abstract class RemoteDriver {
-  readonly leased = new LeasedRows()
-  /** What messages call the server. */
-  abstract readonly server: string
+/** What is known of an operation beforehand. */
+interface Preparation<T> {
+  readonly needs?: readonly Need[]
+  /** What this process believes to be so. */
+  readonly believe?: (set: WorkingSet) => void
+  /** What is tried before: null if it did nothing. */
+  readonly attempt?: () => Promise<T | null>
+  /** What is done instead if jobs have changed meanwhile, with the page that was found by filter. */
+  readonly apart?: (page: SelectedIds | null) => Promise<T>
+}
+
+export class RemoteDriver {
+  readonly leased: LeasedRows
+  readonly server: Server
   /** Ends when all calls until now have ended. */
   private tail: Promise<unknown> = Promise.resolve()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
   private lastTurn: Promise<unknown> | null = null
-  /** The number that the first entry of the log got in the last commit. */
-  private base = 0
 
-  /** The id of the current epoch of the log: what was read in another one may have been written anew. */
-  abstract get epoch(): string
-
-  /** The store's time as far as it is known here, ms. */
-  protected abstract get now(): number
-
-  /** Loads what is needed, together. */
-  abstract load(needs: readonly Need[], set: WorkingSet): Promise<void>
-
-  /**
-   * Writes what a unit has changed, if everything is as it was read, and calls `wrote`.
-   * @returns null, or the names of what has changed meanwhile: `row ID`, `CELLS FIELD`, `backlog`, `slots N TYPE`,
-   * `time`, `epoch`
-   */
-  protected abstract commit(unit: RemoteUnit, set: WorkingSet, epoch: string): Promise<readonly string[] | null>
-
-  /** Reads the epochs again. */
-  abstract greet(): Promise<void>
-
-  /** The letters of a row as it is now: see `LoadedRow.has`. */
-  protected abstract lettersOf(row: Row): string
+  constructor(server: Server, leased = new LeasedRows()) {
+    this.server = server
+    this.leased = leased
+  }
 
   /**
    * Does something that may take several rounds: after all that was asked for before, and before all that is asked for
@@ -90,52 +145,37 @@ export abstract class RemoteDriver {
     return read()
   }
 
-  /**
-   * Runs an operation and commits what it has written.
-   * @param prepare what is known to be needed, what this process believes to be so, and what is tried before: null if
-   * it did nothing;
-   * `apart`: what is done instead if jobs have changed meanwhile, with the page that was found by filter
-   */
-  write<T>(
-    operate: (unit: RemoteUnit) => T,
-    prepare: {
-      readonly needs?: readonly Need[]
-      readonly believe?: (set: WorkingSet) => void
-      readonly attempt?: () => Promise<T | null>
-      readonly apart?: (page: SelectedIds | null) => Promise<T>
-    } = {},
-  ): Promise<T> {
-    return this.inTurn(async () => {
-      const done = (await prepare.attempt?.()) ?? null
-      if (done !== null) return done
-      const begin = (): { set: WorkingSet; needs: readonly Need[]; epoch: string } => {
-        const set = new WorkingSet()
-        prepare.believe?.(set)
-        const needs = (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id))
-        return { set, needs, epoch: this.epoch }
+  /** Runs an operation and commits what it has written. */
+  write<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T> = {}): Promise<T> {
+    return this.inTurn(async () => (await prepare.attempt?.()) ?? this.rounds(operate, prepare))
+  }
+
+  private async rounds<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T>): Promise<T> {
+    const begin = (): { set: WorkingSet; needs: readonly Need[] } => {
+      const set = new WorkingSet(this.server.epoch)
+      prepare.believe?.(set)
+      return { set, needs: (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id)) }
+    }
+    let { set, needs } = begin()
+    for (let tries = 0; tries < roundsMax.commit; tries++) {
+      const { transaction, answer } = await this.operate(operate, set, needs)
+      const outcome = await this.server.commit(transaction)
+      if (isWritten(outcome)) {
+        this.wrote(transaction, outcome)
+        return numbered(answer, outcome.base)
       }
-      let { set, needs, epoch } = begin()
-      for (let tries = 0; tries < roundsMax.commit; tries++) {
-        const { unit, answer } = await this.operate(operate, set, needs)
-        const stale = await this.commit(unit, set, epoch)
-        if (stale === null) return numbered(answer, this.base)
-        const changed = stale.filter((name) => name.startsWith('row ')).map((name) => name.slice(4))
-        for (const id of changed) this.leased.forget(id)
-        if (prepare.apart !== undefined && changed.length > 0) {
-          return prepare.apart([...set.selections.values()][0] ?? null)
-        }
-        if (stale.includes('epoch')) {
-          await this.greet()
-          ;({ set, needs, epoch } = begin())
-        } else {
-          set.forget(stale)
-          needs = stale.flatMap(needOf)
-        }
-        // Several processes that want the same rows take turns.
-        await this.pause(tries)
+      const changed = outcome.flatMap((name) => (name.startsWith('row ') ? [name.slice(4)] : []))
+      for (const id of changed) this.leased.forget(id)
+      if (prepare.apart !== undefined && changed.length > 0)
+        return prepare.apart([...set.selections.values()][0] ?? null)
+      if (outcome.includes('epoch')) ({ set, needs } = begin())
+      else {
+        set.forget(outcome)
+        needs = outcome.flatMap(needOf)
       }
-      throw contended(this.server, 'Nothing was written. Call again, with fewer jobs at once.')
-    })
+      await this.pause(tries)
+    }
+    throw contended(this.server.name, 'Nothing was written. Call again, with fewer jobs at once.')
   }
 
   /** Several processes that want the same rows take turns. @param tries how often it was in vain before */
@@ -143,13 +183,18 @@ export abstract class RemoteDriver {
     if (tries > 1) await pause(systemRandom() * Math.min(2 ** tries, 100))
   }
 
-  unitOf(set: WorkingSet, only: Only | null = null): RemoteUnit {
-    return new RemoteUnit(set, this.now, only)
+  newSet(): WorkingSet {
+    return new WorkingSet(this.server.epoch)
+  }
+
+  /** @param only a selection has only these jobs */
+  begin(set: WorkingSet, only: Only | null = null): Transaction {
+    return new Transaction(set, this.server.now(), only)
   }
 
   /** @param only a selection has only these jobs */
   async operate<T>(
-    operate: (unit: RemoteUnit) => T,
+    operate: (transaction: Transaction) => T,
     set: WorkingSet,
     first: readonly Need[],
     only: Only | null = null,
@@ -158,9 +203,9 @@ export abstract class RemoteDriver {
     return operated as Operated<T>
   }
 
-  /** Runs an operation for each of some jobs of a selection, in a unit of its own. */
+  /** Runs an operation for each of some jobs of a selection, in a transaction of its own. */
   async operateEach<T>(
-    operate: (unit: RemoteUnit) => T,
+    operate: (transaction: Transaction) => T,
     set: WorkingSet,
     ids: readonly string[],
   ): Promise<(Operated<T> & { readonly id: string })[]> {
@@ -170,35 +215,37 @@ export abstract class RemoteDriver {
   }
 
   private async operateAll<T>(
-    operate: (unit: RemoteUnit) => T,
+    operate: (transaction: Transaction) => T,
     set: WorkingSet,
     first: readonly Need[],
     only: readonly (Only | null)[],
   ): Promise<Operated<T>[]> {
     let needs = first
     for (let rounds = 0; rounds < roundsMax.load; rounds++) {
-      if (needs.length > 0) await this.load(needs, set)
+      if (needs.length > 0) await this.server.load(needs, set)
       const missing: Need[] = []
+      let again = false
       const operated = only.flatMap((each): Operated<T>[] => {
-        const unit = this.unitOf(set, each)
+        const transaction = this.begin(set, each)
         try {
-          return [{ unit, answer: operate(unit) }]
+          return [{ transaction, answer: operate(transaction) }]
         } catch (error) {
-          if (!(error instanceof NotLoaded)) throw error
-          missing.push(...error.needs)
+          if (error instanceof NotLoaded) missing.push(...error.needs)
+          else if (error instanceof ItemFailed) again = true
+          else throw error
           return []
         }
       })
-      if (missing.length === 0) return operated
+      if (missing.length === 0 && !again) return operated
       needs = missing
     }
     throw new TypeError('an operation needs more and more')
   }
 
-  /** @param base the number that its first transition got */
-  wrote(unit: RemoteUnit, base: number): void {
-    this.base = base
-    this.leased.wrote(unit.rows.values(), base, (row) => this.lettersOf(row))
+  /** A transaction was committed. */
+  wrote(transaction: Transaction, { base, rowOf }: Written): void {
+    transaction.base = base
+    if (base > 0) this.leased.wrote(transaction.changes.rows, rowOf)
   }
 }
 
@@ -212,21 +259,5 @@ function needOf(name: string): Need[] {
   const space = name.indexOf(' ')
   const [kind, rest] = [name.slice(0, space), name.slice(space + 1)]
   if (kind === 'row') return [{ kind: 'row', id: rest }]
-  return [{ kind: 'cell', cells: kind as (Need & { readonly kind: 'cell' })['cells'], field: rest }]
-}
-
-/**
- * Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business.
- */
-const carriers = ['transitions', 'transition', 'woken', 'successor', 'hook', 'superseded', 'ticks'] as const
-
-/** An answer with the numbers that the commit has given. */
-export function numbered<T>(answer: T, base: number): T {
-  if (Array.isArray(answer)) for (const item of answer) numbered(item, base)
-  else if (typeof answer === 'object' && answer !== null) {
-    const fields = answer as Record<string, unknown>
-    if (typeof fields.seq === 'number' && fields.seq >= pending) fields.seq = fields.seq - pending + base
-    for (const name of carriers) if (fields[name] !== undefined) numbered(fields[name], base)
-  }
-  return answer
+  return [{ kind: 'cell', cells: kind as CellKind, field: rest }]
 }

@@ -3,10 +3,8 @@
  * commit says if one has changed.
  */
 import { isLeased } from '../../core/lifecycle.ts'
-import { historyWithout } from './history-text.ts'
-import type { LoadedRow, Row } from './row.ts'
-import { pending } from './unit.ts'
-import type { WorkingSet } from './working-set.ts'
+import type { JobRow } from '../../core/job-row.ts'
+import type { LoadedRow, WorkingSet } from './working-set.ts'
 
 const rowsMax = 10_000
 
@@ -36,42 +34,23 @@ export class LeasedRows {
     this.rows.clear()
   }
 
-  /** What is kept of a row, to be believed. */
-  believe(set: WorkingSet, id: string): LoadedRow | undefined {
-    const row = this.rows.get(id)
-    if (row !== undefined) set.believeRow(id, row)
-    return row
-  }
-
-  /**
-   * A unit was committed.
-   * @param base the number that its first transition got
-   * @param lettersOf see `LoadedRow.has`
-   */
-  wrote(rows: Iterable<Row>, base: number, lettersOf: (row: Row) => string): void {
-    for (const row of rows) this.update(row, base, lettersOf)
-  }
-
-  private update(row: Row, base: number, lettersOf: (row: Row) => string): void {
-    const { loaded } = row
-    if (!this.rows.has(row.id)) return
-    const isKnown =
-      loaded !== null && loaded.data !== 'none' && row.latest === null && row.text('unsupported') === undefined
-    if (row.removed || !row.there || !isLeased(row.state) || !isKnown) {
-      this.rows.delete(row.id)
-      return
+  /** What is kept of rows is believed in. */
+  believe(set: WorkingSet, jobs: readonly { readonly id: string }[]): void {
+    for (const { id } of jobs) {
+      const row = this.rows.get(id)
+      if (row !== undefined) set.believeRow(id, row)
     }
-    const changes = row.changes()
-    if (changes.length === 0) return
-    const fields = { ...loaded.fields }
-    for (const [name, value] of changes) fields[name] = given(value, base)
-    fields.rev = String(Number(loaded.fields.rev ?? 0) + 1)
-    delete fields.input
-    const history = historyWithout(loaded.history, row.additions.historyDropped)
-    this.keep(row.id, { fields, has: lettersOf(row), history, data: 'rest' })
+  }
+
+  /** Rows were written. @param rowOf a row as the server has it now */
+  wrote(rows: readonly JobRow[], rowOf: (row: JobRow) => LoadedRow | null): void {
+    for (const row of rows) {
+      if (!this.rows.has(row.id)) continue
+      // A run goes on after a heartbeat, or a checkpoint: whatever else has happened to its job ends it soon.
+      const goesOn = isLeased(row.state) && !row.isRemoved && row.change?.lastSeq === row.lastSeq
+      const now = goesOn && (row.machine?.unsupported ?? null) === null ? rowOf(row) : null
+      if (now === null) this.rows.delete(row.id)
+      else this.keep(row.id, now)
+    }
   }
 }
-
-/** The value of a field, with the number that the commit has given. */
-const given = (value: string, base: number): string =>
-  value.length === 16 && Number(value) >= pending ? String(Number(value) - pending + base) : value

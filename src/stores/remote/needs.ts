@@ -1,10 +1,12 @@
 /** What an operation needs that is not loaded yet. */
+import { Deferred } from '../../core/cell.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Selection } from '../../store.ts'
 import type { CellKind } from './cells.ts'
 
 export type Need =
   | { readonly kind: 'row'; readonly id: string }
+  /** The large fields of a row, which `row` may leave out: see `Unloaded`. */
   | { readonly kind: 'data'; readonly id: string }
   | { readonly kind: 'inbox'; readonly id: string }
   | { readonly kind: 'children'; readonly id: string }
@@ -13,6 +15,8 @@ export type Need =
   | { readonly kind: 'values'; readonly cells: CellKind }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
+  /** What may be claimed of a type: see `QueueHeads`. */
+  | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
   | {
       readonly kind: 'selected'
       readonly selection: Selection & object
@@ -24,7 +28,7 @@ export type Need =
 /** `due`: jobs with a due time · `leases`: leased jobs. */
 export type Timers = 'due' | 'leases'
 
-/** Thrown by a unit; its driver loads what is needed and runs the operation again. */
+/** Thrown by a source; its driver loads what is needed and runs the operation again. */
 export class NotLoaded extends Error {
   override readonly name = 'NotLoaded'
   readonly needs: readonly Need[]
@@ -32,5 +36,20 @@ export class NotLoaded extends Error {
   constructor(needs: readonly Need[]) {
     super(`not loaded: ${needs.map(({ kind }) => kind).join(', ')}`)
     this.needs = needs
+  }
+}
+
+/** A large field that a row has and that was not loaded with it. */
+export class Unloaded<T> extends Deferred<T> {
+  private readonly id: string
+
+  constructor(id: string) {
+    super()
+    this.id = id
+  }
+
+  /** @throws NotLoaded */
+  get(): never {
+    throw new NotLoaded([{ kind: 'data', id: this.id }])
   }
 }

@@ -3,11 +3,19 @@
  * believes them to be. The commit is conditional on each row and each small value; answers of indexes are hints, and
  * the operation judges the rows that they name.
  */
+import type { ErrorRecord } from '../../core/failure.ts'
+import type { JobRow } from '../../core/job-row.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Selection } from '../../store.ts'
 import { cellName, type CellKind } from './cells.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
-import type { LoadedRow } from './row.ts'
+
+/** A row as it was loaded: that of a transaction is made of it, which may happen more than once. */
+export interface LoadedRow {
+  /** Another one after each write; also that of a later job of the same id is another. */
+  readonly revision: string
+  decode(id: string): JobRow
+}
 
 /** Jobs in an index of times, the earliest first. */
 export type Timed = readonly (readonly [id: string, at: number])[]
@@ -29,7 +37,32 @@ export interface SelectedIds {
 export const selectionName = (selection: Selection, among?: readonly string[]): string =>
   JSON.stringify([selection, among])
 
+/** A queued job, and what its place in the order of claims depends on. */
+export interface QueuedJob {
+  readonly id: string
+  readonly priority: number
+  readonly place: number
+  readonly keyWeight: number
+}
+
+/** The queued jobs of a concurrency key of a type. */
+export interface QueueGroup {
+  /** Null: of the jobs without one. */
+  readonly key: string | null
+  /** The first ones, by priority and then by place. */
+  readonly first: readonly QueuedJob[]
+  /** How many there are. */
+  readonly queued: number
+  /** How many jobs of the key are leased. */
+  readonly leased: number
+}
+
+/** What may be claimed of a type: of each concurrency key with queued jobs the first ones. */
+export type QueueHeads = readonly QueueGroup[]
+
 export class WorkingSet {
+  /** See `Server.epoch`. */
+  readonly epoch: string
   readonly rows = new Map<string, LoadedRow | null>()
   /** By `cellName`; null = not there. */
   readonly cells = new Map<string, string | null>()
@@ -38,16 +71,21 @@ export class WorkingSet {
   readonly inboxes = new Map<string, readonly InboxEntry[]>()
   readonly children = new Map<string, readonly string[]>()
   readonly timers = new Map<Timers, Limited<Timed>>()
+  readonly heads = new Map<string, QueueHeads>()
   /** By `selectionName`: an operation that runs again may make its selection anew. */
   readonly selections = new Map<string, SelectedIds>()
+  /** Items of a call that have failed. */
+  readonly failures = new Map<unknown, ErrorRecord>()
   counts: ReadonlyMap<string, number> | null = null
   private believedCounts: ReadonlyMap<string, number> | null = null
   /** Free slots for jobs that are handed over, by type. */
   private readonly slots = new Map<string, number>()
-  /** The server's time when something was loaded, ms; null = nothing was. */
-  now: number | null = null
   /** Is anything in it that was not loaded for this operation? Then also what writes nothing must be confirmed. */
   believed = false
+
+  constructor(epoch: string) {
+    this.epoch = epoch
+  }
 
   /** What this process believes, without having asked. */
   believeRow(id: string, row: LoadedRow | null): void {
@@ -90,9 +128,11 @@ export class WorkingSet {
         this.inboxes.delete(id)
       }
     }
+    this.failures.clear()
     this.values.clear()
     this.children.clear()
     this.timers.clear()
+    this.heads.clear()
     this.selections.clear()
     this.counts = null
   }
@@ -126,6 +166,10 @@ export class WorkingSet {
   first(of: Timers, limit: number): Timed {
     const known = this.timers.get(of)
     return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
+  }
+
+  headsOf(type: string, limit: number): QueueHeads {
+    return orNeed(this.heads.get(type), { kind: 'heads', type, limit })
   }
 
   handOverRoom(type: string): number {

@@ -8,11 +8,10 @@ import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { creditMax } from '../../../core/shares.ts'
 import { termsHeldMs, termsNotedMs } from '../../../core/key-terms.ts'
 import { compiledArrow } from '../../../core/transition.ts'
-import { flagLetters } from '../row-text.ts'
+import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
 import { windowsLua } from './windows.ts'
-import { dataLetters } from '../../remote/fields.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576
@@ -68,10 +67,12 @@ local function leased(type)
 end
 
 -- A key that is held until the start is free for others from then on.
-local function giveUpKey(id, name)
-  if call('HGET', P .. 'holders', name) ~= id then return end
+local function giveUpKey(id, row)
+  local name, has = row[${at.keyName}], row[${at.has}]
+  if name == '' or has:find('${flagLetters.givenUp}', 1, true) then return end
+  row[${at.has}] = has .. '${flagLetters.givenUp}'
   call('HDEL', P .. 'holders', name)
-  call('HSET', P .. 'predecessors', name, '{"id":' .. cjson.encode(id) .. ',"next":null}')
+  call('HSET', P .. 'predecessors', name, id)
 end
 
 ${windowsLua}
@@ -142,7 +143,7 @@ local function claim(members, demands)
       remember(row, text)
       log(id, type, text)
       index(id, row, 1)
-      if row[${at.keyName}] ~= '' then giveUpKey(id, row[${at.keyName}]) end
+      giveUpKey(id, row)
       if demand.rate then call('ZADD', rateWindow(type), now, seq) end
       local whole = rowText(row)
       written[#written + 1] = id

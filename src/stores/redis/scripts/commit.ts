@@ -4,7 +4,7 @@
  * changed.
  */
 import { caps } from '../../../core/caps.ts'
-import { pending } from '../../remote/unit.ts'
+import { pending } from '../../remote/transaction.ts'
 import { flagLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 
@@ -157,6 +157,10 @@ local function carryOut(plan, before)
     if cell[4] == false then call('HDEL', cell[1], cell[2])
     elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end
   end
+  for _, key in ipairs(plan.freed or {}) do
+    if call('HGET', key[1], key[2]) == key[3] then call('HDEL', key[1], key[2]) end
+  end
+  for _, key in ipairs(plan.taken or {}) do call('HSET', key[1], key[2], key[3]) end
   for _, tick in ipairs(plan.ticks or {}) do
     if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
   end

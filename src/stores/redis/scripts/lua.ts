@@ -1,8 +1,7 @@
 /** What scripts know of the chart and of rows, as pieces of Lua. */
 import { jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import { claimable } from '../../../core/transition.ts'
-import { headFields, type HeadField } from '../row-text.ts'
-import { dataFields, dataLetters } from '../../remote/fields.ts'
+import { dataFields, dataLetters, headFields, type HeadField } from '../row-text.ts'
 
 /** Where a field stands in a row, for scripts: their lists begin at 1. */
 export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1])) as Readonly<Record<HeadField, number>>

@@ -50,15 +50,16 @@ local function areTexts(list)
   return true
 end
 
--- The rare fields of a row, of which some are JSON themselves; nil if they cannot be read.
+-- The rare fields of a row; nil if they cannot be read.
 local function rareFields(row)
   local fields = restOf(row)
   if not fields then return nil end
-  for _, text in pairs(fields) do if type(text) ~= 'string' then return nil end end
-  local parent = decoded(fields.parent or '{"id":""}')
-  local states, tags = decoded(fields.machineStates or '[]'), decoded(fields.machineTags or '[]')
-  if not (parent and type(parent.id) == 'string' and states and tags and areTexts(states) and areTexts(tags)) then return nil end
-  return { key = fields.key, parent = parent.id, states = states, tags = tags }
+  local key, parent = fields.key, fields.parent or { id = '' }
+  local states, tags = fields.machineStates or {}, fields.machineTags or {}
+  if key ~= nil and type(key) ~= 'string' then return nil end
+  if type(parent) ~= 'table' or type(parent.id) ~= 'string' then return nil end
+  if type(states) ~= 'table' or type(tags) ~= 'table' or not (areTexts(states) and areTexts(tags)) then return nil end
+  return { key = key, parent = parent.id, states = states, tags = tags }
 end
 
 -- The row of a job of which all can be read, and its rare fields.
@@ -129,36 +130,25 @@ local function enterMachine(id, row, fields)
   end
 end
 
--- Unique keys are free if their job is not there any more, or has ended. A job that has not ended holds its key; of one
--- that gives it up at its start the row does not tell whether it has.
-local held
+-- A job that has not ended holds its unique key, or has given it up.
+local held, waiting
 local function holdKey(id, row, fields)
-  if not fields.key or INDEX[row[${at.state}]] == 'ended' or row[${at.keyName}] ~= '' then return end
-  held[#held + 1] = { nameOfKey(row[${at.type}], fields.key), id }
+  if not fields.key or INDEX[row[${at.state}]] == 'ended' then return end
+  local kind = row[${at.has}]:find('${flagLetters.givenUp}', 1, true) and 'predecessors' or 'holders'
+  local name = nameOfKey(row[${at.type}], fields.key)
+  held[#held + 1] = { P .. kind, name, id }
+  if row[${at.state}] == '${bornTimed}' and row[${at.wakeAt}] == '' then waiting[#waiting + 1] = { name, id } end
 end
-local function writeHolders()
-  local flat = call('HGETALL', P .. 'holders')
-  for i = 1, #flat, 2 do
-    if not isLive(flat[i + 1]) then call('HDEL', P .. 'holders', flat[i]) end
+-- Keys are free if their job is not there any more, or has ended; who waited for its end is due.
+local function writeKeys()
+  for _, key in ipairs({ P .. 'holders', P .. 'predecessors' }) do
+    local flat = call('HGETALL', key)
+    for i = 1, #flat, 2 do if not isLive(flat[i + 1]) then call('HDEL', key, flat[i]) end end
   end
-  for _, each in ipairs(held) do call('HSETNX', P .. 'holders', each[1], each[2]) end
-end
-
--- Jobs that wait for the end of another one, which is live and will tell them; else they are due.
-local waiting
-local function writePredecessors()
-  local flat = call('HGETALL', P .. 'predecessors')
-  for i = 1, #flat, 2 do
-    local leaving, next, dueAt = predecessorOf(flat[i + 1])
-    if not (leaving and isLive(leaving)) then
-      call('HDEL', P .. 'predecessors', flat[i])
-      if next then release(next, dueAt) end
-    elseif next and not isLive(next) then
-      withoutNext(flat[i], leaving)
-    end
-    if next then waiting[next] = nil end
+  for _, each in ipairs(held) do call('HSETNX', each[1], each[2], each[3]) end
+  for _, each in ipairs(waiting) do
+    if call('HEXISTS', P .. 'predecessors', each[1]) == 0 then release(each[2]) end
   end
-  for id in pairs(waiting) do release(id, nowMs) end
 end
 
 local last, seen
@@ -175,7 +165,6 @@ local function enterRow(id, text)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
-  if row[${at.state}] == '${bornTimed}' and row[${at.wakeAt}] == '' then waiting[id] = true end
   -- The dead of a group of failures are counted there already.
   row[${at.failure}] = ''
   -- A key that shares the claims of its type goes on from where it was.
@@ -205,8 +194,7 @@ repeat
   for i = 1, #page[2], 2 do total = total + enterRow(page[2][i], page[2][i + 1]) end
   flush()
 until cursor == '0'
-writeHolders()
-writePredecessors()
+writeKeys()
 advance(last - seqNow)
 tellAll()
 `,

@@ -8,10 +8,9 @@ import { countersAfter, jobStates, statesTagged, type JobState } from '../../../
 import type { SettleEvent } from '../../../core/settlement.ts'
 import { compiledArrow } from '../../../core/transition.ts'
 import { caps } from '../../../core/caps.ts'
-import { flagLetters } from '../row-text.ts'
+import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
 import { at, type LuaScript } from './lua.ts'
-import { dataLetters } from '../../remote/fields.ts'
 
 /** The events of plain jobs. */
 export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]
@@ -167,9 +166,12 @@ local function tallyEnd(id, row, event, to, parts, seq)
   end
 end
 
+-- May a row tell the answer to an earlier settlement?
+local function isSettled(row) return row[${at.settled}] ~= '' or (INDEX[row[${at.state}]] == 'ended' and row[${at.token}] ~= '') end
+
 local function settle(id, token, attempt, kindText, extras, row)
   if not row or INDEX[row[${at.state}]] ~= 'lease' or row[${at.token}] ~= token or row[${at.attempt}] ~= attempt then
-    return row and row[${at.settled}] ~= '' and 'generic' or 'lost'
+    return row and isSettled(row) and 'generic' or 'lost'
   end
   local from, kind, has = row[${at.state}], kindOf(kindText), row[${at.has}]
   if has:find('[${flagLetters.machine}${flagLetters.key}]') then return 'generic' end
@@ -204,9 +206,12 @@ local function settle(id, token, attempt, kindText, extras, row)
     .. json(row[${at.worker}]) .. (reason ~= '' and ',' .. reason or '') .. ']'
   row[${at.rev}] = following(row[${at.rev}])
   row[${at.state}], row[${at.attempt}], row[${at.last}], row[${at.wakeAt}] = to, spent, seq, due
-  if INDEX[to] == 'ended' then
-    row[${at.finishedAt}], row[${at.settled}] = now, from
+  if INDEX[to] == 'ended' then row[${at.finishedAt}] = now end
+  -- Of an ended job the other fields tell the answer: see JobRow.settled.
+  if INDEX[to] == 'ended' and from == '${claimed}' then
+    row[${at.settled}] = ''
   else
+    row[${at.token}] = ''
     row[${at.settled}] = '{"attempt":' .. attempt .. ',"token":' .. json(token) .. ',"answer":{"outcome":"settled","seq":' .. seq
       .. ',"at":' .. now .. ',"from":"' .. from .. '","to":"' .. to .. '","attempt":' .. spent
       .. ',"dueAt":' .. (due ~= '' and due or 'null') .. '}}'

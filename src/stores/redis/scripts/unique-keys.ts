@@ -31,39 +31,23 @@ local function isLive(id)
 end
 
 -- A job that has waited for the end of another one is due at its own time.
-local function release(id, dueAt)
+local function release(id)
   local text = call('HGET', JOBS, id)
   local row = text and parse(text)
-  if not row or INDEX[row[${at.state}]] ~= 'due' then return end
+  if not row or INDEX[row[${at.state}]] ~= 'due' or row[${at.wakeAt}] ~= '' then return end
+  local rest = restOf(row) or {}
   index(id, row, -1)
-  row[${at.rev}], row[${at.wakeAt}] = following(row[${at.rev}]), int(dueAt)
+  row[${at.rev}], row[${at.wakeAt}] = following(row[${at.rev}]), int(tonumber(rest.dueAfter) or nowMs)
   index(id, row, 1)
   writeRows({ id, rowText(row) })
 end
 
--- The entry of a job that has given up a key: its id, and the id and the time of the one that waits for its end, if one
--- does.
-local function predecessorOf(text)
-  local entry = decoded(text) or {}
-  local next = type(entry.next) == 'table' and entry.next or {}
-  return entry.id, next.id, tonumber(next.dueAt) or nowMs
-end
-
-local function withoutNext(name, leaving)
-  call('HSET', P .. 'predecessors', name, '{"id":' .. jsonText(leaving) .. ',"next":null}')
-end
-
 -- Frees what a job has of a key: the key, if it holds it, and the job that waits for its end.
 local function freeKey(name, id)
-  if call('HGET', P .. 'holders', name) == id then call('HDEL', P .. 'holders', name) end
-  local text = call('HGET', P .. 'predecessors', name)
-  if not text then return end
-  local leaving, next, dueAt = predecessorOf(text)
-  if leaving == id then
-    call('HDEL', P .. 'predecessors', name)
-    if next then release(next, dueAt) end
-  elseif next == id then
-    withoutNext(name, leaving)
-  end
+  local holder = call('HGET', P .. 'holders', name)
+  if holder == id then call('HDEL', P .. 'holders', name) end
+  if call('HGET', P .. 'predecessors', name) ~= id then return end
+  call('HDEL', P .. 'predecessors', name)
+  if holder then release(holder) end
 end
 `

@@ -1,7 +1,4 @@
-/**
- * Operations of the core over a Redis server: what they need is loaded by one pipeline, and what they write is
- * committed by one script.
- */
+/** A Redis server: what operations need is loaded by one pipeline, and what they write is committed by one script. */
 import type { Hint, RepairAnswer } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
 import { hintsFrom } from './hints.ts'
@@ -11,12 +8,12 @@ import type { EvictionWatch } from './eviction.ts'
 import { Exchange } from './exchange.ts'
 import { load, texts, type Select } from './loading.ts'
 import type { Need } from '../remote/needs.ts'
-import { planOf } from './plan.ts'
-import { RemoteDriver } from '../remote/driver.ts'
-import type { Row } from '../remote/row.ts'
-import { hasOf, textOfScript } from './row-text.ts'
+import { headOf, planOf, progressOf, rowsWritten } from './plan.ts'
+import type { CommitEach, Server, Written } from '../remote/driver.ts'
+import { LeasedRows } from '../remote/leased-rows.ts'
+import { textOfScript } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
-import type { RemoteUnit } from '../remote/unit.ts'
+import type { Transaction } from '../remote/transaction.ts'
 import type { WorkingSet } from '../remote/working-set.ts'
 
 type ScriptName =
@@ -55,8 +52,9 @@ export interface StoreTime {
   readonly given: boolean
 }
 
-export class Driver extends RemoteDriver {
-  readonly server = 'Redis'
+export class RedisServer implements Server {
+  readonly name = 'Redis'
+  readonly leased = new LeasedRows()
   readonly redis: Redis
   readonly keys: Keys
   readonly scripts: Scripts<ScriptName>
@@ -79,7 +77,6 @@ export class Driver extends RemoteDriver {
     notify: (hints: readonly Hint[]) => void,
     eviction: EvictionWatch,
   ) {
-    super()
     this.redis = redis
     this.keys = keys
     this.scripts = scripts
@@ -90,31 +87,58 @@ export class Driver extends RemoteDriver {
     this.eviction = eviction
   }
 
-  override get epoch(): string {
+  get epoch(): string {
     return this.epochs.current
   }
 
-  protected override get now(): number {
+  now(): number {
     return this.time.now()
   }
 
-  override async load(needs: readonly Need[], set: WorkingSet): Promise<void> {
-    const unreadable = await load(this.redis, this.keys, needs, set, this.select)
+  async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
+    const unreadable = await load(this.redis, this.keys, needs, into, this.select)
     if (unreadable.length > 0) await this.setAside(unreadable)
   }
 
-  protected override lettersOf(row: Row): string {
-    return hasOf(row.values, (field) => row.hasData(field))
+  async commit(transaction: Transaction): Promise<Written | readonly string[]> {
+    const { set, changes } = transaction
+    const planned = planOf(transaction, this.keys)
+    if (!planned.writes && !set.believed) return { base: 0, rowOf: () => null }
+    const stores = changes.rows.some(({ change, isRemoved }) => change?.state === null && !isRemoved)
+    const request = JSON.stringify({ ...planned.plan, epoch: set.epoch })
+    const [outcome, rest] = await this.run(stores ? 'commitStoring' : 'commit', [request])
+    if (outcome !== 'stale') return { base: Number(rest), rowOf: rowsWritten(planned, Number(rest)) }
+    const stale = texts(rest).map(plainName)
+    if (stale.includes('epoch')) await this.greet()
+    return stale
   }
 
-  protected override async commit(unit: RemoteUnit, set: WorkingSet, epoch: string): Promise<readonly string[] | null> {
-    const { plan, writes } = planOf(unit, this.keys)
-    if (!writes && !set.believed) return null
-    const stores = unit.rows.values().some((row) => row.loaded === null && row.there)
-    const [outcome, rest] = await this.run(stores ? 'commitStoring' : 'commit', [JSON.stringify({ ...plan, epoch })])
-    if (outcome === 'stale') return texts(rest).map(plainName)
-    this.wrote(unit, Number(rest))
-    return null
+  readonly commitEach: CommitEach = async (jobs, epoch, head, progress) => {
+    const planned = jobs.map(({ transaction }) => planOf(transaction, this.keys))
+    const isWriting = (i: number): boolean => planned[i]?.writes === true || jobs[i]?.outcomes.length !== 0
+    const plans = jobs.flatMap(({ id, outcomes }, i) =>
+      isWriting(i) ? [{ ...planned[i]?.plan, job: id, ...(outcomes.length > 0 && { outcomes }) }] : [],
+    )
+    let bases: readonly Reply[] = []
+    if (plans.length > 0 || progress !== null) {
+      const request = {
+        head: { ...(head && headOf(head, this.keys)), epoch },
+        ...(progress && { progress: progressOf(progress, this.keys) }),
+        // An empty list would not be told from an object by the script's JSON.
+        ...(plans.length > 0 && { plans }),
+      }
+      const [outcome, answer] = await this.run('commitEach', [JSON.stringify(request)])
+      if (outcome === 'stale') {
+        await this.greet()
+        return null
+      }
+      bases = answer as readonly Reply[]
+    }
+    let next = 0
+    return planned.map((each, i) => {
+      const base = isWriting(i) ? bases[next++] : 0
+      return base === '' ? null : { base: Number(base), rowOf: rowsWritten(each, Number(base)) }
+    })
   }
 
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
@@ -133,7 +157,7 @@ export class Driver extends RemoteDriver {
   }
 
   /** To be called first on each connection: a server that was started again begins an epoch. */
-  override async greet(): Promise<void> {
+  async greet(): Promise<void> {
     this.greetedAt = this.time.monotonic()
     await this.run('epoch', [newEpoch()])
   }
@@ -156,8 +180,8 @@ export class Driver extends RemoteDriver {
   }
 
   /** Removes jobs that were set aside. @returns the ids of those that were */
-  dropAside(ids: readonly string[]): Promise<string[]> {
-    return this.inTurn(async () => texts((await this.run('aside', ['drop', ...ids]))[1]))
+  async dropAside(ids: readonly string[]): Promise<string[]> {
+    return texts((await this.run('aside', ['drop', ...ids]))[1])
   }
 
   /** Has each write of these jobs told to every process, for a time. */
@@ -165,12 +189,10 @@ export class Driver extends RemoteDriver {
     await this.run('announce', [String(forMs), ...ids])
   }
 
-  repair(): Promise<RepairAnswer> {
-    return this.inTurn(async () => {
-      const [, jobs, restored, unreadable, counts] = await this.run('repair', [])
-      this.leased.forgetAll()
-      return { jobs: Number(jobs), restored: texts(restored), unreadable: texts(unreadable), counts: Number(counts) }
-    })
+  async repair(): Promise<RepairAnswer> {
+    const [, jobs, restored, unreadable, counts] = await this.run('repair', [])
+    this.leased.forgetAll()
+    return { jobs: Number(jobs), restored: texts(restored), unreadable: texts(unreadable), counts: Number(counts) }
   }
 
   private tell({ rollback, isOther }: EpochNews): void {

@@ -1,0 +1,149 @@
+/**
+ * The bulk operations of a store: small values of two kinds, by id. Those that run are apart, because each runtime
+ * looks at them every few seconds, and mostly there are none.
+ */
+import {
+  addJobs,
+  advanceBulk,
+  changeableStates,
+  changeSelection,
+  startBulk,
+  stopBulk,
+  withAbandoned,
+  type Batch,
+  type BulkTable,
+} from '../../core/bulk.ts'
+import type { BulkAnswer, BulkOperation, BulkOutcome } from '../../core/bulk-record.ts'
+import type { BulkStore, SweepAnswer } from '../../store.ts'
+import { changeJobs, selectedAmong } from './apart.ts'
+import { contended, roundsMax, type CommitEach, type RemoteDriver } from './driver.ts'
+import type { Need } from './needs.ts'
+import type { Transaction } from './transaction.ts'
+import type { SelectedIds } from './working-set.ts'
+
+export const bulkKinds = { running: 'bulk', ended: 'bulk-ended' } as const
+
+/**
+ * As it is kept: with jobs of earlier batches that others have changed meanwhile. They are judged before the next
+ * batch.
+ */
+interface KeptOperation extends BulkOperation {
+  readonly left?: readonly string[]
+}
+
+export function bulkFrom(text: string): BulkOperation {
+  const { left: _, ...operation } = JSON.parse(text) as KeptOperation
+  return operation
+}
+
+class BulkCells implements BulkTable {
+  private readonly transaction: Transaction
+
+  constructor(transaction: Transaction) {
+    this.transaction = transaction
+  }
+
+  get(id: string): BulkOperation | undefined {
+    const running = this.transaction.cell(bulkKinds.running, id)
+    const text = running ?? this.transaction.cell(bulkKinds.ended, id)
+    if (running !== null) this.transaction.source.among = (JSON.parse(running) as KeptOperation).left
+    return text === null ? undefined : bulkFrom(text)
+  }
+
+  all(of: 'running' | 'ended'): readonly BulkOperation[] {
+    return this.transaction.set.valuesOf(bulkKinds[of]).map(bulkFrom)
+  }
+
+  save(operation: BulkOperation): void {
+    const isRunning = operation.state === 'running'
+    this.transaction.setCell(bulkKinds.running, operation.id, isRunning ? JSON.stringify(operation) : null)
+    if (!isRunning) this.transaction.setCell(bulkKinds.ended, operation.id, JSON.stringify(operation))
+  }
+
+  remove(id: string): void {
+    this.transaction.setCell(bulkKinds.ended, id, null)
+  }
+
+  offer(id: string): void {
+    this.transaction.hints.push({ kind: 'bulk', id })
+  }
+}
+
+/** What `withAbandonedBulk` needs. */
+export const runningBulk: Need = { kind: 'values', cells: bulkKinds.running }
+
+export const withAbandonedBulk = (answer: SweepAnswer, transaction: Transaction): SweepAnswer =>
+  withAbandoned(answer, transaction, new BulkCells(transaction))
+
+const cellsOf = (id: string): Need[] =>
+  Object.values(bulkKinds).map((cells): Need => ({ kind: 'cell', cells, field: id }))
+
+type Act = (transaction: Transaction) => BulkAnswer
+
+const inBatch = (driver: RemoteDriver, id: string, act: Act): Promise<BulkAnswer> => {
+  const { commitEach } = driver.server
+  return driver.write(act, {
+    needs: [...cellsOf(id), runningBulk],
+    ...(commitEach && { apart: (page) => batchApart(driver, commitEach, id, page, act) }),
+  })
+}
+
+/**
+ * Does a batch job by job, because others work on its jobs. Those that have changed meanwhile are kept with the
+ * operation.
+ */
+async function batchApart(
+  driver: RemoteDriver,
+  commitEach: CommitEach,
+  id: string,
+  page: SelectedIds | null,
+  act: Act,
+): Promise<BulkAnswer> {
+  if (page === null) throw new TypeError('a bulk operation has a filter')
+  for (let tries = 0; tries < roundsMax.commit; tries++) {
+    const set = driver.newSet()
+    const needs = [...cellsOf(id), runningBulk]
+    // As a batch without jobs, that is not the last one: the operation may have jobs left.
+    const { transaction, answer } = await driver.operate(act, set, needs, { ids: [], next: page.next ?? page.end })
+    const { operation } = answer
+    if (answer.outcome !== 'advanced' || operation === null) return answer
+    const { change, filter } = operation
+    const selection = { filter, after: page.end }
+    const ids = await selectedAmong(driver, set, selection, changeableStates[change.kind], page.ids)
+    const { counts, ...others } = operation
+    const progress = { cells: bulkKinds.running, field: id, counts, others }
+    const changeOne = ({ unit }: Transaction): Batch => changeSelection(unit, change, selection)
+    const outcome = await changeJobs(driver, commitEach, set, ids, changeOne, transaction, progress, outcomesOf)
+    if (outcome !== null) return answerOf(operation, outcome.done)
+    await driver.pause(tries)
+  }
+  throw contended(driver.server.name, 'Nothing was written. Call again.')
+}
+
+const outcomesOf = ({ jobs }: Batch): BulkOutcome[] =>
+  (Object.keys(jobs) as BulkOutcome[]).flatMap((name) => (jobs[name] ?? []).map(() => name))
+
+function answerOf(operation: BulkOperation, batches: readonly Batch[]): BulkAnswer {
+  const jobs: Partial<Record<BulkOutcome, readonly string[]>> = {}
+  for (const batch of batches) {
+    for (const [name, ids] of Object.entries(batch.jobs) as [BulkOutcome, readonly string[]][]) {
+      jobs[name] = [...(jobs[name] ?? []), ...ids]
+    }
+  }
+  const transitions = batches.flatMap((batch) => batch.transitions)
+  return {
+    outcome: 'advanced',
+    operation: { ...operation, counts: addJobs(operation.counts, jobs) },
+    jobs,
+    transitions,
+  }
+}
+
+/** The writes: operations of the core. A batch needs what its change needs, and is one commit. */
+export const bulkWritesOf = (driver: () => RemoteDriver): Omit<BulkStore, 'list'> => ({
+  start: async (request) => inBatch(driver(), request.id, (each) => startBulk(each.unit, new BulkCells(each), request)),
+  advance: async (request) =>
+    inBatch(driver(), request.id, (each) => advanceBulk(each.unit, new BulkCells(each), request)),
+  stop: async (request) =>
+    driver().write((each) => stopBulk(each, new BulkCells(each), request), { needs: cellsOf(request.id) }),
+})

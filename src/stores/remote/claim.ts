@@ -1,0 +1,264 @@
+/**
+ * Claims by the core: which jobs of a type are claimed under its pause, caps, rates and shares, and why there are fewer
+ * than asked for. What was claimed of a type with limits is kept in a small value of it (`claims`), on which each such
+ * claim depends: so two claims at once do not both take the last free place.
+ */
+import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
+import type { JobRow } from '../../core/job-row.ts'
+import { demandUnder, termsAfter, type HeldTerms } from '../../core/key-terms.ts'
+import { statesTagged } from '../../core/lifecycle.ts'
+import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
+import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
+import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
+import type { Transaction } from './transaction.ts'
+import type { QueuedJob, QueueGroup } from './working-set.ts'
+
+/** What is kept of the claims of a type. */
+interface ClaimBook {
+  readonly terms: HeldTerms | null
+  /** How many claims have been written here: each differs from the one before. */
+  readonly claims: number
+  /** Times of claims under a rate limit of the type, and under one per key. */
+  readonly times: readonly number[]
+  readonly keyTimes: Readonly<Record<string, readonly number[]>>
+  /** See `core/shares.ts`: the virtual clock, and the starts of keys; that of jobs without a key has no sign before it. */
+  readonly clock: number
+  readonly starts: Readonly<Record<string, number>>
+}
+
+const noBook: ClaimBook = { terms: null, claims: 0, times: [], keyTimes: {}, clock: 0, starts: {} }
+
+export function claimAll(transaction: Transaction, request: ClaimRequest): ClaimAnswer {
+  // All that is needed of all types is loaded together: first what claims depend on, then what they choose from.
+  const books = transaction.each(request.demand, ({ type }) => bookOf(transaction, type), rethrow)
+  const queues = transaction.each(
+    request.demand,
+    (demand) => new GroupedQueue(transaction, demand, books[request.demand.indexOf(demand)] ?? noBook, request),
+    rethrow,
+  )
+  const rows = transaction.source.findAll(queues.flatMap((queue) => queue.candidates()))
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const jobs: ClaimedJob[] = []
+  const shortfalls: Shortfall[] = []
+  for (const queue of queues) {
+    const claimed = queue.take((id) => claimRow(transaction, byId.get(id), queue.demand, request))
+    jobs.push(...claimed)
+    queue.save()
+    if (claimed.length < queue.demand.max) shortfalls.push(shortfallOf(queue.demand, queue))
+  }
+  return { jobs, shortfalls }
+}
+
+function rethrow(error: { readonly message: string }): never {
+  throw new TypeError(error.message)
+}
+
+function bookOf(transaction: Transaction, type: string): ClaimBook {
+  const text = transaction.cell('claims', type)
+  return text === null ? noBook : (JSON.parse(text) as ClaimBook)
+}
+
+const keyOf = (key: string | null): string => (key === null ? '' : `=${key}`)
+
+/** The free claims of a window of time. A clock that was set back counts later claims as claims now. */
+const within = (times: readonly number[], { perMs }: RateLimit, now: number): number[] =>
+  times.map((at) => Math.min(at, now)).filter((at) => at > now - perMs)
+
+const freeAtOf = (times: readonly number[], { limit, perMs }: RateLimit, now: number): number =>
+  (times.at(-limit) ?? now) + perMs
+
+/** A group as it is while jobs are chosen of it. */
+interface Group extends Omit<QueueGroup, 'first'> {
+  readonly first: QueuedJob[]
+  queued: number
+  leased: number
+}
+
+class GroupedQueue implements ClaimSource {
+  readonly queue: { readonly paused: boolean; queued: number; leasedCount: number; capped: boolean }
+  readonly demand: Demand
+  private readonly transaction: Transaction
+  private readonly book: ClaimBook
+  private readonly terms: HeldTerms | null
+  private readonly now: number
+  private readonly groups: readonly Group[]
+  private times: number[]
+  private readonly keyTimes: Map<string, readonly number[]>
+  private clock: number
+  private readonly starts: Map<string, number>
+  private taken = 0
+
+  constructor(transaction: Transaction, own: Demand, book: ClaimBook, { startedAt }: ClaimRequest) {
+    const { set, now, source } = transaction
+    const { type } = own
+    const paused = source.isPaused(type)
+    this.transaction = transaction
+    this.book = book
+    this.now = now
+    this.terms = paused ? book.terms : termsAfter(book.terms, own, startedAt, now)
+    this.demand = demandUnder(this.terms, own)
+    const heads = set.headsOf(type, own.max)
+    this.groups = heads.map((group) => ({ ...group, first: [...group.first] }))
+    const leasedCount = [...statesTagged('leased')].reduce((sum, state) => sum + set.count(`${state}:${type}`), 0)
+    const queued = heads.reduce((sum, group) => sum + group.queued, 0)
+    this.queue = { paused, queued, leasedCount, capped: false }
+    const { rate, keyRate } = this.demand.limits
+    this.times = rate === null ? [...book.times] : within(book.times, rate, now)
+    const keyTimes = Object.entries(book.keyTimes).map(
+      ([key, times]) => [key, keyRate === undefined ? times : within(times, keyRate, now)] as const,
+    )
+    this.keyTimes = new Map(keyTimes.filter(([, times]) => times.length > 0))
+    this.clock = book.clock
+    this.starts = new Map(Object.entries(book.starts))
+  }
+
+  freeClaims({ limit }: RateLimit): number {
+    return Math.max(0, limit - this.times.length)
+  }
+
+  freeAt(rate: RateLimit): number {
+    return freeAtOf(this.times, rate, this.now)
+  }
+
+  hasOpenKey(): boolean {
+    return this.next() !== null
+  }
+
+  keysFreeAt(): number | null {
+    const { keyRate } = this.demand.limits
+    const limited = this.groups.filter((group) => group.queued > 0 && !this.isCapped(group))
+    if (keyRate === undefined || limited.length === 0) return null
+    return Math.min(...limited.map(({ key }) => freeAtOf(this.keyTimes.get(keyOf(key)) ?? [], keyRate, this.now)))
+  }
+
+  private isCapped({ key, leased }: Group): boolean {
+    const { perKey } = this.demand.limits
+    return key !== null && perKey !== null && leased >= perKey
+  }
+
+  private isOpen(group: Group): boolean {
+    const { keyRate } = this.demand.limits
+    if (group.first.length === 0 || this.isCapped(group)) return false
+    return group.key === null || keyRate === undefined || this.usedOf(group) < keyRate.limit
+  }
+
+  private usedOf({ key }: Group): number {
+    return this.keyTimes.get(keyOf(key))?.length ?? 0
+  }
+
+  private finish({ key, first }: Group): number {
+    if (this.demand.keyShares !== true) return 0
+    return finishOf(this.starts.get(keyOf(key)) ?? this.book.clock, first[0]?.keyWeight ?? 1)
+  }
+
+  /** The group of the next job. */
+  private next(): Group | null {
+    let best: Group | null = null
+    for (const group of this.groups)
+      if (this.isOpen(group) && (best === null || this.goesFirst(group, best))) best = group
+    return best
+  }
+
+  private goesFirst(a: Group, b: Group): boolean {
+    const [left, right] = [a.first[0] as QueuedJob, b.first[0] as QueuedJob]
+    const by = this.finish(a) - this.finish(b) || right.priority - left.priority || left.place - right.place
+    return by < 0
+  }
+
+  /** The ids of the jobs that may be claimed now: those of each group as far as they are loaded. */
+  candidates(): string[] {
+    const room = claimRoom(this.demand, this)
+    return this.groups.flatMap(({ first }) => first.slice(0, room).map(({ id }) => id))
+  }
+
+  /** Claims what there is room for. @param act null: the job is not there to be claimed any more */
+  take(act: (id: string) => ClaimedJob | null): ClaimedJob[] {
+    const jobs: ClaimedJob[] = []
+    for (let room = claimRoom(this.demand, this); room > 0;) {
+      const group = this.next()
+      if (group === null) break
+      const finish = this.finish(group)
+      const { id, keyWeight } = group.first.shift() as QueuedJob
+      group.queued--
+      this.queue.queued--
+      const job = act(id)
+      if (job === null) continue
+      jobs.push(job)
+      room--
+      group.leased++
+      this.queue.leasedCount++
+      this.charge(group, finish, keyWeight)
+    }
+    return jobs
+  }
+
+  private charge({ key }: Group, finish: number, weight: number): void {
+    const { rate, keyRate } = this.demand.limits
+    this.taken++
+    if (rate !== null) this.times.push(this.now)
+    const name = keyOf(key)
+    if (keyRate !== undefined && key !== null) this.keyTimes.set(name, [...(this.keyTimes.get(name) ?? []), this.now])
+    if (this.demand.keyShares !== true) return
+    this.clock = clockAfter(this.clock, finish)
+    this.starts.set(name, startAfter(this.clock, finish, weight))
+  }
+
+  /** Keeps what was claimed, if claims of the type depend on it. */
+  save(): void {
+    const { limits, keyShares } = this.demand
+    const { concurrency, perKey, rate, keyRate } = limits
+    const isLimited = concurrency !== null || perKey !== null || rate !== null || keyRate !== undefined
+    const isCounted = this.taken > 0 && (isLimited || keyShares === true)
+    if (!isCounted && this.terms === this.book.terms) return
+    // A key without jobs begins anew where the clock is.
+    const starts = this.groups.flatMap(({ key, queued }) => {
+      const start = this.starts.get(keyOf(key)) ?? (keyShares === true ? this.book.clock : undefined)
+      return queued > 0 && start !== undefined ? [[keyOf(key), start] as const] : []
+    })
+    const book: ClaimBook = {
+      terms: this.terms,
+      claims: this.book.claims + 1,
+      times: this.times,
+      keyTimes: Object.fromEntries(this.keyTimes),
+      clock: this.clock,
+      starts: Object.fromEntries(starts),
+    }
+    this.transaction.setCell('claims', this.demand.type, JSON.stringify(book))
+  }
+}
+
+function claimRow(
+  transaction: Transaction,
+  row: JobRow | undefined,
+  demand: Demand,
+  request: ClaimRequest,
+): ClaimedJob | null {
+  if (row === undefined || row.state !== 'queued') return null
+  claimJob(transaction.unit, row, demand, movedAt(encodeRow(row)), request)
+  return claimedJob(transaction, encodeRow(row), row)
+}
+
+const claimedJob = (transaction: Transaction, document: JobDocument, row: JobRow): ClaimedJob => {
+  const { steps, checkpoints, input, meta } = document
+  const last = checkpoints.at(-1)
+  return {
+    id: row.id,
+    type: row.type,
+    input: structuredClone(input),
+    priority: row.priority,
+    concurrencyKey: row.concurrencyKey,
+    attempt: row.attempt,
+    maxAttempts: row.maxAttempts,
+    generation: row.generation,
+    token: row.token ?? '',
+    startedAt: row.startedAt ?? 0,
+    seq: row.lastSeq,
+    steps: Object.keys(steps).length === 0 ? null : structuredClone(steps),
+    checkpoint: last === undefined ? null : { number: last.number, state: structuredClone(last.state) },
+    inbox: structuredClone(document.inbox),
+    version: row.machine?.version ?? null,
+    pins: document.pins,
+    meta: structuredClone(meta),
+    record: () => recordOfDocument(structuredClone(numberedDocument(document, transaction.base))),
+  }
+}

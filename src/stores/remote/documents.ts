@@ -1,0 +1,117 @@
+/** A port as what the core runs over: documents are loaded into working sets, and transactions committed. */
+import { caps } from '../../core/caps.ts'
+import { inSequence, selectionAfter, selectionEnd, selectionRange } from '../../core/cursor.ts'
+import { isEnded } from '../../core/lifecycle.ts'
+import type { Hint } from '../../store.ts'
+import { cellName } from './cells.ts'
+import { commitOf, hintsOf } from './commit.ts'
+import { LoadedDocument } from './document.ts'
+import type { Server, Written } from './driver.ts'
+import { countsFrom } from './figures.ts'
+import type { Need } from './needs.ts'
+import type { Loaded, StorePort, Wanted } from './port.ts'
+import type { Transaction } from './transaction.ts'
+import { selectionName, type WorkingSet } from './working-set.ts'
+
+export class DocumentServer implements Server {
+  readonly name: string
+  readonly epoch = ''
+  private readonly port: StorePort
+  private readonly tell: (hints: readonly Hint[]) => void
+  /** Types of which a hand-over was refused here: they wait for a slot, which a job of any type may free. */
+  readonly waiting = new Set<string>()
+
+  constructor(port: StorePort, tell: (hints: readonly Hint[]) => void) {
+    this.name = port.name
+    this.port = port
+    this.tell = tell
+  }
+
+  now(): number {
+    return Math.floor(this.port.now())
+  }
+
+  async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
+    const wanted = new Map<string, Wanted>()
+    const others: Promise<void>[] = []
+    for (const need of needs) {
+      if (need.kind === 'counts') others.push(this.loadCounts(into))
+      else if (need.kind === 'selected') others.push(this.select(need, into))
+      else {
+        const each: Wanted = need.kind === 'data' || need.kind === 'inbox' ? { kind: 'row', id: need.id } : need
+        wanted.set(JSON.stringify(each), each)
+      }
+    }
+    if (wanted.size > 0) await this.port.load([...wanted.values()], loadedInto(into))
+    await Promise.all(others)
+  }
+
+  private async loadCounts(into: WorkingSet): Promise<void> {
+    into.counts = countsFrom((await this.port.figures()).byType)
+  }
+
+  /** The page of a selection by filter. */
+  private async select(need: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
+    const { selection, states, among } = need
+    if (!('filter' in selection)) throw new TypeError('a selection by ids needs no search')
+    const { filter, after, limit = caps.selection } = selection
+    const from = among === undefined ? selectionRange(after, 0).after : null
+    const { documents, more, last } = await this.port.find({
+      ...{ by: 'enqueued', newestFirst: false, filter, states, after: from },
+      limit: Math.min(limit, caps.selection),
+      ...(among && { among }),
+    })
+    const range = selectionRange(after, last)
+    const { until } = range
+    const found = documents.filter(({ seq, state, lastSeq }) => seq <= until && !(isEnded(state) && lastSeq > until))
+    for (const document of found) loadedInto(into).row(document.id, document)
+    const end = documents.at(-1)
+    const next = more && end !== undefined && end.seq <= until ? inSequence(end.seq) : null
+    into.selections.set(selectionName(selection, among), {
+      ids: found.map(({ id }) => id),
+      next: among === undefined ? selectionAfter(next, range) : (after ?? null),
+      end: selectionEnd(range),
+    })
+  }
+
+  async commit(transaction: Transaction): Promise<Written | readonly string[]> {
+    const { changes, cells, hints, set } = transaction
+    const isNothing = changes.isEmpty && cells.size === 0 && hints.length === 0
+    if (isNothing && !set.believed) return { base: 0, rowOf: () => null }
+    const commit = commitOf(transaction)
+    const base = await this.port.commit(commit)
+    if (typeof base !== 'number') return base
+    const writes = commit.writes(base)
+    this.tell(hintsOf(writes, transaction))
+    for (const { type, isHandOver } of changes.refusals) if (type !== null && isHandOver) this.waiting.add(type)
+    const after = new Map(writes.jobs.map((job) => [job.id, job.after]))
+    return {
+      base,
+      rowOf({ id }) {
+        const document = after.get(id) ?? null
+        return document === null ? null : new LoadedDocument(document)
+      },
+    }
+  }
+}
+
+/** Hints with those of the types that wait for room. @param waiting is emptied if there is any */
+export function withWaiting(hints: readonly Hint[], waiting: Set<string>): readonly Hint[] {
+  if (waiting.size === 0 || !hints.some(({ kind }) => kind === 'room')) return hints
+  const types = [...waiting]
+  waiting.clear()
+  return [...hints, ...types.map((type): Hint => ({ kind: 'room', type }))]
+}
+
+export const loadedInto = (set: WorkingSet): Loaded => ({
+  row(id, document) {
+    if (set.rows.has(id)) return
+    set.rows.set(id, document === null ? null : new LoadedDocument(document))
+    set.inboxes.set(id, document?.inbox ?? [])
+  },
+  children: (id, ids) => void set.children.set(id, ids),
+  cell: (cells, field, value) => void set.cells.set(cellName(cells, field), value),
+  values: (cells, values) => void set.values.set(cells, values),
+  timers: (of, limit, found) => void set.timers.set(of, { limit, found }),
+  heads: (type, heads) => void set.heads.set(type, heads),
+})

@@ -1,0 +1,15 @@
+/**
+ * The entry `jobchart/store`: the contract of a store, and what a store of one's own is made of. `remoteStore` makes a
+ * whole store of a port: loading and committing documents, searches, figures, the log.
+ */
+export * from '../../store.ts'
+export { comparePositions, type Position } from '../../core/cursor.ts'
+export type { CellKind } from './cells.ts'
+export { staleOf, type CellValue, type Commit, type Current, type Writes } from './commit.ts'
+export { decodeRow, revisionOf, type JobDocument, type MachineDocument } from './document.ts'
+export { foldFigures, typesOf, type TypeFigures } from './figures.ts'
+export { matches } from './match.ts'
+export type { FindQuery, Found, Loaded, LogPage, StorePort, Wanted } from './port.ts'
+export { positionIn, remoteStore } from './store.ts'
+export type { KnownWorker } from './workers.ts'
+export type { QueuedJob, QueueGroup, QueueHeads, Timed } from './working-set.ts'

@@ -1,0 +1,287 @@
+/** The writes of a store: each an operation of the core in a transaction, and what is known beforehand of what it needs. */
+import { discard, discardable, retry, retryable } from '../../core/admin.ts'
+import { cancel, cancellable } from '../../core/cancel.ts'
+import { Packed } from '../../core/cell.ts'
+import { checkpoint } from '../../core/checkpoint.ts'
+import { extend } from '../../core/extend.ts'
+import {
+  cancelFailed,
+  checkpointFailed,
+  fireScheduleFailed,
+  heartbeatFailed,
+  insertFailed,
+  putScheduleFailed,
+  reindexFailed,
+  sendFailed,
+  settleFailed,
+} from '../../core/failures.ts'
+import { send } from '../../core/inbox.ts'
+import { insert } from '../../core/insert.ts'
+import type { JobToInsert } from '../../core/job-row.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type { Json } from '../../core/payload.ts'
+import type { JobMeta } from '../../core/record.ts'
+import { reindex } from '../../core/reindex.ts'
+import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
+import { settle } from '../../core/settle.ts'
+import type { Settlement } from '../../core/settlement.ts'
+import { promote, rescue } from '../../core/sweep.ts'
+import type {
+  CancelAnswer,
+  CancelRequest,
+  InsertAnswer,
+  InsertRequest,
+  NewJob,
+  ScheduleStore,
+  Selection,
+  SettleAnswer,
+  Store,
+  SweepAnswer,
+} from '../../store.ts'
+import { changeEach } from './apart.ts'
+import { runningBulk, withAbandonedBulk } from './bulk.ts'
+import { keyName } from './cells.ts'
+import type { RemoteDriver } from './driver.ts'
+import type { Need } from './needs.ts'
+import { cancelParts, insertParts, joined, partMax, partsOf } from './parts.ts'
+import type { Transaction } from './transaction.ts'
+
+type Writes =
+  | 'insert'
+  | 'settle'
+  | 'extend'
+  | 'checkpoint'
+  | 'send'
+  | 'reindex'
+  | 'cancel'
+  | 'retry'
+  | 'discard'
+  | 'promote'
+  | 'rescue'
+
+/** All of them but claims and retention. */
+export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
+  insert: async (requests) => joined(insertParts(requests), (part) => insertPart(driver(), part)),
+  settle: async (settlements) =>
+    joined(
+      partsOf(settlements, ({ output }) => output),
+      (part) => settlePart(driver(), part),
+    ),
+  extend: async ({ leaseMs, heartbeats }) =>
+    joined(partsOf(heartbeats), (part) =>
+      driver().write(
+        (each) =>
+          each.each(
+            part,
+            (heartbeat) => {
+              checkReadable(heartbeat)
+              return extend(each.unit, heartbeat, leaseMs)
+            },
+            heartbeatFailed,
+          ),
+        ofLeased(driver(), part),
+      ),
+    ),
+  checkpoint: async (requests) =>
+    joined(
+      partsOf(requests, ({ checkpoint: { state } }) => state),
+      (part) =>
+        driver().write(
+          (each) =>
+            each.each(
+              part,
+              (request) => {
+                checkReadable(request)
+                return checkpoint(each.unit, request)
+              },
+              checkpointFailed,
+            ),
+          ofLeased(driver(), part),
+        ),
+    ),
+  send: async (requests) =>
+    driver().write(
+      (each) =>
+        each.each(
+          requests,
+          (request) => {
+            checkReadable(request)
+            return send(each.unit, request)
+          },
+          sendFailed,
+        ),
+      { needs: rowsOf(requests) },
+    ),
+  reindex: async (requests) =>
+    joined(partsOf(requests), (part) =>
+      driver().write((each) => each.each(part, (request) => reindex(each.unit, request), reindexFailed), {
+        needs: rowsOf(part),
+      }),
+    ),
+  cancel: async (requests) => joined(cancelParts(requests), (part) => cancelPart(driver(), part)),
+  retry: async (selection, fromStart = false, dropInbox = 0, edit) =>
+    changeSelected(driver(), selection, retryable, ({ unit }) => retry(unit, selection, fromStart, dropInbox, edit)),
+  discard: async (selection) =>
+    changeSelected(driver(), selection, discardable, ({ unit }) => discard(unit, selection)),
+  promote: async (limit) =>
+    sweep(limit, (part) =>
+      driver().write(({ unit }) => promote(unit, part), { needs: [{ kind: 'timers', of: 'due', limit: part }] }),
+    ),
+  rescue: async (limit) =>
+    sweep(limit, (part) =>
+      driver().write((each) => withAbandonedBulk(rescue(each.unit, part), each), {
+        needs: [{ kind: 'timers', of: 'leases', limit: part }, runningBulk],
+      }),
+    ),
+})
+
+export const scheduleWritesOf = (
+  driver: () => RemoteDriver,
+): Pick<ScheduleStore, 'put' | 'pause' | 'remove' | 'fire'> => ({
+  put: async (requests) =>
+    driver().write((each) => each.each(requests, (request) => putSchedule(each, request), putScheduleFailed)),
+  pause: async (request) => driver().write((each) => pauseSchedule(each, request)),
+  remove: async (names) => driver().write((each) => names.filter((name) => each.removeSchedule(name))),
+  fire: async (requests) =>
+    driver().write((each) =>
+      each.each(
+        requests,
+        (request) => {
+          const ticks = request.ticks.map(({ at, job }) => ({ at, job: packed(job) }))
+          return fireSchedule(each.unit, each, { ...request, ticks })
+        },
+        fireScheduleFailed,
+      ),
+    ),
+})
+
+const rowsOf = (items: readonly { readonly id: string }[]): Need[] => items.map(({ id }) => ({ kind: 'row', id }))
+
+/** What this process has claimed it mostly still holds. */
+const ofLeased = (driver: RemoteDriver, jobs: readonly { readonly id: string }[]) => ({
+  believe: (set: Transaction['set']) => driver.leased.believe(set, jobs),
+  needs: rowsOf(jobs),
+})
+
+/** What is written is read when it is committed: an item that cannot be read must have failed by then. */
+function checkReadable(item: object): void {
+  JSON.stringify(item)
+}
+
+// ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Its payloads are read now, so that one that cannot be read fails before anything is written. */
+function packed({ input, meta, ...job }: NewJob): JobToInsert {
+  return {
+    ...job,
+    input: input === undefined ? undefined : new Packed<Json>(JSON.stringify(input)),
+    ...(meta !== undefined && { meta: new Packed<JobMeta>(JSON.stringify(meta)) }),
+  }
+}
+
+/** Mostly ids are new, keys are free, and there is room: that is believed, and confirmed by the commit. */
+export const insertPart = (
+  driver: RemoteDriver,
+  requests: readonly InsertRequest[],
+  attempt?: () => Promise<InsertAnswer[][] | null>,
+): Promise<InsertAnswer[][]> =>
+  driver.write(
+    (each) =>
+      each.each(
+        requests,
+        (request) => insertRequest(each, request),
+        (error, { jobs }) =>
+          insertFailed(
+            jobs.map(({ id }) => id),
+            error,
+          ),
+      ),
+    {
+      ...(attempt && { attempt }),
+      believe: (set) => {
+        set.believeNoJobs()
+        for (const { jobs, queue } of requests) {
+          if (queue?.capacity === 0) set.believeSlots(queue.type, jobs.length)
+        }
+        for (const { type, id, key } of requests.flatMap(({ jobs }) => jobs)) {
+          set.believeRow(id, null)
+          if (key === null) continue
+          set.believeCell('holders', keyName(type, key), null)
+          set.believeCell('predecessors', keyName(type, key), null)
+        }
+      },
+    },
+  )
+
+function insertRequest(transaction: Transaction, { jobs, capacity, queue }: InsertRequest): InsertAnswer[] {
+  const { changes, unit, set } = transaction
+  const before = changes.backlogOf(null)
+  const queueBefore = queue === undefined ? 0 : changes.backlogOf(queue.type)
+  const refused = changes.refusals.length
+  const answers = insert(unit, { jobs: jobs.map(packed), capacity, ...(queue && { queue }) })
+  // No commit compares a refusal: it is judged by what the store has.
+  if (changes.refusals.length > refused) set.confirmCounts()
+  if (capacity !== null) transaction.needRoom(null, capacity, before)
+  if (queue?.capacity === 0) transaction.needSlots(queue.type, answers)
+  else if (queue !== undefined) transaction.needRoom(queue.type, queue.capacity, queueBefore)
+  return answers
+}
+
+// ── ends of attempts ───────────────────────────────────────────────────────────────────────────────────────────────
+
+export const settlePart = (driver: RemoteDriver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
+  driver.write(
+    (each) =>
+      each.each(
+        settlements,
+        (settlement) => {
+          checkReadable(settlement)
+          return settle(each.unit, settlement)
+        },
+        settleFailed,
+      ),
+    ofLeased(driver, settlements),
+  )
+
+// ── changes of many jobs ───────────────────────────────────────────────────────────────────────────────────────────
+
+function cancelPart(driver: RemoteDriver, part: readonly CancelRequest[]): Promise<CancelAnswer[]> {
+  const { commitEach } = driver.server
+  return driver.write((each) => each.each(part, (request) => cancel(each.unit, request), cancelFailed), {
+    ...(commitEach && {
+      async apart(page) {
+        const answers: CancelAnswer[] = []
+        for (const request of part) {
+          const act = (each: Transaction): CancelAnswer =>
+            each.each([request], () => cancel(each.unit, request), cancelFailed)[0] as CancelAnswer
+          answers.push(await changeEach(driver, commitEach, request.selection, cancellable, page, act))
+        }
+        return answers
+      },
+    }),
+  })
+}
+
+/** Changes the jobs of a selection together, or one by one if others work on them. */
+function changeSelected<A extends object>(
+  driver: RemoteDriver,
+  selection: Selection,
+  states: ReadonlySet<JobState>,
+  act: (transaction: Transaction) => A,
+): Promise<A> {
+  const { commitEach } = driver.server
+  return driver.write(act, {
+    ...(commitEach && { apart: (page) => changeEach(driver, commitEach, selection, states, page, act) }),
+  })
+}
+
+async function sweep(limit: number, act: (part: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {
+  const transitions: SweepAnswer['transitions'][number][] = []
+  for (let left = limit; ;) {
+    const part = Math.min(left, partMax)
+    const answer = await act(part)
+    transitions.push(...answer.transitions)
+    left -= part
+    if (!answer.more || left === 0) return { ...answer, transitions }
+  }
+}

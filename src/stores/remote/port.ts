@@ -1,0 +1,103 @@
+/**
+ * What a store of documents must do. `remoteStore` makes a whole store of it: the operations of the core decide, over
+ * documents that were loaded, and what comes out is committed under the condition that these are still as they were.
+ * Each method may answer at once or by a promise. Several processes may use one store, if `commit` is atomic.
+ */
+import type { Position } from '../../core/cursor.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type {
+  Answer,
+  ClaimAnswer,
+  ClaimRequest,
+  Hint,
+  JobFilter,
+  ListOrder,
+  Store,
+  StoreCapabilities,
+  Transition,
+} from '../../store.ts'
+import type { CellKind } from './cells.ts'
+import type { Commit } from './commit.ts'
+import type { JobDocument } from './document.ts'
+import type { TypeFigures } from './figures.ts'
+import type { QueueHeads, Timed } from './working-set.ts'
+
+/** What is to be loaded. Answers of indexes are hints: a commit does not depend on them. */
+export type Wanted =
+  | { readonly kind: 'row'; readonly id: string }
+  /** The ids of the jobs that have this one as their parent. */
+  | { readonly kind: 'children'; readonly id: string }
+  | { readonly kind: 'cell'; readonly cells: CellKind; readonly field: string }
+  | { readonly kind: 'values'; readonly cells: CellKind }
+  /** The first jobs by their due times (those that have one), or by the ends of their leases. */
+  | { readonly kind: 'timers'; readonly of: 'due' | 'leases'; readonly limit: number }
+  /** The queued jobs of a type by concurrency key: of each key `limit` at most. */
+  | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
+
+/** Takes what was loaded: one call for each that was wanted. */
+export interface Loaded {
+  row(id: string, document: JobDocument | null): void
+  children(id: string, ids: readonly string[]): void
+  cell(cells: CellKind, field: string, value: string | null): void
+  values(cells: CellKind, values: readonly string[]): void
+  timers(of: 'due' | 'leases', limit: number, found: Timed): void
+  heads(type: string, heads: QueueHeads): void
+}
+
+/** A search for jobs in an order. */
+export interface FindQuery {
+  /** By the numbers of their enqueues, of their ends (only ended ones), or by due time (only those with one). */
+  readonly by: ListOrder
+  readonly newestFirst: boolean
+  /** Only those that match: see `matches`. */
+  readonly filter: JobFilter
+  readonly states: ReadonlySet<JobState>
+  /** Only these jobs; default all. */
+  readonly among?: readonly string[]
+  /** Those after this position: see `positionIn`. */
+  readonly after: Position | null
+  readonly limit: number
+}
+
+export interface Found {
+  readonly documents: readonly JobDocument[]
+  /** May there be more? */
+  readonly more: boolean
+  /** The number of the last transition, as of the search or before. */
+  readonly last: number
+}
+
+export interface LogPage {
+  readonly entries: readonly Transition[]
+  /** The number of the first entry that is kept; one more than the last one, if none is. */
+  readonly first: number
+}
+
+export interface StorePort {
+  /** For messages. */
+  readonly name: string
+  readonly capabilities: StoreCapabilities
+  open(options: Parameters<Store['open']>[0]): Answer<void>
+  close(): Answer<void>
+  /** The store's time, ms since the epoch: an estimate is enough. */
+  now(): number
+  /** Loads what is wanted, together. */
+  load(wanted: readonly Wanted[], into: Loaded): Answer<void>
+  /**
+   * Carries out a commit in one atomic step, if `staleOf` names nothing: writes documents, cells and log entries, and
+   * folds the figures (`foldFigures`).
+   * @returns the number of its first transition; or the names of what is stale
+   */
+  commit(commit: Commit): Answer<number | readonly string[]>
+  find(query: FindQuery): Answer<Found>
+  /** The figures of every type that has ever had a job. With the number of the last transition that they have. */
+  figures(): Answer<{ readonly byType: ReadonlyMap<string, TypeFigures>; readonly last: number }>
+  /** Entries of the log with a number greater than `after`, in order. */
+  log(after: number, limit: number): Answer<LogPage>
+  /** Claims by the store itself, where that is faster. Default: by the core, which loads `heads` and commits. */
+  claim?(request: ClaimRequest): Answer<ClaimAnswer>
+  /** Tells other processes. */
+  tell?(hints: readonly Hint[]): void
+  /** Hears of other processes. @returns ends it */
+  watch?(listener: (hint: Hint) => void): () => void
+}

@@ -1,0 +1,164 @@
+/** Retention over documents: what the core decides over the first ended jobs of each type. */
+import { endedStates, prune, type EndedState, type PruneUnit } from '../../core/prune.ts'
+import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
+import type { RemoteDriver } from './driver.ts'
+import type { JobDocument } from './document.ts'
+import type { TypeFigures } from './figures.ts'
+import type { StorePort } from './port.ts'
+import type { Transaction } from './transaction.ts'
+
+/** The name of the policy of all types without one: no type has it. */
+const others = ''
+
+/** What is kept under each name. */
+interface KeptPolicy {
+  readonly type: string
+  readonly policy: RetentionPolicy
+}
+
+export const retain = (driver: RemoteDriver, { types, others: general }: RetentionPolicies): Promise<void> =>
+  driver.write((transaction) => {
+    const all = [[others, general] as const, ...types]
+    transaction.each(
+      all,
+      ([type, policy]) => {
+        const text = JSON.stringify({ type, policy } satisfies KeptPolicy)
+        if (transaction.cell('retention', type) !== text) transaction.setCell('retention', type, text)
+      },
+      rethrow,
+    )
+  })
+
+function rethrow(error: { readonly message: string }): never {
+  throw new TypeError(error.message)
+}
+
+/** When a type is looked at again, unless something has changed of what this was decided by. */
+interface Look {
+  readonly at: number
+  readonly by: string
+}
+
+export class Retention {
+  private readonly port: StorePort
+  /** By type. It is only known here: another process looks for itself. */
+  private readonly looks = new Map<string, Look>()
+
+  constructor(port: StorePort) {
+    this.port = port
+  }
+
+  async prune(driver: RemoteDriver, limit: number): Promise<PruneAnswer> {
+    const set = driver.newSet()
+    await driver.server.load([{ kind: 'values', cells: 'retention' }], set)
+    const { byType } = await this.port.figures()
+    const facts = new Facts(driver.server.now(), byType, set.valuesOf('retention'), this.looks)
+    let answer = prune(facts.begin(), limit)
+    while (await facts.loadMissing(this.port)) answer = prune(facts.begin(), limit)
+    const going = facts.going.map(({ id, lastSeq }) => ({ id, endedBy: lastSeq }))
+    const needs = going.map(({ id }) => ({ kind: 'row', id }) as const)
+    if (going.length > 0) await driver.write((each: Transaction) => each.removeEnded(going), { needs })
+    facts.keepLooks()
+    return answer
+  }
+}
+
+class Facts implements PruneUnit<JobDocument> {
+  readonly now: number
+  going: JobDocument[] = []
+  nextLookAt = Infinity
+  private readonly byType: ReadonlyMap<string, TypeFigures>
+  private readonly policies: ReadonlyMap<string, RetentionPolicy>
+  private readonly looks: Map<string, Look>
+  private newLooks = new Map<string, number>()
+  private readonly entries = new Map<string, { readonly limit: number; readonly found: readonly JobDocument[] }>()
+  private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
+
+  constructor(
+    now: number,
+    byType: ReadonlyMap<string, TypeFigures>,
+    policies: readonly string[],
+    looks: Map<string, Look>,
+  ) {
+    this.now = now
+    this.byType = byType
+    this.looks = looks
+    this.policies = new Map(
+      policies.map((text) => {
+        const { type, policy } = JSON.parse(text) as KeptPolicy
+        return [type, policy]
+      }),
+    )
+  }
+
+  begin(): this {
+    this.going = []
+    this.missing = new Map()
+    this.newLooks = new Map()
+    this.nextLookAt = Math.min(...[...this.looks].flatMap(([type, { at }]) => (this.isDue(type) ? [] : [at])), Infinity)
+    return this
+  }
+
+  /** What a look at a type depends on. */
+  private factsOf(type: string): string {
+    const counts = endedStates.map((state) => this.endedCount(type, state))
+    return JSON.stringify([counts, this.retentionOf(type)])
+  }
+
+  private isDue(type: string): boolean {
+    const look = this.looks.get(type)
+    return look === undefined || look.at <= this.now || look.by !== this.factsOf(type)
+  }
+
+  typesToPrune(limit: number): readonly string[] {
+    return [...this.byType.keys()].filter((type) => this.isDue(type)).slice(0, limit)
+  }
+
+  retentionOf(type: string): RetentionPolicy | null {
+    return this.policies.get(type) ?? this.policies.get(others) ?? null
+  }
+
+  endedCount(type: string, state: EndedState): number {
+    return this.byType.get(type)?.counts[state] ?? 0
+  }
+
+  firstEnded(type: string, state: EndedState, limit: number): readonly JobDocument[] {
+    const name = `${state}:${type}`
+    const known = this.entries.get(name) ?? { limit: 0, found: [] }
+    if (known.limit < limit && known.found.length === known.limit) this.missing.set(name, { type, state, limit })
+    return known.found.slice(0, limit)
+  }
+
+  /** Loads the entries that the decision has missed. @returns were there any? */
+  async loadMissing(port: StorePort): Promise<boolean> {
+    const missing = [...this.missing]
+    for (const [name, { type, state, limit }] of missing) {
+      const filter = { type }
+      const query = {
+        by: 'finished',
+        newestFirst: false,
+        filter,
+        states: new Set([state]),
+        after: null,
+        limit,
+      } as const
+      const { documents } = await port.find(query)
+      this.entries.set(name, { limit, found: documents })
+    }
+    return missing.length > 0
+  }
+
+  removeEnded(jobs: readonly JobDocument[]): void {
+    this.going.push(...jobs)
+  }
+
+  lookAgain(type: string, at: number): void {
+    this.newLooks.set(type, at)
+    this.nextLookAt = Math.min(this.nextLookAt, at)
+  }
+
+  /** A type of which something was removed is looked at anew: its numbers have changed. */
+  keepLooks(): void {
+    for (const [type, at] of this.newLooks) this.looks.set(type, { at, by: this.factsOf(type) })
+  }
+}

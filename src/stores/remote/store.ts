@@ -1,0 +1,233 @@
+/** A whole store over a port: see `port.ts`. */
+import { latestFirst } from '../../core/bulk.ts'
+import { caps } from '../../core/caps.ts'
+import {
+  cursorOfEntry,
+  entryNumber,
+  inSequence,
+  isListed,
+  pageCursor,
+  positionAt,
+  withCursor,
+  type Position,
+} from '../../core/cursor.ts'
+import { jobStates } from '../../core/lifecycle.ts'
+import type { JobRecord } from '../../core/record.ts'
+import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
+import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
+import { bulkFrom, bulkKinds, bulkWritesOf } from './bulk.ts'
+import type { CellKind } from './cells.ts'
+import { claimAll } from './claim.ts'
+import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
+import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
+import { RemoteDriver } from './driver.ts'
+import { activityFrom, countsFrom, failuresFrom, noFigures } from './figures.ts'
+import { scheduleWritesOf, writesOf } from './operations.ts'
+import type { StorePort, Wanted } from './port.ts'
+import { Retention, retain } from './retention.ts'
+import { register, seen, workerRecords } from './workers.ts'
+import { WorkingSet } from './working-set.ts'
+
+/** Where a document stands in an order; null: it is not in it. */
+export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDocument): Position | null {
+  if (!isListed(by, state)) return null
+  if (by !== 'due') return inSequence(by === 'finished' ? lastSeq : seq)
+  return wakeAt === null ? null : { dueAt: wakeAt, number: seq }
+}
+
+/** A store that keeps documents where a port says. */
+export function remoteStore(port: StorePort): Store {
+  const hints = new Listeners()
+  const server = new DocumentServer(port, (told) => {
+    hear(told)
+    port.tell?.(told)
+  })
+  const hear = (told: readonly Hint[]): void => hints.tell(withWaiting(told, server.waiting))
+  const driver = new RemoteDriver(server)
+  const reading = new Reading(port, driver)
+  const retention = new Retention(port)
+  const writes = writesOf(() => driver)
+  const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
+  let ending: (() => void) | undefined
+  return {
+    name: port.name,
+    capabilities: port.capabilities,
+    now: () => Math.floor(port.now()),
+    async open(options) {
+      await port.open(options)
+      ending ??= port.watch?.((hint) => hear([hint]))
+    },
+    async close() {
+      await driver.inTurn(async () => {})
+      await port.close()
+    },
+    watch: (listener) => hints.add(listener),
+    ...writes,
+    async claim(request) {
+      const { claim } = port
+      if (claim !== undefined) return driver.inTurn(async () => claim.call(port, request))
+      return driver.write((transaction) => claimAll(transaction, request))
+    },
+    async extend(request) {
+      const [answers] = await Promise.all([writes.extend(request), seen(driver, request.worker)])
+      return answers
+    },
+    retain: async (policies) => retain(driver, policies),
+    prune: async (limit) => driver.inTurn(async () => {}).then(() => retention.prune(driver, limit)),
+    worker: async (id, info) => register(driver, id, info),
+    async queue(type, change) {
+      if (change !== undefined) await driver.write((transaction) => transaction.pause(type, change.paused))
+      return read(() => reading.queue(type))
+    },
+    schedules: {
+      ...scheduleWritesOf(() => driver),
+      list: (names) => read(() => reading.schedules(names)),
+      due: (request) => read(async () => dueOf(await reading.schedules(), request, server.now())),
+    },
+    bulk: {
+      ...bulkWritesOf(() => driver),
+      async list(only) {
+        const kinds = only === 'running' ? [bulkKinds.running] : Object.values(bulkKinds)
+        const kept = await read(() => Promise.all(kinds.map((kind) => reading.values(kind))))
+        return latestFirst(kept.flat().map(bulkFrom))
+      },
+    },
+    checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
+    get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
+    list: (query) => read(() => reading.list(query)),
+    counts: () => read(() => reading.counts()),
+    machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
+    queues: () => read(() => reading.queues()),
+    queuedSince: (types) => read(() => reading.queuedSince(types)),
+    activity: (query) => read(async () => activityFrom((await port.figures()).byType, query, server.now())),
+    failures: (query) => read(async () => failuresFrom((await port.figures()).byType, query)),
+    workers: () => read(async () => workerRecords(port, await reading.values('workers'))),
+    transitions: (from, limit) => read(() => reading.transitions(from, limit)),
+  }
+}
+
+class Listeners {
+  private readonly all = new Set<(hint: Hint) => void>()
+
+  add(listener: (hint: Hint) => void): () => void {
+    // A function of its own per call: the same listener may watch twice.
+    const own = (hint: Hint): void => listener(hint)
+    this.all.add(own)
+    return () => void this.all.delete(own)
+  }
+
+  tell(hints: readonly Hint[]): void {
+    for (const hint of hints) for (const listener of this.all) listener(hint)
+  }
+}
+
+class Reading {
+  private readonly port: StorePort
+  private readonly driver: RemoteDriver
+
+  constructor(port: StorePort, driver: RemoteDriver) {
+    this.port = port
+    this.driver = driver
+  }
+
+  async load(wanted: readonly Wanted[]): Promise<WorkingSet> {
+    const set = this.driver.newSet()
+    await this.port.load(wanted, loadedInto(set))
+    return set
+  }
+
+  async documents(ids: readonly string[]): Promise<(JobDocument | null)[]> {
+    const documents = new Map<string, JobDocument | null>()
+    const ignored = loadedInto(this.driver.newSet())
+    const wanted = [...new Set(ids)].map((id) => ({ kind: 'row', id }) as const)
+    if (ids.length > 0) await this.port.load(wanted, { ...ignored, row: (id, each) => void documents.set(id, each) })
+    return ids.map((id) => structuredClone(documents.get(id) ?? null))
+  }
+
+  async values(cells: CellKind): Promise<readonly string[]> {
+    return (await this.load([{ kind: 'values', cells }])).valuesOf(cells)
+  }
+
+  /** By name; without names all of them. */
+  async schedules(names?: readonly string[]): Promise<StoredSchedule[]> {
+    const all = (await this.values('schedules')).map((text) => JSON.parse(text) as StoredSchedule)
+    const byName = new Map(all.map((schedule) => [schedule.name, schedule]))
+    return [...new Set(names ?? [...byName.keys()].toSorted())].flatMap((name) => byName.get(name) ?? [])
+  }
+
+  async list<Name extends keyof JobRecord>(query: ListQuery<Name>): Promise<JobPage<Pick<JobRecord, Name>>> {
+    const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
+    const by = orderBy ?? 'enqueued'
+    const [last] = after === undefined ? [null] : await this.documents([after])
+    const { documents, more, ...found } = await this.port.find({
+      ...{ by, newestFirst: order === 'newest', filter, states: new Set(jobStates) },
+      after: after === undefined ? null : positionAt(by, after, () => (last && positionIn(by, last)) ?? undefined),
+      limit: Math.min(limit, caps.pageMax),
+    })
+    const names = fields as readonly (keyof JobRecord)[] | undefined
+    const records = documents.map((document) => recordOfDocument<Name>(structuredClone(document), names))
+    const end = documents.at(-1)
+    const position = more && end !== undefined ? positionIn(by, end) : null
+    const page = Object.assign(records, { next: position === null ? undefined : pageCursor(by, position) })
+    return withCursor(page, cursorOfEntry(found.last))
+  }
+
+  async counts(): ReturnType<Store['counts']> {
+    const { byType, last } = await this.port.figures()
+    const counts = countsFrom(byType)
+    const types = [...byType.keys()].map((type) => [type, stateCountsOf(counts, type)])
+    const all = { ...stateCountsOf(counts, null), types: Object.fromEntries(types) as Record<string, never> }
+    return withCursor(all, cursorOfEntry(last))
+  }
+
+  async queues(): Promise<QueueInfo[]> {
+    const { byType } = await this.port.figures()
+    const types = [...byType.keys()]
+    const set = await this.load(types.map((field) => ({ kind: 'cell', cells: 'paused', field })))
+    const counts = countsFrom(byType)
+    return types
+      .map((type) => ({ type, paused: set.cell('paused', type) === '1', counts: stateCountsOf(counts, type) }))
+      .toSorted((a, b) => (a.type < b.type ? -1 : 1))
+  }
+
+  async queue(type: string): Promise<QueueInfo> {
+    const set = await this.load([{ kind: 'cell', cells: 'paused', field: type }])
+    const counts = countsFrom((await this.port.figures()).byType)
+    return { type, paused: set.cell('paused', type) === '1', counts: stateCountsOf(counts, type) }
+  }
+
+  async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
+    const set = await this.load(types.map((type) => ({ kind: 'heads', type, limit: 1 })))
+    const firsts = types.map((type) => {
+      const heads = set.headsOf(type, 1).flatMap(({ first }) => first)
+      return heads.toSorted((a, b) => b.priority - a.priority || a.place - b.place)[0]?.id ?? null
+    })
+    const documents = await this.documents(firsts.filter((id) => id !== null))
+    const queued = new Map(documents.flatMap((each) => (each === null ? [] : [[each.id, movedAt(each)] as const])))
+    return firsts.map((id) => (id === null ? null : (queued.get(id) ?? null)))
+  }
+
+  async transitions(cursor: string | null, limit: number): Promise<TransitionPage> {
+    const after = entryNumber(cursor)
+    const { entries, first } = await this.port.log(after, limit)
+    const transitions = entries.map((entry) => ({ ...entry, cursor: cursorOfEntry(entry.seq) }))
+    return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: first > after + 1 }
+  }
+}
+
+const tickAt = ({ paused, nextAt }: StoredSchedule): number => (paused || nextAt === null ? Infinity : nextAt)
+
+const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - tickAt(b) || (a.name < b.name ? -1 : 1)
+
+/** Those whose tick is due: of schedules without a stored input only those that were asked for by name. */
+function dueOf(all: readonly StoredSchedule[], { computed, limit }: DueSchedulesRequest, now: number): DueSchedules {
+  const asked = new Set(computed)
+  const among = all.filter((each) => !each.computed || asked.has(each.name)).toSorted(earlier)
+  const due = among.filter((each) => tickAt(each) <= now)
+  const nextAt = among[0] === undefined ? Infinity : tickAt(among[0])
+  return {
+    schedules: due.slice(0, limit),
+    nextAt: nextAt === Infinity ? null : nextAt,
+    more: due.length >= limit,
+  }
+}

@@ -1,0 +1,72 @@
+/** Registered workers as small values, by id. */
+import { isForgotten, isLost } from '../../core/workers.ts'
+import { statesTagged } from '../../core/lifecycle.ts'
+import type { WorkerInfo, WorkerRecord } from '../../store.ts'
+import { recordOfDocument, type JobDocument } from './document.ts'
+import type { RemoteDriver } from './driver.ts'
+import type { StorePort } from './port.ts'
+import type { Transaction } from './transaction.ts'
+
+/** A worker; they are listed in the order in which they have registered. */
+export interface KnownWorker {
+  readonly number: number
+  readonly info: WorkerInfo
+  readonly seenAt: number
+}
+
+export const workerFrom = (text: string): KnownWorker => JSON.parse(text) as KnownWorker
+
+const isGone = ({ info, seenAt }: KnownWorker, now: number): boolean => isForgotten(info, now - seenAt)
+
+/** Registers a worker, or removes it; with those that are no longer kept. */
+export const register = (driver: RemoteDriver, id: string, info: WorkerInfo | null): Promise<void> =>
+  driver.write((transaction) => {
+    const known = transaction.set.valuesOf('workers').map(workerFrom)
+    const own = transaction.cell('workers', id)
+    const number = own === null ? Math.max(0, ...known.map((each) => each.number)) + 1 : workerFrom(own).number
+    const gone = known.filter((each) => each.info.id !== id && isGone(each, transaction.now))
+    for (const each of gone) transaction.setCell('workers', each.info.id, null)
+    const record: KnownWorker | null = info && { number, info, seenAt: transaction.now }
+    transaction.setCell('workers', id, record && JSON.stringify(record))
+    // It may have free slots, which inserts wait for.
+    for (const type of info?.types ?? []) transaction.hints.push({ kind: 'room', type })
+  })
+
+/** The heartbeat of a worker. */
+export const seen = (driver: RemoteDriver, id: string): Promise<void> =>
+  driver.write((transaction: Transaction) => {
+    const text = transaction.cell('workers', id)
+    if (text !== null)
+      transaction.setCell('workers', id, JSON.stringify({ ...workerFrom(text), seenAt: transaction.now }))
+  })
+
+/** The workers with what each holds, longest first. */
+export async function workerRecords(port: StorePort, values: readonly string[]): Promise<WorkerRecord[]> {
+  const leased: JobDocument[] = []
+  const states = statesTagged('leased')
+  for (let after = null as { readonly dueAt: number; readonly number: number } | null; ;) {
+    const query = { by: 'enqueued', newestFirst: false, filter: {}, states, after, limit: 1_000 } as const
+    const { documents, more } = await port.find(query)
+    leased.push(...documents)
+    if (!more) break
+    after = { dueAt: 0, number: documents.at(-1)?.seq ?? Infinity }
+  }
+  const now = port.now()
+  const byWorker = Map.groupBy(
+    leased.toSorted((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0) || a.seq - b.seq),
+    ({ worker }) => worker,
+  )
+  const known = values
+    .map(workerFrom)
+    .filter((each) => !isGone(each, now))
+    .toSorted((a, b) => a.number - b.number)
+  return known.map(({ info, seenAt }) => ({
+    ...info,
+    seenAt,
+    lost: isLost(info, now - seenAt),
+    running: (byWorker.get(info.id) ?? []).map((document) => {
+      const { id, type, attempt, startedAt, checkin } = recordOfDocument(document)
+      return { id, type, attempt, since: startedAt ?? 0, checkin }
+    }),
+  }))
+}
