@@ -25,6 +25,9 @@ export type JobToInsert = Omit<NewJob, 'input' | 'tags' | 'meta' | 'checkpoint'>
   readonly checkpoint?: Cell<Json>
 }
 
+/** What a row takes from it beside its terms. */
+export type InsertedJob = Pick<JobToInsert, 'id' | 'input' | 'parent' | 'version' | 'checkpoint'>
+
 /** The last settled attempt of a job, and its answer. */
 export interface Settled {
   readonly attempt: number
@@ -376,7 +379,7 @@ export class JobRow {
   /** What has changed and is not written yet; null: nothing. */
   change: RowChange | null = null
 
-  constructor(job: JobToInsert, terms: Terms, state: JobState, seq: number, came: Tick) {
+  constructor(job: InsertedJob, terms: Terms, state: JobState, seq: number, came: Tick) {
     this.id = job.id
     this.terms = terms
     this.seq = seq
