@@ -305,6 +305,10 @@ export class RowChange {
     this.added = null
   }
 
+  get wasLeased(): boolean {
+    return leased[this.stateIndex] === true
+  }
+
   /** null: it was not there. */
   get state(): JobState | null {
     return jobStates[this.stateIndex] ?? null
@@ -397,6 +401,14 @@ export class JobRow {
 
   get state(): JobState {
     return jobStates[this.stateIndex] as JobState
+  }
+
+  get isLeased(): boolean {
+    return leased[this.stateIndex] === true
+  }
+
+  get isEnded(): boolean {
+    return ended[this.stateIndex] === true
   }
 
   get type(): string {

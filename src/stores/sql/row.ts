@@ -13,7 +13,7 @@ import {
   type InsertedJob,
   type RowTransition,
 } from '../../core/job-row.ts'
-import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { NewJob } from '../../core/values.ts'
@@ -30,6 +30,15 @@ export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & { rea
 export interface StoredQueue {
   readonly number: number
   readonly type: string
+  /** Those of its jobs that had nothing but a priority and a number of attempts: equal ones share them. */
+  terms: Terms | null
+}
+
+/** The terms of a job without a key, tags, meta and options. */
+export function plainTerms(queue: StoredQueue, priority: number, maxAttempts: number): Terms {
+  const { terms, type } = queue
+  if (terms !== null && terms.priority === priority && terms.attempts === maxAttempts) return terms
+  return (queue.terms = new Terms({ type, priority, maxAttempts, key: null, concurrencyKey: null, tags: noTags }))
 }
 
 const timed = statesTagged('timed')
@@ -107,16 +116,8 @@ export function rowOf<Queue extends StoredQueue>(
   machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
 ): Row<Queue> {
   const options = values[32] === null ? null : (JSON.parse(values[32]) as StoredOptions)
-  const terms = new Terms({
-    type: queue.type,
-    priority: values[4],
-    maxAttempts: values[7],
-    key: values[17],
-    concurrencyKey: values[19],
-    tags: cellOf(values[21], noTags),
-    meta: cellOf(values[31], null),
-    ...options,
-  })
+  const isPlain = values[17] === null && values[19] === null && values[21] === null && values[31] === null
+  const terms = isPlain && options === null ? plainTerms(queue, values[4], values[7]) : termsOf(values, queue, options)
   const job = { id: values[1], input: cellOf<Json | undefined>(values[20], undefined) }
   const row = new Row(job, terms, values[3], values[0], new Tick(values[13]), queue, values[29], values[16])
   row.place = values[5]
@@ -129,12 +130,24 @@ export function rowOf<Queue extends StoredQueue>(
   if (values[30] !== null) row.machineCell = machineOf(row)
   const hasGivenUpKey = values[17] !== null && values[18] === null && values[15] === null
   const onDead = options?.onDead ?? null
-  const isPlain = values[23] === null && values[24] === null && values[25] === null && values[26] === null
-  if (!isPlain || hasGivenUpKey || onDead !== null || values[27] !== null || values[34] !== null) {
+  const hasNews = values[23] !== null || values[24] !== null || values[25] !== null || values[26] !== null
+  if (hasNews || hasGivenUpKey || onDead !== null || values[27] !== null || values[34] !== null) {
     row.rare = rareOf(values, hasGivenUpKey, onDead)
   }
   return row
 }
+
+const termsOf = (values: RowValues, { type }: StoredQueue, options: StoredOptions | null): Terms =>
+  new Terms({
+    type,
+    priority: values[4],
+    maxAttempts: values[7],
+    key: values[17],
+    concurrencyKey: values[19],
+    tags: cellOf(values[21], noTags),
+    meta: cellOf(values[31], null),
+    ...options,
+  })
 
 function runOf(values: RowValues): Run {
   const run = new Run()
@@ -165,9 +178,9 @@ function rareOf(values: RowValues, hasGivenUpKey: boolean, onDead: string | null
 
 /** JSON of a list or an object; null for one without members. */
 export const textOrNull = (cell: Cell<object | null>): string | null => {
+  if (cell === null || cell === noTags) return null
   if (cell instanceof Packed) return cell.json
-  const text = jsonOf(cell)
-  return text === 'null' || text === '[]' ? null : text
+  return Array.isArray(cell) && cell.length === 0 ? null : jsonOf(cell)
 }
 
 /** The options as they are stored; null if there are none. */
@@ -181,7 +194,7 @@ export function optionsText({ terms, onDead }: JobRow): string | null {
 /** What the column of due times has; null in a state that is not timed. */
 export const dueColumn = (row: JobRow): number | null => (timed.has(row.state) ? (row.wakeAt ?? never) : null)
 
-export const leaseColumn = (row: JobRow): number | null => (isLeased(row.state) ? row.wakeAt : null)
+export const leaseColumn = (row: JobRow): number | null => (row.isLeased ? row.wakeAt : null)
 
 export const heldKeyColumn = (row: JobRow): string | null => (row.holdsKey ? row.key : null)
 

@@ -10,7 +10,8 @@ import { checkpointOf, inboxOf } from '../sql/machine.ts'
 import { rowOf, type StoredOptions } from '../sql/row.ts'
 import type { ClaimedMachine, ClaimedRow } from './claim.ts'
 
-const parsed = <T>(text: string | null, otherwise: T): T => (text === null ? otherwise : (JSON.parse(text) as T))
+/** A value from a column with JSON. */
+export const parsed = <T>(text: string | null, otherwise: T): T => (text === null ? otherwise : (JSON.parse(text) as T))
 
 /** Its record is made when it is asked for: most handlers never do. */
 export function claimed({ values, type, kept, steps }: ClaimedRow): ClaimedJob {
@@ -37,7 +38,7 @@ export function claimed({ values, type, kept, steps }: ClaimedRow): ClaimedJob {
 }
 
 function recordFrom(values: ClaimedRow['values'], type: string, kept: ClaimedMachine | null): JobRecord {
-  const row = rowOf(values, { number: values[2], type }, () => new ClaimedMachineOf(kept))
+  const row = rowOf(values, { number: values[2], type, terms: null }, () => new ClaimedMachineOf(kept))
   return recordOf(row, kept ?? { checkpoint: null, inbox: [] })
 }
 

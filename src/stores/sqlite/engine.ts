@@ -133,7 +133,6 @@ export class Engine {
       const answer = work(file)
       file.hints.checkSlots((type) => file.rows.handOverRoom(type))
       if (changes) file.finish()
-      else file.cache.finish()
       sql.run('commit')
       return answer
     } catch (error) {

@@ -33,10 +33,10 @@ export const insertPacked = (unit: Unit<Row>, request: PackedRequest | Unpackabl
 export const refused = (error: ErrorRecord, request: PackedRequest | Unpackable): InsertAnswer[] =>
   insertFailed('error' in request ? request.ids : request.jobs.map(({ id }) => id), error)
 
-/** Only fields of the contract. */
+/** Only fields of the contract. Most jobs have no rare ones: a spread costs as much as the rest. */
 export function packJob(job: NewJob): JobToInsert {
-  const { tags, meta, parent, version, checkpoint, until, pins, keyWeight } = job
-  return {
+  const { tags } = job
+  const plain = {
     id: job.id,
     type: job.type,
     input: packed(job.input),
@@ -48,6 +48,13 @@ export function packJob(job: NewJob): JobToInsert {
     delayMs: job.delayMs,
     key: job.key,
     onConflict: job.onConflict,
+  }
+  const { meta, parent, version, checkpoint, until, pins, keyWeight } = job
+  const isOfMachine = parent !== undefined || version !== undefined || checkpoint !== undefined
+  const isPlain = meta === undefined && until === undefined && pins === undefined && keyWeight === undefined
+  if (isPlain && !isOfMachine) return plain
+  return {
+    ...plain,
     ...(meta !== undefined && { meta: packed(meta) }),
     ...(parent !== undefined && { parent }),
     ...(version !== undefined && { version }),

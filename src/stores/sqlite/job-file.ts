@@ -99,7 +99,6 @@ export class JobFile {
   /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
     this.writer.write()
-    this.cache.finish()
     this.prunes.write()
     this.queues.write()
     this.inboxWatch.finish()

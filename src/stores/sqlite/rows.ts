@@ -9,7 +9,7 @@ import type { SelectedRows } from '../../core/unit-of-work.ts'
 import type { Selection } from '../../store.ts'
 import type { RowValues } from '../sql/columns.ts'
 import { inboxOf } from '../sql/machine.ts'
-import { dueColumn, optionsText, Row as SqlRow, rowOf, textOrNull } from '../sql/row.ts'
+import { dueColumn, noTags, optionsText, plainTerms, Row as SqlRow, rowOf, textOrNull } from '../sql/row.ts'
 import type { Machines } from './machines.ts'
 import { keyless } from './key-groups.ts'
 import type { Minutes } from './minutes.ts'
@@ -68,6 +68,8 @@ export class Rows implements Source<Row> {
   find(id: string): Row | undefined {
     const known = this.cache.get(id)
     if (known !== undefined) return known.isRemoved ? undefined : known
+    // New rows are not remembered: most are not asked for before the transaction ends.
+    this.writer.writeNew()
     const values = this.sql.get('byId', id)
     return values === undefined ? undefined : this.from(values)
   }
@@ -182,7 +184,8 @@ export class Rows implements Source<Row> {
   // ── adding ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row {
-    return new SqlRow(job, new Terms(job), state, seq, came, this.queues.of(job.type))
+    const queue = this.queues.of(job.type)
+    return new SqlRow(job, termsOfNew(job, queue), state, seq, came, queue)
   }
 
   add(row: Row): boolean {
@@ -191,7 +194,6 @@ export class Rows implements Source<Row> {
     if (queue.hasKeyGroup(concurrencyKey)) this.write()
     if (!this.insert(row)) return false
     if (machineCell !== null && row.machine?.parent !== null) this.hasChildren = true
-    this.cache.add(row)
     return true
   }
 
@@ -239,4 +241,11 @@ export class Rows implements Source<Row> {
     if (isAdded && tags !== null) sql.run('addTags', seq, tags)
     return isAdded
   }
+}
+
+function termsOfNew(job: JobToInsert, queue: Queue): Terms {
+  const { key, concurrencyKey, tags, meta, until, pins, keyWeight } = job
+  const isPlain = key === null && concurrencyKey === null && tags === noTags && meta === undefined
+  const hasOptions = until !== undefined || pins !== undefined || keyWeight !== undefined
+  return isPlain && !hasOptions ? plainTerms(queue, job.priority, job.maxAttempts) : new Terms(job)
 }

@@ -8,7 +8,7 @@ import type { Failure } from '../../core/fingerprint.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import { enqueueArrow } from '../../core/history.ts'
 import { part, RowChange, type RowTransition } from '../../core/job-row.ts'
-import { isEnded, isLeased } from '../../core/lifecycle.ts'
+import { isEnded } from '../../core/lifecycle.ts'
 import type { Recorder } from '../../core/recorder.ts'
 import { dueColumn, heldKeyColumn, leaseColumn, optionsText, textOrNull } from '../sql/row.ts'
 import { settledText } from '../sql/settled.ts'
@@ -51,6 +51,12 @@ export class Writer implements Recorder<Row> {
   readonly storesRows = false
   private readonly tables: Tables
   private rows: Row[] = []
+  /** The change of a row that is new: those of most need not be remembered. */
+  private fresh = new RowChange()
+  /** Changes that were written: they are used again. */
+  private readonly spare: RowChange[] = []
+  /** Are there new rows among those to be written? */
+  private hasNew = false
   now = 0
   /** Is there a live job that has given up its unique key? null = not known in this transaction. */
   hasLeaving: boolean | null = null
@@ -68,14 +74,23 @@ export class Writer implements Recorder<Row> {
   // ── at once ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   begin(row: Row, isNew: boolean): RowChange {
-    const change = new RowChange()
+    const change = isNew ? this.fresh : (this.spare.pop() ?? new RowChange())
     change.begin(row, isNew)
+    if (isNew) return change
     row.change = change
     this.rows.push(row)
     return change
   }
 
-  changed(): void {}
+  changed(row: Row, change: RowChange): void {
+    if (change !== this.fresh) return
+    if (row.dueAt !== null) this.tables.hints.due(row.dueAt)
+    if (row.machineCell === null && !row.queue.hasKeyGroup(row.concurrencyKey)) return
+    this.fresh = new RowChange()
+    row.change = change
+    this.rows.push(row)
+    this.hasNew = true
+  }
 
   log(row: Row, entry: RowTransition | null): void {
     const { queues, log, hints, prunes } = this.tables
@@ -92,8 +107,7 @@ export class Writer implements Recorder<Row> {
     log.add(queue.number, id, arrow, entry.attempt, entry.worker, entry.reason)
     const { from, to } = arrow
     if (from === null || from === to) return
-    queues.count(queue, from, -1)
-    queues.count(queue, to, 1)
+    queues.move(queue, from, to)
     if (isEnded(from) || isEnded(to)) prunes.changed(queue.number)
     hints.moved(queue, id, from, to)
   }
@@ -122,18 +136,27 @@ export class Writer implements Recorder<Row> {
 
   // ── later ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Writes all rows that have changed, if there is a new one among them. */
+  writeNew(): void {
+    if (this.hasNew) this.write()
+  }
+
   /** Writes all rows that have changed. */
   write(): void {
     if (this.rows.length === 0) return
     const { rows } = this
+    const { cache } = this.tables
     this.rows = []
+    this.hasNew = false
     let removed: Row[] | null = null
     for (const row of rows) {
       const was = row.change as RowChange
       if (was.isRemoved) (removed ??= []).push(row)
       else this.writeRow(row, was)
-      this.writeBeside(row, was)
+      if (isFoundByMore(row, was)) this.writeBeside(row, was)
       row.change = null
+      this.spare.push(was)
+      if (was.wasLeased && !row.isLeased) cache.left(row)
     }
     if (removed !== null) this.remove(removed)
   }
@@ -142,6 +165,7 @@ export class Writer implements Recorder<Row> {
   forget(): void {
     for (const row of this.rows) row.change = null
     this.rows = []
+    this.hasNew = false
   }
 
   private remove(rows: readonly Row[]): void {
@@ -159,7 +183,7 @@ export class Writer implements Recorder<Row> {
     const { sql, machines } = this.tables
     if ((parts & ~ofTransitions) !== 0) this.writeData(row, parts)
     if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) machines.write(row, was)
-    if ((parts & ofTransitions) === part.wakeAt && isLeased(row.state)) sql.run('writeLease', row.wakeAt, row.seq)
+    if ((parts & ofTransitions) === part.wakeAt && row.isLeased) sql.run('writeLease', row.wakeAt, row.seq)
     else if ((parts & ofTransitions) !== 0 || (added !== null && added.historyUntil !== null)) {
       this.writeTransition(row, was)
     }
@@ -171,7 +195,7 @@ export class Writer implements Recorder<Row> {
     const { parts } = was
     const { history, lastRun: run } = row
     if (hasOneTransition(row, was)) {
-      const isClaim = was.state === claimable && isLeased(row.state)
+      const isClaim = was.state === claimable && row.isLeased
       if (isClaim && (parts & notOfClaims) === 0) {
         const { state, attempt, wakeAt, lastSeq, seq } = row
         return sql.run(
@@ -187,7 +211,7 @@ export class Writer implements Recorder<Row> {
           seq,
         )
       }
-      if (was.state !== null && isLeased(was.state) && isEnded(row.state)) {
+      if (was.wasLeased && row.isEnded) {
         const { state, attempt, finishedAt, lastSeq, seq } = row
         const [output, settled] = [jsonOf(run.output), settledText(run.settled)]
         return sql.run('writeEnd', state, attempt, run.token, finishedAt, lastSeq, output, settled, history, seq)
@@ -249,10 +273,10 @@ export class Writer implements Recorder<Row> {
     machines.extend(row, was.added)
     if (was.added.messages.length === 0) return
     inboxWatch.posted()
-    if (isLeased(row.state)) hints.messagesArrived(row.id)
+    if (row.isLeased) hints.messagesArrived(row.id)
   }
 
-  /** Writes what follows from a change of a row: what it is counted and found by. */
+  /** Writes what follows from a change of a row beside its state: what it is counted and found by. */
   private writeBeside(row: Row, was: RowChange): void {
     const { machines, keyGroups, failures, hints } = this.tables
     const { queue } = row
@@ -273,6 +297,15 @@ export class Writer implements Recorder<Row> {
     if (row.key !== null && !row.holdsKey && to !== null && !isEnded(to)) this.hasLeaving = true
   }
 }
+
+/** Most jobs are counted and found by their states alone. */
+const isFoundByMore = (row: Row, { failure }: RowChange): boolean =>
+  row.rare !== null ||
+  row.machineCell !== null ||
+  row.key !== null ||
+  row.dueAt !== null ||
+  failure !== null ||
+  row.queue.hasKeyGroup(row.concurrencyKey)
 
 /** Has it made one transition since it was written? */
 const hasOneTransition = ({ last }: Row, { lastSeq }: RowChange): boolean =>
