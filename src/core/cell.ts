@@ -28,6 +28,7 @@ export const valueOf = <T>(cell: Cell<T>): T => (cell instanceof Deferred ? cell
 
 /** The text of a value, which is not parsed if it is there as text; null for undefined. */
 export const jsonOf = (cell: Cell<unknown>): string | null => {
+  if (cell === undefined) return null
   if (cell instanceof Packed) return cell.json
   const value = valueOf(cell)
   return value === undefined ? null : JSON.stringify(value)

@@ -44,6 +44,7 @@ export interface Refusal {
 const backlog = statesTagged('backlog')
 
 export class Changes<Row extends JobRow> implements Recorder<Row> {
+  readonly storesRows = false
   /** Each once: what has changed of a row is its `change`. */
   readonly rows: Row[] = []
   /** In the order of their numbers. */

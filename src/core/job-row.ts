@@ -25,6 +25,9 @@ export type JobToInsert = Omit<NewJob, 'input' | 'tags' | 'meta' | 'checkpoint'>
   readonly checkpoint?: Cell<Json>
 }
 
+/** What a row takes from it beside its terms. */
+export type InsertedJob = Pick<JobToInsert, 'id' | 'input' | 'parent' | 'version' | 'checkpoint'>
+
 /** The last settled attempt of a job, and its answer. */
 export interface Settled {
   readonly attempt: number
@@ -302,6 +305,10 @@ export class RowChange {
     this.added = null
   }
 
+  get wasLeased(): boolean {
+    return leased[this.stateIndex] === true
+  }
+
   /** null: it was not there. */
   get state(): JobState | null {
     return jobStates[this.stateIndex] ?? null
@@ -376,13 +383,7 @@ export class JobRow {
   /** What has changed and is not written yet; null: nothing. */
   change: RowChange | null = null
 
-  constructor(
-    job: Pick<JobToInsert, 'id' | 'input' | 'parent' | 'version' | 'checkpoint'>,
-    terms: Terms,
-    state: JobState,
-    seq: number,
-    came: Tick,
-  ) {
+  constructor(job: InsertedJob, terms: Terms, state: JobState, seq: number, came: Tick) {
     this.id = job.id
     this.terms = terms
     this.seq = seq
@@ -400,6 +401,14 @@ export class JobRow {
 
   get state(): JobState {
     return jobStates[this.stateIndex] as JobState
+  }
+
+  get isLeased(): boolean {
+    return leased[this.stateIndex] === true
+  }
+
+  get isEnded(): boolean {
+    return ended[this.stateIndex] === true
   }
 
   get type(): string {

@@ -7,6 +7,8 @@ import type { Failure } from './fingerprint.ts'
 import type { JobRow, RowChange, RowTransition } from './job-row.ts'
 
 export interface Recorder<Row extends JobRow> {
+  /** Are the rows themselves what is stored? Then it need not be told of a change that no index depends on. */
+  readonly storesRows: boolean
   /** A row is about to change; it was added just now, if `isNew`. The change has what the row is now. */
   begin(row: Row, isNew: boolean): RowChange
   /** A row has changed since `begin`. It may be called more than once for one `begin`, after each change. */

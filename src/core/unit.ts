@@ -325,7 +325,7 @@ export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToI
     if (isLast && isAlone && answer.from === 'running') {
       const run = row.withRun()
       run.token = token
-      if (run.settled === null) return
+      if (run.settled === null && this.recorder.storesRows) return
       run.settled = null
     } else row.withRun().settled = { attempt, token, answer }
     this.recorder.changed(row, this.changing(row, part.settled))

@@ -10,7 +10,6 @@ import { isEnded, isLeased, type ArrowEvent } from '../../src/core/lifecycle.ts'
 import type { StoredSchedule } from '../../src/core/schedule-record.ts'
 import type { WrittenFields } from '../../src/core/row-fields.ts'
 import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
-import { changes } from '../../src/stores/sqlite/row.ts'
 import { during, inFunction, inGetter, inMethod, inSetter, together, type Injection } from '../support/faults.ts'
 import type { Mutant } from './hunt.ts'
 
@@ -35,17 +34,23 @@ const callQueue = () => import('../../src/stores/sqlite/call-queue.ts')
 const catchingUp = () => import('../../src/stores/sqlite/catch-up.ts')
 const engine = () => import('../../src/stores/sqlite/engine.ts')
 const fileClaim = () => import('../../src/stores/sqlite/claim.ts')
-const fileUnit = () => import('../../src/stores/sqlite/unit.ts')
+const claimed = () => import('../../src/stores/sqlite/claimed.ts')
+const jobFile = () => import('../../src/stores/sqlite/job-file.ts')
+const jobRow = () => import('../../src/core/job-row.ts')
+const units = () => import('../../src/core/unit.ts')
 const failureTable = () => import('../../src/stores/sqlite/failure-table.ts')
 const handOver = () => import('../../src/core/hand-over.ts')
-const histories = () => import('../../src/stores/sqlite/history.ts')
+const histories = () => import('../../src/stores/sql/history.ts')
+const pruning = () => import('../../src/stores/sqlite/pruning.ts')
+const rowCache = () => import('../../src/stores/sqlite/row-cache.ts')
+const writer = () => import('../../src/stores/sqlite/writer.ts')
+const sqlRow = () => import('../../src/stores/sql/row.ts')
 const identity = () => import('../../src/stores/sqlite/file-identity.ts')
 const inboxWatch = () => import('../../src/stores/sqlite/inbox-watch.ts')
 const keyGroups = () => import('../../src/stores/sqlite/key-groups.ts')
 const log = () => import('../../src/stores/sqlite/log.ts')
 const queues = () => import('../../src/stores/sqlite/queues.ts')
 const rates = () => import('../../src/stores/sqlite/rate.ts')
-const row = () => import('../../src/stores/sqlite/row.ts')
 const rows = () => import('../../src/stores/sqlite/rows.ts')
 const machineRows = () => import('../../src/stores/sqlite/machines.ts')
 const scheduleTable = () => import('../../src/stores/sqlite/schedules.ts')
@@ -62,13 +67,13 @@ const notRun = (statement: string): Injection =>
   })
 
 /** Every lease is accepted. */
-const anybodysLease = inMethod(row, 'Row', 'isLeasedBy', () => () => true)
+const anybodysLease = inMethod(jobRow, 'JobRow', 'isLeasedBy', () => () => true)
 
 const tokens: readonly Mutant[] = [
   mutant(
     'the token is not compared',
     'contract: settle: a stale token, attempt or id is lost and writes nothing',
-    inMethod(row, 'Row', 'isLeasedBy', (isLeasedBy, { token }) => (lease) => {
+    inMethod(jobRow, 'JobRow', 'isLeasedBy', (isLeasedBy, { token }) => (lease) => {
       return isLeasedBy({ ...lease, token: token ?? lease.token })
     }),
   ),
@@ -76,8 +81,8 @@ const tokens: readonly Mutant[] = [
     'the attempt is not compared',
     'contract: machine: a checkpoint in the name of an attempt that is over is lost and writes nothing',
     inMethod(
-      row,
-      'Row',
+      jobRow,
+      'JobRow',
       'isLeasedBy',
       (isLeasedBy, { attempt }) =>
         (lease) =>
@@ -90,7 +95,7 @@ const tokens: readonly Mutant[] = [
     during(
       settling,
       'settle',
-      inMethod(row, 'Row', 'isLeasedBy', (isLeasedBy, { attempt, token }) => (lease) => {
+      inMethod(jobRow, 'JobRow', 'isLeasedBy', (isLeasedBy, { attempt, token }) => (lease) => {
         return isLeasedBy({ attempt, token: token ?? lease.token })
       }),
     ),
@@ -103,7 +108,7 @@ const tokens: readonly Mutant[] = [
   mutant(
     'a settle that is repeated is lost',
     'contract: unique: the job that supersedes a running one is queued by the write that ends that one',
-    inMethod(fileUnit, 'FileUnit', 'settledBefore', () => () => null),
+    inMethod(units, 'Unit', 'settledBefore', () => () => null),
   ),
   mutant(
     'a settle needs no token',
@@ -118,7 +123,7 @@ const tokens: readonly Mutant[] = [
   mutant(
     'a heartbeat does not make the lease longer',
     'contract: extend: a heartbeat extends the lease',
-    inMethod(fileUnit, 'FileUnit', 'extendLease', () => () => {}),
+    inMethod(units, 'Unit', 'extendLease', () => () => {}),
   ),
   mutant(
     'a heartbeat does not tell of a cancel',
@@ -136,7 +141,7 @@ const firing = (change: (schedule: StoredSchedule) => Partial<StoredSchedule>): 
   during(
     scheduling,
     'fireSchedule',
-    inMethod(fileUnit, 'FileUnit', 'schedule', (schedule) => (name) => {
+    inMethod(scheduleTable, 'ScheduleTable', 'schedule', (schedule) => (name) => {
       const found = schedule(name)
       return found && { ...found, ...change(found) }
     }),
@@ -173,7 +178,7 @@ const schedules: readonly Mutant[] = [
     during(
       scheduling,
       'fireSchedule',
-      inMethod(fileUnit, 'FileUnit', 'saveSchedule', (save) => (schedule) => {
+      inMethod(scheduleTable, 'ScheduleTable', 'saveSchedule', (save) => (schedule) => {
         save({ ...schedule, revision: schedule.revision - 1 })
       }),
     ),
@@ -206,17 +211,17 @@ const schedules: readonly Mutant[] = [
   mutant(
     'schedules: a paused schedule is due',
     'contract: schedules: due are those whose tick has come, earliest first, and the next tick of all is told',
-    inMethod(scheduleTable, 'ScheduleTable', 'due', (due, table) => (request, now) => {
-      const answer = due(request, now)
-      const paused = table.list().filter((each) => each.paused && each.nextAt !== null && each.nextAt <= now)
+    inMethod(scheduleTable, 'ScheduleTable', 'due', (due, table) => (request) => {
+      const answer = due(request)
+      const paused = table.list().filter((each) => each.paused && each.nextAt !== null && each.nextAt <= table.now)
       return { ...answer, schedules: [...answer.schedules, ...paused] }
     }),
   ),
   mutant(
     'schedules: whoever asks is given computed schedules',
     'contract: schedules: a schedule with a computed input is due only for calls that name it',
-    inMethod(scheduleTable, 'ScheduleTable', 'due', (due, table) => (request, now) => {
-      return due({ ...request, computed: table.list().map(({ name }) => name) }, now)
+    inMethod(scheduleTable, 'ScheduleTable', 'due', (due, table) => (request) => {
+      return due({ ...request, computed: table.list().map(({ name }) => name) })
     }),
   ),
 ]
@@ -229,7 +234,7 @@ const claimRoomWithout = (limit: 'concurrency' | 'rate'): Injection =>
 
 /** The transition of an event leaves something else behind. */
 const atEvent = (event: ArrowEvent, change: 'one attempt more' | 'one attempt fewer'): Injection =>
-  inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+  inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
     if (arrow.event === event && arrow.to !== 'dead') job.attempt += change === 'one attempt more' ? 1 : -1
     return apply(job, arrow, options)
   })
@@ -353,7 +358,7 @@ const claims: readonly Mutant[] = [
   mutant(
     'a job that is given back goes to the end',
     'contract: claim: a released job gets its old place back, a retried one goes to the end',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       const takesPlace = arrow.takesPlace || (arrow.lease === 'ends' && arrow.to === 'queued')
       return apply(job, { ...arrow, takesPlace }, options)
     }),
@@ -363,14 +368,14 @@ const claims: readonly Mutant[] = [
 const noSuccessor = inFunction(succession, 'releaseSuccessor', () => () => null)
 /** Fields of jobs that are not written. */
 const writesNot = (...names: readonly (keyof WrittenFields)[]): Injection =>
-  inMethod(fileUnit, 'FileUnit', 'write', (write) => (job, fields) => {
+  inMethod(units, 'Unit', 'write', (write) => (job, fields) => {
     write(
       job,
       Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name as (typeof names)[number]))),
     )
   })
 const noHook = inFunction(death, 'insertHook', () => () => null)
-const noPredecessor = inMethod(fileUnit, 'FileUnit', 'hasPredecessor', () => () => false)
+const noPredecessor = inMethod(rows, 'Rows', 'hasPredecessor', () => () => false)
 /** An insert has room for one more. */
 const oneMore = (of: 'queue' | 'store'): Injection =>
   inFunction(inserting, 'insert', (insert) => (unit, request) => {
@@ -386,34 +391,32 @@ const keys: readonly Mutant[] = [
   mutant(
     'an end does not free the key',
     'contract: unique: the write that ends a job frees its key',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.key === 'freed' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
   ),
   mutant(
     'the end of a run does not free the key',
     'contract: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply, unit) => (job, arrow, options) => {
-      const { heldKey } = job
-      const logged = apply(job, arrow, options)
-      if (arrow.lease === 'ends' && isEnded(arrow.to)) {
-        job.heldKey = heldKey
-        unit.rows.changed(job, changes.otherTransition)
-      }
-      return logged
-    }),
+    inFunction(
+      sqlRow,
+      'heldKeyColumn',
+      () =>
+        ({ key, rarely }) =>
+          rarely.hasGivenUpKey ? null : key,
+    ),
   ),
   mutant(
     'a failure frees the key',
     'contract: unique: a key is taken while its job is scheduled, runs, or waits to retry',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.to === 'retrying' ? { ...arrow, key: 'freed' } : arrow, options)
     }),
   ),
   mutant(
     'a retry does not take its key back',
     'contract: succession: a retry of the ended job takes the key until its next start',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.key === 'taken' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
   ),
@@ -423,7 +426,7 @@ const keys: readonly Mutant[] = [
     during(
       admin,
       'retry',
-      inMethod(fileUnit, 'FileUnit', 'holder', () => () => undefined),
+      inMethod(rows, 'Rows', 'holder', () => () => undefined),
     ),
   ),
   mutant(
@@ -464,21 +467,21 @@ const keys: readonly Mutant[] = [
   mutant(
     'a job keeps the hook of an earlier claim',
     'contract: death: the last claim says which hook a job has, if any',
-    inMethod(fileUnit, 'FileUnit', 'write', (write) => (job, { onDead, ...others }) => {
+    inMethod(units, 'Unit', 'write', (write) => (job, { onDead, ...others }) => {
       write(job, onDead === undefined || job.onDead !== null ? others : { onDead, ...others })
     }),
   ),
   mutant(
     'only one job of an id has a hook',
     'contract: death: the hook has an id of its own also where a removed job of the same id has left one',
-    inMethod(fileUnit, 'FileUnit', 'insertMade', (insertMade, unit) => (job, state) => {
+    inMethod(units, 'Unit', 'insertMade', (insertMade, unit) => (job, state) => {
       return /\.\d+$/.test(job.id) ? unit.seq : insertMade(job, state)
     }),
   ),
   mutant(
     'a settle that is repeated tells of no hook',
     'contract: death: a fatal failure inserts the hook, and the same settlement again inserts no other',
-    inMethod(fileUnit, 'FileUnit', 'keepSettled', (keep) => (job, lease, answer) => {
+    inMethod(units, 'Unit', 'keepSettled', (keep) => (job, lease, answer) => {
       const { hook: _, ...others } = answer
       keep(job, lease, others)
     }),
@@ -486,7 +489,7 @@ const keys: readonly Mutant[] = [
   mutant(
     'a job that waits for another one forgets its delay',
     'contract: succession: the delay of a replace also applies to a job that waits for another one',
-    inMethod(fileUnit, 'FileUnit', 'successor', (successor, { now }) => (job) => {
+    inMethod(units, 'Unit', 'successor', (successor, { now }) => (job) => {
       const next = successor(job)
       return next && { ...next, dueAt: now }
     }),
@@ -499,7 +502,7 @@ const keys: readonly Mutant[] = [
   mutant(
     'a running job is given the input of a duplicate',
     'contract: unique: replace leaves a job that has started as it is',
-    inMethod(fileUnit, 'FileUnit', 'hasSameInput', (hasSameInput, unit) => (job, duplicate) => {
+    inMethod(units, 'Unit', 'hasSameInput', (hasSameInput, unit) => (job, duplicate) => {
       if (isLeased(job.state)) unit.replaceInput(job, duplicate)
       return hasSameInput(job, duplicate)
     }),
@@ -530,14 +533,14 @@ const writes: readonly Mutant[] = [
   mutant(
     'no item fails alone',
     'contract: failing items: a settlement that cannot be written fails alone',
-    inMethod(fileUnit, 'FileUnit', 'begin', (begin) => (now, stale) => begin(now, stale, false)),
+    inMethod(jobFile, 'JobFile', 'begin', (begin) => (now, stale) => begin(now, stale, false)),
   ),
   mutant(
     'an item that fails leaves a gap in the log',
     'files: a settlement that meets damage is taken back',
-    inMethod(fileUnit, 'FileUnit', 'each', (each, unit) => (items, act, failed) => {
+    inMethod(jobFile, 'JobFile', 'each', (each, file) => (items, act, failed) => {
       return each(items, act, (error, item) => {
-        unit.seq++
+        file.unit.seq++
         return failed(error, item)
       })
     }),
@@ -555,37 +558,26 @@ const writes: readonly Mutant[] = [
   mutant(
     'a transition is not counted where it arrives',
     'contract: unique: a job that waits for another one is part of the backlog, and counts towards the capacity',
-    inMethod(queues, 'Queues', 'count', (count) => (queue, state, by) => {
-      if (by < 0 || !isLeased(state)) count(queue, state, by)
+    inMethod(queues, 'Queues', 'move', (move, all) => (queue, from, to) => {
+      if (isLeased(to)) all.count(queue, from, -1)
+      else move(queue, from, to)
     }),
   ),
   mutant(
     'a transition is not in the history',
     'contract: machine: a checkpoint is told by the log, and not by the history of the job',
-    inFunction(
-      histories,
-      'withTransition',
-      () =>
-        ({ history }) =>
-          history,
-    ),
+    inFunction(histories, 'withTransition', () => (_row, text) => text),
   ),
   mutant(
     'histories forget who worked before',
     'contract: random sequences agree with the naive model',
-    inFunction(
-      histories,
-      'withWorkers',
-      () =>
-        ({ history }) =>
-          history,
-    ),
+    inFunction(histories, 'withWorkers', () => (_row, text) => text),
   ),
   mutant(
     'histories are longer than their cap',
     'contract: settle: the history is capped: the oldest entries are removed',
-    inFunction(histories, 'historyOf', (historyOf) => (job) => {
-      const entries = historyOf(job)
+    inFunction(histories, 'historyOf', (historyOf) => (job, text) => {
+      const entries = historyOf(job, text)
       const [first] = entries
       return first === undefined || first.event === 'ENQUEUE' ? entries : [first, ...entries]
     }),
@@ -618,16 +610,16 @@ const writes: readonly Mutant[] = [
     during(
       admin,
       'retry',
-      inMethod(fileUnit, 'FileUnit', 'forgetSteps', () => () => {}),
+      inMethod(units, 'Unit', 'forgetSteps', () => () => {}),
     ),
   ),
   mutant(
     'a retried job keeps the time of its end',
     'contract: random sequences agree with the naive model',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
-      const { finishedAt } = job
+    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
+      const { ended } = job
       const logged = apply(job, arrow, options)
-      if (arrow.event === 'RETRY') job.finishedAt = finishedAt
+      if (arrow.event === 'RETRY') job.withRun().ended = ended
       return logged
     }),
   ),
@@ -635,12 +627,12 @@ const writes: readonly Mutant[] = [
 
 /** The sweep looks as if it were so much later. */
 const early = (method: 'due' | 'expired', ms: number): Injection =>
-  inMethod(fileUnit, 'FileUnit', method, (found, unit) => (limit) => {
-    unit.now += ms
+  inMethod(rows, 'Rows', method, (found, all) => (limit) => {
+    all.now += ms
     try {
       return found(limit)
     } finally {
-      unit.now -= ms
+      all.now -= ms
     }
   })
 
@@ -668,7 +660,7 @@ const sweeps: readonly Mutant[] = [
   mutant(
     'the newest are pruned',
     'contract: time: ended jobs beyond the count are removed, oldest first',
-    inMethod(fileUnit, 'FileUnit', 'firstEnded', (firstEnded) => (type, state, limit) => {
+    inMethod(pruning, 'Pruning', 'firstEnded', (firstEnded) => (type, state, limit) => {
       return firstEnded(type, state, 1_000_000).toReversed().slice(0, limit)
     }),
   ),
@@ -704,22 +696,22 @@ const processes: readonly Mutant[] = [
   mutant(
     'what others write is not noticed',
     'shared: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
-    inMethod(fileUnit, 'FileUnit', 'begin', (begin, { seq }) => (now, stale, careful) => {
+    inMethod(jobFile, 'JobFile', 'begin', (begin, { seq }) => (now, stale, careful) => {
       begin(now, stale && seq === 0, careful)
     }),
   ),
   mutant(
     'rows of running jobs are believed after others wrote',
     'shared: messages: messages to running jobs are told of, and those that wake make their type ready',
-    inMethod(rows, 'Rows', 'forget', () => () => {}),
+    inMethod(rowCache, 'RowCache', 'clear', () => () => {}),
   ),
   mutant(
     'transitions of others are not counted',
     'shared: claim: if keys are at their concurrency and others at their rate, the reason is the rate, and the end of a run sends a hint',
-    inMethod(fileUnit, 'FileUnit', 'begin', (begin, unit) => (now, stale, careful) => {
-      const { seq } = unit
+    inMethod(jobFile, 'JobFile', 'begin', (begin, file) => (now, stale, careful) => {
+      const { seq } = file
       begin(now, stale, careful)
-      if (seq > 0) unit.seq = seq
+      if (seq > 0) file.unit.seq = seq
     }),
   ),
   mutant(
@@ -774,9 +766,9 @@ const processes: readonly Mutant[] = [
   mutant(
     'what cannot be read is passed over',
     'files: a damaged job is set aside',
-    inFunction(row, 'unpacked', (unpacked) => (text, otherwise) => {
+    inFunction(claimed, 'parsed', (parsed) => (text, otherwise) => {
       try {
-        return unpacked(text, otherwise)
+        return parsed(text, otherwise)
       } catch {
         return otherwise
       }
@@ -815,12 +807,12 @@ const machines: readonly Mutant[] = [
   mutant(
     'attempts that led to a checkpoint count',
     'contract: machine: attempts that came to a checkpoint do not count',
-    inSetter(row, 'Row', 'checkpointedAttempts', (set) => () => set(0)),
+    inSetter(jobRow, 'JobRow', 'checkpointedAttempts', (set) => () => set(0)),
   ),
   mutant(
     'checkpointed attempts are not given back',
     'contract: machine: attempts that came to a checkpoint do not count',
-    inSetter(row, 'Row', 'checkpointedAttempts', (set) => (attempts) => {
+    inSetter(jobRow, 'JobRow', 'checkpointedAttempts', (set) => (attempts) => {
       if (attempts > 0) set(attempts)
     }),
   ),
@@ -832,7 +824,7 @@ const machines: readonly Mutant[] = [
   mutant(
     'a settle that is repeated tells of no WAKE',
     'contract: messages: a job that parks with messages in its inbox is woken by the same write',
-    inMethod(fileUnit, 'FileUnit', 'keepSettled', (keep) => (job, lease, answer) => {
+    inMethod(units, 'Unit', 'keepSettled', (keep) => (job, lease, answer) => {
       const { woken: _, ...others } = answer
       keep(job, lease, others)
     }),
@@ -860,7 +852,7 @@ const machines: readonly Mutant[] = [
     during(
       cancelling,
       'cancel',
-      inMethod(fileUnit, 'FileUnit', 'children', () => () => []),
+      inMethod(rows, 'Rows', 'children', () => () => []),
     ),
   ),
   mutant(
@@ -869,7 +861,7 @@ const machines: readonly Mutant[] = [
     during(
       cancelling,
       'cancel',
-      inGetter(row, 'Row', 'cancelMark', () => null),
+      inGetter(jobRow, 'JobRow', 'cancelMark', () => null),
     ),
   ),
   mutant(
@@ -891,7 +883,7 @@ const machines: readonly Mutant[] = [
     'contract: schedules: overlap supersede: a waiting job is cancelled at once; a running one is marked, and the new one waits for its end',
     inMethod(rows, 'Rows', 'from', (from, all) => (values) => {
       const found = from(values)
-      all.removed(found.id)
+      all.cache.delete(found.id)
       return found
     }),
   ),
@@ -901,13 +893,13 @@ const machines: readonly Mutant[] = [
     during(
       claiming,
       'claimJob',
-      inMethod(fileUnit, 'FileUnit', 'giveUpKey', () => () => {}),
+      inMethod(units, 'Unit', 'giveUpKey', () => () => {}),
     ),
   ),
   mutant(
     'a claim changes the attempts of a job that has fixed them',
     'contract: claim: the pinned settings of a job are part of its claim, and no claim changes pinned attempts',
-    inGetter(row, 'Row', 'hasPinnedAttempts', () => false),
+    inGetter(jobRow, 'JobRow', 'hasPinnedAttempts', () => false),
   ),
   mutant(
     'a replace leaves the delay as it is',
@@ -915,7 +907,7 @@ const machines: readonly Mutant[] = [
     during(
       inserting,
       'insert',
-      inMethod(fileUnit, 'FileUnit', 'setDue', () => () => {}),
+      inMethod(units, 'Unit', 'setDue', () => () => {}),
     ),
   ),
   mutant(
@@ -924,7 +916,7 @@ const machines: readonly Mutant[] = [
     during(
       admin,
       'retry',
-      inMethod(fileUnit, 'FileUnit', 'forgetCheckpoints', () => () => {}),
+      inMethod(units, 'Unit', 'forgetCheckpoints', () => () => {}),
     ),
   ),
   mutant(
@@ -967,14 +959,14 @@ const versionSeen = (seen: (version: number) => number): Injection =>
 
 /** Figures are not counted, if this is what is counted. */
 const notCounted = (isLost: (counted: Counted) => boolean): Injection =>
-  inMethod(fileUnit, 'FileUnit', 'count', (count) => (job, counted, ms) => {
+  inMethod(units, 'Unit', 'count', (count) => (job, counted, ms) => {
     if (!isLost(counted)) count(job, counted, ms)
   })
 
 /** One more, or one fewer, of the dead jobs of a group is not counted. */
 const deadNotCounted = (lost: 1 | -1): Injection =>
-  inMethod(failureTable, 'FailureTable', 'countDead', (countDead) => (job, by) => {
-    if (by !== lost) countDead(job, by)
+  inMethod(failureTable, 'FailureTable', 'countDead', (countDead) => (queue, fingerprint, diedAt, by) => {
+    if (by !== lost) countDead(queue, fingerprint, diedAt, by)
   })
 
 const figures: readonly Mutant[] = [
@@ -999,7 +991,7 @@ const figures: readonly Mutant[] = [
   mutant(
     'figures: a failure is in no group',
     'contract: failures: a dead job leaves its group when it is retried, discarded or pruned',
-    inMethod(fileUnit, 'FileUnit', 'countFailure', () => () => {}),
+    inMethod(units, 'Unit', 'countFailure', () => () => {}),
   ),
   mutant(
     'figures: an enqueue is not counted',
@@ -1040,8 +1032,8 @@ const figures: readonly Mutant[] = [
   mutant(
     'figures: a machine that ends is counted by its states for ever',
     'contract: machine counts: a job that ends is no longer counted, and one that is retried is counted again',
-    inMethod(machineRows, 'Machines', 'countStanding', (countStanding) => (job, standing, by) => {
-      if (by === 1 || !isEnded(job.state)) countStanding(job, standing, by)
+    inMethod(machineRows, 'Machines', 'count', (count) => (job, was) => {
+      if (!isEnded(job.state)) count(job, was)
     }),
   ),
 ]

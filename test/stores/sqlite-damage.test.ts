@@ -159,7 +159,7 @@ test('of a machine: what it stands at, its messages and its checkpoints', async 
   expect(await store.machineCounts('mail')).toMatchObject({ tags: { busy: 6 } })
   await store.send([{ id: 'b', message: { kind: 'event', event: 1 }, key: 'k', expect: null }])
   const of = (id: string): string => `job = (SELECT seq FROM jobs WHERE id = '${id}')`
-  harm(`UPDATE checkpoints SET state = '{' WHERE ${of('a')}; UPDATE letters SET letter = '{' WHERE ${of('b')};
+  harm(`UPDATE checkpoints SET state = '{' WHERE ${of('a')}; UPDATE messages SET message = '{' WHERE ${of('b')};
     UPDATE machines SET standing = '{' WHERE ${of('c')}; DELETE FROM checkpoints WHERE ${of('d')}`)
   expect(idsOf(await store.list({}))).toEqual(['e', 'f'])
   expect(await store.unreadable?.()).toEqual(['a', 'b', 'c', 'd'])
@@ -172,7 +172,7 @@ test('of a machine: what it stands at, its messages and its checkpoints', async 
   expect(await store.checkpoints('f')).toEqual([])
   expect(await store.unreadable?.()).toContain('f')
   await store.discard({ ids: [...ids, 'f'] })
-  expect(contentsOf(path)).toMatchObject({ machines: [{}], checkpoints: [{}, {}], letters: [] })
+  expect(contentsOf(path)).toMatchObject({ machines: [{}], checkpoints: [{}, {}], messages: [] })
   expect(await store.repair?.()).toMatchObject({ jobs: 1, unreadable: [] })
   expect(await store.machineCounts('mail')).toMatchObject({ states: { 's.e': 1 }, tags: { busy: 1 } })
 })
@@ -294,8 +294,8 @@ test('a repair rebuilds all that follows from the rows of the jobs', async () =>
   harmed(
     path,
     `UPDATE queues SET counts = '{"queued":99,"gone":3}', keyed = 0, machines = json_set(machines, '$.states', json('{"x":4}'));
-    DELETE FROM lanes WHERE start IS NULL AND limited_until IS NULL; DELETE FROM job_tags; DELETE FROM machine_names;
-    INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (1, 'nobody', 3, 1, 1);
+    DELETE FROM key_groups WHERE start IS NULL AND limited_until IS NULL; DELETE FROM job_tags; DELETE FROM machine_names;
+    INSERT INTO key_groups (queue, concurrency_key, leased, priority, place) VALUES (1, 'nobody', 3, 1, 1);
     INSERT INTO job_tags VALUES ('wrong', 1); INSERT INTO machine_names (job, kind, name) VALUES (1, 'tag', 'wrong');
     UPDATE failures SET dead = dead + 7; UPDATE jobs SET failure = 'wrong' WHERE error IS NOT NULL; DELETE FROM looks;
     UPDATE minutes SET first = first + 1000`,
@@ -314,7 +314,7 @@ test('a repair sets aside what cannot be read, and brings back what can be read 
   const before = compared(path)
   const [first, second] = [
     `(SELECT id FROM jobs ORDER BY seq LIMIT 1)`,
-    `(SELECT id FROM jobs WHERE spared IS NOT NULL LIMIT 1)`,
+    `(SELECT id FROM jobs WHERE checkpointed_attempts IS NOT NULL LIMIT 1)`,
   ]
   harm(`CREATE TABLE kept AS SELECT seq, input, history FROM jobs WHERE id IN (${first}, ${second});
     UPDATE jobs SET input = '{' WHERE id = ${first}; UPDATE jobs SET history = '{' WHERE id = ${second}`)

@@ -23,7 +23,7 @@ async function oldFile(): Promise<string> {
   db.exec(`PRAGMA journal_mode = WAL; ${migrations.slice(0, -1).join(';')}`)
   db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length - 1}`)
   db.exec(`INSERT INTO queues (type, counts) VALUES ('mail', '{"queued":1}')`)
-  db.exec(`INSERT INTO jobs (seq, id, queue, state, priority, place, attempt, max_attempts, generation, enqueued_at, moved, history)
+  db.exec(`INSERT INTO jobs (seq, id, queue, state, priority, place, attempt, max_attempts, generation, enqueued_at, last_seq, history)
     VALUES (1, 'old', 1, 'queued', 0, 1, 0, 3, 1, 0, 1, '"queued"')`)
   db.close()
   return path

@@ -42,6 +42,7 @@ const soonest = (a: Row, b: Row): boolean => {
 const noChildren: readonly Row[] = []
 
 export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
+  readonly storesRows = true
   readonly rows = new RowTable()
   readonly queues = new Map<string, Queue<Row>>()
   readonly timers = new Timers<Row>()

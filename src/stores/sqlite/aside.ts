@@ -6,14 +6,13 @@
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { DiscardAnswer } from '../../store.ts'
-import type { RowValues } from './columns.ts'
+import type { RowValues } from '../sql/columns.ts'
+import { recordOf } from '../sql/fields.ts'
+import { rowOf } from '../sql/row.ts'
 import { isUnreadable } from './errors.ts'
-import { recordOf } from './fields.ts'
-import { settledOf } from './history.ts'
-import { Row, unpacked } from './row.ts'
-import { unpackedSteps } from './steps.ts'
-import { forgetTags } from './tags.ts'
-import type { FileUnit } from './unit.ts'
+import type { JobFile } from './job-file.ts'
+import { Queue } from './queue.ts'
+import type { Row } from './row-cache.ts'
 
 /** What a read makes; null if a text that is stored is no JSON, or something is missing. */
 function unlessUnreadable<T>(read: () => T): T | null {
@@ -27,20 +26,23 @@ function unlessUnreadable<T>(read: () => T): T | null {
 
 const isState = (state: string): state is JobState => (jobStates as readonly string[]).includes(state)
 
-/** The row of a job, whose type need not be known. */
-export const rowFrom = (unit: FileUnit, values: RowValues): Row => new Row(values, '', unit.machines)
+const unknownType = ''
 
-/** Can all be read that is stored of a job? */
-export function isReadable(unit: FileUnit, row: Row): boolean {
-  const read = unlessUnreadable(() => {
-    recordOf(row, unit.machines.fieldsOf(row))
-    settledOf(row)
-    unpacked(row.options, {})
-    unpackedSteps(unit.sql.all('stepsOf', row.seq))
-    unit.machines.checkpoints(row)
-    return true
+/** The row of a job, whose type need not be known; null if what it is made of cannot be read. */
+const rowFrom = ({ machines }: JobFile, values: RowValues): Row | null =>
+  unlessUnreadable(() => rowOf(values, new Queue(values[2], unknownType), machines.of))
+
+/** Can all be read that is stored of a job? @returns its row; null if not */
+export function readable(file: JobFile, values: RowValues): Row | null {
+  const row = rowFrom(file, values)
+  if (row === null || !isState(values[3]) || file.sql.get('queueAt', values[2]) === undefined) return null
+  return unlessUnreadable(() => {
+    recordOf(row, file.machines.keptOf(row))
+    void row.settled
+    for (const [, result] of file.machines.stepsOf(row)) JSON.parse(result)
+    file.machines.checkpoints(row)
+    return row
   })
-  return read === true && isState(row.state) && unit.sql.get('queueAt', row.queue) !== undefined
 }
 
 /**
@@ -48,63 +50,63 @@ export function isReadable(unit: FileUnit, row: Row): boolean {
  * @param numbers those of their enqueues
  * @returns their ids
  */
-export function setAside(unit: FileUnit, numbers: readonly number[]): string[] {
-  unit.rows.write()
+export function setAside(file: JobFile, numbers: readonly number[]): string[] {
+  file.writer.write()
   return [...new Set(numbers)].flatMap((number) => {
-    const values = unit.sql.get('bySeq', number)
-    const row = values && rowFrom(unit, values)
-    if (row === undefined || isReadable(unit, row)) return []
-    const failure = unit.sql.get('failureOf', number)?.[0] ?? null
-    move(unit, row)
-    if (unit.sql.get('queueAt', row.queue) !== undefined) leave(unit, row, failure)
-    return [row.id]
+    const values = file.sql.get('bySeq', number)
+    if (values === undefined || readable(file, values) !== null) return []
+    move(file, values)
+    if (file.sql.get('queueAt', values[2]) !== undefined) leave(file, values)
+    return [values[1]]
   })
 }
 
 /** Moves a row out of the table of jobs, and with that out of its indexes. */
-export function move(unit: FileUnit, { seq, id }: Row): void {
-  unit.sql.run('setAside', seq)
-  unit.sql.run('remove', JSON.stringify([seq]))
-  unit.rows.removed(id)
+export function move({ sql, cache }: JobFile, [seq, id]: RowValues): void {
+  sql.run('setAside', seq)
+  sql.run('remove', JSON.stringify([seq]))
+  cache.delete(id)
 }
 
 /** Takes a job out of what is counted of its queue, and lets those go on that wait for it. */
-function leave(unit: FileUnit, row: Row, failure: string | null): void {
-  const { queues, hints, keyGroups, failures, prunes } = unit
-  const { state, finishedAt } = row
-  const queue = queues.at(row.queue)
+function leave(file: JobFile, values: RowValues): void {
+  const { queues, hints, keyGroups, failures, prunes, rows, unit } = file
+  const queue = queues.at(values[2])
+  const [state, failure, key] = [values[3], values[33], values[17]]
   if (isState(state)) {
     queues.count(queue, state, -1)
-    if (queue.hasKeyGroup(row.concurrencyKey)) keyGroups.moved(queue, row, state, null)
-    failures.countDead({ queue: row.queue, state, failure, finishedAt }, -1)
+    const job = { concurrencyKey: values[19], priority: values[4], place: values[5], keyWeight: 1 }
+    if (queue.hasKeyGroup(job.concurrencyKey)) keyGroups.moved(queue, job, { state, place: job.place }, null)
+    if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, values[15] ?? 0, -1)
     if (isEnded(state)) prunes.changed(queue.number)
-    else if (row.checkpointed !== null) queues.countMachine(queue, standingOf(unit, row), -1)
+    else if (values[30] !== null) queues.countMachine(queue, standingOf(file, values[0]), -1)
     if (isLeased(state)) hints.look(queue)
   }
-  const isLast = !isEnded(state) && row.key !== null && !unit.hasPredecessor(queue.type, row.key)
-  const next = isLast ? unit.successor(row) : null
-  if (next !== null) unit.setDue(next.row, next.dueAt)
+  if (isEnded(state) || key === null || rows.hasPredecessor(queue.type, key)) return
+  const next = rows.holder(queue.type, key)
+  const dueAfter = next?.rarely.dueAfter ?? null
+  if (next !== undefined && dueAfter !== null && next.dueAt === null) unit.setDue(next, dueAfter)
 }
 
 const nowhere: MachineStanding = { states: [], tags: [] }
 
-function standingOf({ sql }: FileUnit, { seq }: Row): MachineStanding {
+function standingOf({ sql }: JobFile, seq: number): MachineStanding {
   const standing = sql.get('machine', seq)?.[12] ?? null
-  return unlessUnreadable(() => unpacked(standing, nowhere)) ?? nowhere
+  return standing === null ? nowhere : (unlessUnreadable(() => JSON.parse(standing) as MachineStanding) ?? nowhere)
 }
 
-export const unreadable = ({ sql }: FileUnit): string[] => sql.all('unreadable').map(([id]) => id)
+export const unreadable = ({ sql }: JobFile): string[] => sql.all('unreadable').map(([id]) => id)
 
 /** An answer to a removal of jobs by their ids: those among them that were set aside are removed, too. */
-export function discardAside(unit: FileUnit, answer: DiscardAnswer): DiscardAnswer {
+export function discardAside(file: JobFile, answer: DiscardAnswer): DiscardAnswer {
   if (answer.notFound.length === 0) return answer
-  const found = unit.sql.all('aside', JSON.stringify(answer.notFound))
+  const found = file.sql.all('aside', JSON.stringify(answer.notFound))
   if (found.length === 0) return answer
   const numbers = JSON.stringify(found.map(([seq]) => seq))
-  unit.sql.run('removeAside', numbers)
-  unit.sql.run('removeSteps', numbers)
-  unit.machines.remove(numbers)
-  for (const [seq, , tags] of found) unlessUnreadable(() => forgetTags(unit.sql, { seq, tags }))
+  file.sql.run('removeAside', numbers)
+  file.sql.run('removeSteps', numbers)
+  file.machines.remove(numbers)
+  for (const [seq, , tags] of found) if (tags !== null) unlessUnreadable(() => file.sql.run('forgetTags', seq, tags))
   const gone = new Set(found.map(([, id]) => id))
   return {
     ...answer,

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
-import { FileUnit } from './unit.ts'
+import { JobFile } from './job-file.ts'
 import { setAside } from './aside.ts'
 import { openDatabase, type FileOptions } from './database.ts'
 import { isBusy, isCorrupt, isTrouble, isUnreadable, isUnsupported, newer, removed, storeError } from './errors.ts'
@@ -34,7 +34,7 @@ export type Outcome =
 interface Connection {
   readonly db: DatabaseSync
   readonly sql: Statements
-  readonly unit: FileUnit
+  readonly file: JobFile
   /** The version of the file when it was last looked at; null = unknown. */
   version: number | null
 }
@@ -89,7 +89,7 @@ export class Engine {
       return { kind: 'failed', error }
     }
     try {
-      const work = (unit: FileUnit): Reply[] => this.replies(unit, calls, enough, careful)
+      const work = (file: JobFile): Reply[] => this.replies(file, calls, enough, careful)
       // What cannot be read may be what hints are made of.
       const blind = careful && calls[0]?.method === 'repair'
       const replies = this.transaction({ changes: calls.some(writes), now, careful, blind }, work)
@@ -123,30 +123,29 @@ export class Engine {
     return outcome.kind === 'done' ? outcome.hints : []
   }
 
-  private transaction<T>({ changes, ...terms }: TransactionTerms, work: (unit: FileUnit) => T): T {
+  private transaction<T>({ changes, ...terms }: TransactionTerms, work: (file: JobFile) => T): T {
     const connection = this.connected()
-    const { sql, unit } = connection
+    const { sql, file } = connection
     sql.run(changes ? 'begin' : 'beginReading')
-    unit.rows.begin()
+    file.cache.begin()
     try {
       this.look(connection, terms)
-      const answer = work(unit)
-      unit.hints.checkSlots((type) => unit.handOverRoom(type))
-      if (changes) unit.finish()
-      else unit.rows.finish()
+      const answer = work(file)
+      file.hints.checkSlots((type) => file.rows.handOverRoom(type))
+      if (changes) file.finish()
       sql.run('commit')
       return answer
     } catch (error) {
-      this.met = isUnreadable(error) ? unit.rows.allMet() : []
+      this.met = isUnreadable(error) ? file.cache.allMet() : []
       this.rollBack(connection, error)
       throw error
     }
   }
 
-  private replies(unit: FileUnit, calls: readonly Call[], enough: () => boolean, careful: boolean): Reply[] {
+  private replies(file: JobFile, calls: readonly Call[], enough: () => boolean, careful: boolean): Reply[] {
     const replies: Reply[] = []
     for (const call of calls) {
-      replies.push(this.reply(unit, call, careful))
+      replies.push(this.reply(file, call, careful))
       if (enough()) break
     }
     return replies
@@ -161,18 +160,18 @@ export class Engine {
     const { met } = this
     this.met = []
     if (met.length === 0 || this.connection === null) return false
-    return this.transaction({ changes: true, now, careful: false, blind: false }, (unit) => {
-      const ids = setAside(unit, met)
-      unit.rows.unreadable.push(...ids)
+    return this.transaction({ changes: true, now, careful: false, blind: false }, (file) => {
+      const ids = setAside(file, met)
+      file.cache.unreadable.push(...ids)
       return ids.length > 0
     })
   }
 
   /** A call that only reads may fail alone. */
-  private reply(unit: FileUnit, call: Call, careful: boolean): Reply {
-    if (writes(call)) return { answer: perform(unit, call) }
+  private reply(file: JobFile, call: Call, careful: boolean): Reply {
+    if (writes(call)) return { answer: perform(file, call) }
     try {
-      return { answer: perform(unit, call) }
+      return { answer: perform(file, call) }
     } catch (error) {
       if (isBusy(error) || isFileFault(error) || (isUnreadable(error) && !careful)) throw error
       return { error: storeError(error, this.options.path) }
@@ -180,7 +179,7 @@ export class Engine {
   }
 
   private takeHints(): Hint[] {
-    return this.connection === null ? [] : this.connection.unit.takeHints()
+    return this.connection === null ? [] : this.connection.file.takeHints()
   }
 
   private connected(): Connection {
@@ -189,8 +188,8 @@ export class Engine {
     this.whole = true
     this.files = new OpenFiles(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
-    const unit = new FileUnit(sql, this.options.transitionsMax, this.options.path)
-    return (this.connection = { db, sql, unit, version: null })
+    const file = new JobFile(sql, this.options.transitionsMax, this.options.path)
+    return (this.connection = { db, sql, file, version: null })
   }
 
   /**
@@ -226,13 +225,13 @@ export class Engine {
 
   /** Begins a unit of work with the current state of the file. */
   private look(connection: Connection, { now, careful, blind }: Omit<TransactionTerms, 'changes'>): void {
-    const { sql, unit } = connection
+    const { sql, file } = connection
     const version = sql.get('version')?.[0] ?? null
-    const { seq } = unit
+    const { seq } = file
     const stale = version !== connection.version
     if (stale) this.checkNotMigrated(sql)
-    unit.begin(now, stale, careful)
-    if (stale && !blind) catchUp(unit, connection.version === null ? null : seq)
+    file.begin(now, stale, careful)
+    if (stale && !blind) catchUp(file, connection.version === null ? null : seq)
     connection.version = blind ? null : version
   }
 
@@ -243,8 +242,8 @@ export class Engine {
   }
 
   private rollBack(connection: Connection, error: unknown): void {
-    const { db, sql, unit } = connection
-    unit.forget()
+    const { db, sql, file } = connection
+    file.forget()
     connection.version = null
     if (isCorrupt(error)) this.whole = false
     try {

@@ -3,7 +3,6 @@ import { caps } from '../../core/caps.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import type { FailureGroup, FailureQuery } from '../../store.ts'
 import type { Queues } from './queues.ts'
-import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
 
 export class FailureTable {
@@ -16,17 +15,15 @@ export class FailureTable {
   }
 
   /** Adds a failed attempt. @param seq the number of the transition that ends it */
-  add({ queue, id }: Row, { fingerprint, name, code, message }: Failure, seq: number, now: number): void {
+  add(queue: number, id: string, { fingerprint, name, code, message }: Failure, seq: number, now: number): void {
     const [count] = this.sql.get('addFailure', queue, fingerprint, name, code, message, now, id, seq) ?? []
     // Another group begins.
     if (count === 1) this.sql.run('forgetFailures', queue, caps.failureGroups)
   }
 
-  /** If a job is dead, it is one of the dead jobs of the group of its last error from now on, or no longer. */
-  countDead(job: DeadJob, by: 1 | -1): void {
-    if (job.state !== 'dead') return
-    const { queue, failure, finishedAt } = job
-    if (failure !== null) this.sql.run('countDead', by, queue, failure, finishedAt)
+  /** One more, or one fewer, of the jobs that have died of it is dead. */
+  countDead(queue: number, fingerprint: string, diedAt: number, by: 1 | -1): void {
+    this.sql.run('countDead', by, queue, fingerprint, diedAt)
   }
 
   list({ type, limit = caps.page }: FailureQuery): FailureGroup[] {
@@ -40,5 +37,3 @@ export class FailureTable {
     })
   }
 }
-
-type DeadJob = Pick<Row, 'queue' | 'state' | 'failure' | 'finishedAt'>

@@ -23,17 +23,14 @@ import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
 import type { BulkStore, ClaimAnswer, ClaimedJob, Hint, Lease, ScheduleStore, Store } from '../../store.ts'
-import type { ClaimedRows, ClaimedRow } from './claim.ts'
+import type { ClaimedRows } from './claim.ts'
 import { CallQueue } from './call-queue.ts'
 import { engineHere } from './engine-runner.ts'
 import { isUnreadable } from './errors.ts'
 import { packRequest } from './insert.ts'
 import { packFire } from './schedules.ts'
-import { recordOf } from './fields.ts'
-import { machineFields, standing } from './stored-machine.ts'
-import { Row, unpacked } from './row.ts'
+import { claimed } from './claimed.ts'
 import type { StatementListener } from './statements.ts'
-import { unpackedSteps } from './steps.ts'
 import { EngineInThread } from './engine-in-thread.ts'
 
 export { inspectSqliteFile, type SqliteFile } from './inspect.ts'
@@ -170,7 +167,7 @@ function handedOut(callQueue: CallQueue, answer: ClaimedRows): ClaimAnswer | Pro
   const bad: number[] = []
   const jobs = answer.jobs.flatMap((job): ClaimedJob[] => {
     try {
-      return [claimed(new Row(job.values, job.type), job)]
+      return [claimed(job)]
     } catch (error) {
       if (!isUnreadable(error)) throw error
       bad.push(job.values[0])
@@ -186,22 +183,3 @@ function handedOut(callQueue: CallQueue, answer: ClaimedRows): ClaimAnswer | Pro
     ? given(unreadable)
     : callQueue.ask('setAside', bad).then((ids) => given([...unreadable, ...ids]))
 }
-
-const claimed = (row: Row, { kept, steps }: ClaimedRow): ClaimedJob => ({
-  id: row.id,
-  type: row.type,
-  input: unpacked(row.input, undefined),
-  priority: row.priority,
-  concurrencyKey: row.concurrencyKey,
-  attempt: row.attempt,
-  maxAttempts: row.maxAttempts,
-  generation: row.generation,
-  token: row.token ?? '',
-  startedAt: row.startedAt ?? 0,
-  seq: row.lastSeq,
-  steps: unpackedSteps(steps),
-  pins: row.pins,
-  meta: unpacked(row.meta, null),
-  ...standing(kept),
-  record: () => recordOf(row, machineFields(kept)),
-})

@@ -1,28 +1,16 @@
-/** New jobs as they are passed to the engine. */
+/** New jobs as they are passed to the engine: their payloads as JSON text. */
+import { Packed } from '../../core/cell.ts'
+import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import { insertFailed } from '../../core/failures.ts'
 import { insert } from '../../core/insert.ts'
-import type { InsertUnit } from '../../core/unit-of-work.ts'
-import { recordError, type ErrorRecord } from '../../core/failure.ts'
-import type { Parent } from '../../core/machine-record.ts'
+import type { JobToInsert } from '../../core/job-row.ts'
+import type { Unit } from '../../core/unit.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
-import { packed, type Row, type StoredOptions } from './row.ts'
-
-/** A new job as it is passed to the engine: its payload as JSON text, and only fields of the contract. */
-export interface PackedJob extends Omit<
-  NewJob,
-  'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until' | 'pins' | 'keyWeight'
-> {
-  readonly input: string | null
-  readonly tags: string | null
-  readonly meta: string | null
-  readonly parent: Parent | null
-  readonly version: string | null
-  readonly checkpoint: string | null
-  readonly options: string | null
-}
+import { noTags } from '../sql/row.ts'
+import type { Row } from './row-cache.ts'
 
 export interface PackedRequest extends Omit<InsertRequest, 'jobs'> {
-  readonly jobs: readonly PackedJob[]
+  readonly jobs: readonly JobToInsert[]
 }
 
 /** A request that cannot be packed, and so cannot be written. */
@@ -39,33 +27,60 @@ export function packRequest({ jobs, capacity, queue }: InsertRequest): PackedReq
   }
 }
 
-export const insertPacked = (unit: InsertUnit<Row, PackedJob>, request: PackedRequest | Unpackable): InsertAnswer[] =>
+export const insertPacked = (unit: Unit<Row>, request: PackedRequest | Unpackable): InsertAnswer[] =>
   'error' in request ? refused(request.error, request) : insert(unit, request)
 
 export const refused = (error: ErrorRecord, request: PackedRequest | Unpackable): InsertAnswer[] =>
   insertFailed('error' in request ? request.ids : request.jobs.map(({ id }) => id), error)
 
-export const packJob = (job: NewJob): PackedJob => ({
-  id: job.id,
-  type: job.type,
-  input: packed(job.input),
-  priority: job.priority,
-  maxAttempts: job.maxAttempts,
-  tags: job.tags.length === 0 ? null : JSON.stringify(job.tags),
-  meta: packed(job.meta),
-  concurrencyKey: job.concurrencyKey,
-  runAt: job.runAt,
-  delayMs: job.delayMs,
-  key: job.key,
-  onConflict: job.onConflict,
-  parent: job.parent ?? null,
-  version: job.version ?? null,
-  checkpoint: packed(job.checkpoint),
-  options: packOptions(job),
-})
+/** Only fields of the contract. Most jobs have no rare ones: a spread costs as much as the rest. */
+export function packJob(job: NewJob): JobToInsert {
+  const { tags } = job
+  const plain = {
+    id: job.id,
+    type: job.type,
+    input: packed(job.input),
+    priority: job.priority,
+    maxAttempts: job.maxAttempts,
+    tags: tags.length === 0 ? noTags : packed(tags),
+    concurrencyKey: job.concurrencyKey,
+    runAt: job.runAt,
+    delayMs: job.delayMs,
+    key: job.key,
+    onConflict: job.onConflict,
+  }
+  const { meta, parent, version, checkpoint, until, pins, keyWeight } = job
+  const isOfMachine = parent !== undefined || version !== undefined || checkpoint !== undefined
+  const isPlain = meta === undefined && until === undefined && pins === undefined && keyWeight === undefined
+  if (isPlain && !isOfMachine) return plain
+  return {
+    ...plain,
+    ...(meta !== undefined && { meta: packed(meta) }),
+    ...(parent !== undefined && { parent }),
+    ...(version !== undefined && { version }),
+    ...(checkpoint !== undefined && { checkpoint: packed(checkpoint) }),
+    ...(until !== undefined && { until }),
+    ...(pins !== undefined && { pins }),
+    ...(keyWeight !== undefined && { keyWeight }),
+  }
+}
 
-/** The options as they are stored; null if there are none. */
-export const packOptions = ({ until, pins, keyWeight, onDead }: StoredOptions): string | null =>
-  until === undefined && pins === undefined && keyWeight === undefined && onDead === undefined
-    ? null
-    : JSON.stringify({ until, pins, keyWeight, onDead })
+const packed = <T>(value: T): Packed<T> | T => (value === undefined ? value : new Packed<T>(JSON.stringify(value)))
+
+/** A request whose packed values have come from another thread, as objects without their class. */
+export const unpackedRequest = (request: PackedRequest | Unpackable): PackedRequest | Unpackable =>
+  'error' in request ? request : { ...request, jobs: request.jobs.map(revivedJob) }
+
+export function revivedJob(job: JobToInsert): JobToInsert {
+  const { input, tags, meta, checkpoint } = job
+  return {
+    ...job,
+    input: revived(input),
+    tags: revived(tags),
+    ...(meta !== undefined && { meta: revived(meta) }),
+    ...(checkpoint !== undefined && { checkpoint: revived(checkpoint) }),
+  }
+}
+
+const revived = <T>(value: T): T =>
+  value !== null && typeof value === 'object' && 'json' in value ? (new Packed(value.json as string) as T) : value

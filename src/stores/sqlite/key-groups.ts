@@ -4,7 +4,7 @@
  * that is at it.
  *
  * Where keys share the claims by weight (`core/shares.ts`) a group also has its start and its finish, and the jobs
- * without a key form a group of their own, which no limit per key applies to. The table is `lanes`.
+ * without a key form a group of their own, which no limit per key applies to.
  */
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { limits } from '../../core/limits.ts'
@@ -13,8 +13,9 @@ import type { Demand } from '../../store.ts'
 import { KeyRates } from './key-rates.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
-import { keyWeightOf, type Row } from './row.ts'
-import type { Rows } from './rows.ts'
+import type { RowChange } from '../../core/job-row.ts'
+import { keyWeightOf } from '../sql/row.ts'
+import type { Row } from './row-cache.ts'
 import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
@@ -50,38 +51,30 @@ export const before = (priority: number, place: number, other: Head): boolean =>
 
 export class KeyGroups {
   private readonly sql: Statements
-  private readonly rows: Rows
   private readonly queues: Queues
   private readonly rates: KeyRates
 
-  constructor(sql: Statements, rows: Rows, queues: Queues) {
+  constructor(sql: Statements, queues: Queues) {
     this.sql = sql
-    this.rows = rows
     this.queues = queues
     this.rates = new KeyRates(sql, queues)
   }
 
-  /** A job has come to the queue. */
-  arrive(queue: Queue, row: GroupedJob): void {
-    const group = this.read(queue, groupKeyOf(row))
-    if (group.first === null || before(row.priority, row.place, group.first.head)) {
-      this.write(queue, groupKeyOf(row), withFirst(queue, group, row))
-    }
-  }
-
-  /** A job has moved. @param to null: it is gone */
-  moved(queue: Queue, row: Row, from: JobState, to: JobState | null = row.state): void {
-    const change = row.concurrencyKey === null ? 0 : Number(to !== null && leased.has(to)) - Number(leased.has(from))
-    const arrives = to === claimable
-    if (change === 0 && !arrives && from !== claimable) return
-    const key = groupKeyOf(row)
+  /** A job has come, moved or gone; its row is written. @param to null: it is gone */
+  moved(queue: Queue, job: GroupedJob, was: Pick<RowChange, 'state' | 'place'>, to: JobState | null): void {
+    const isLeased = (state: JobState | null): number => Number(state !== null && leased.has(state))
+    const change = job.concurrencyKey === null ? 0 : isLeased(to) - isLeased(was.state)
+    const isHere = to === claimable
+    const hasLeft = was.state === claimable && !(isHere && job.place === was.place)
+    if (change === 0 && !hasLeft && !isHere) return
+    const key = groupKeyOf(job)
     const group = this.read(queue, key)
     let next = group
-    if (arrives && (group.first === null || before(row.priority, row.place, group.first.head))) {
-      next = withFirst(queue, group, row)
+    if (hasLeft && group.first?.head[1] === was.place) next = this.withHead(queue, key, group)
+    else if (isHere && (group.first === null || before(job.priority, job.place, group.first.head))) {
+      next = withFirst(queue, group, job)
     }
-    if (from === claimable && group.first?.head[1] === row.place) next = this.withHead(queue, key, group)
-    this.write(queue, key, { ...next, leasedCount: group.leasedCount + change })
+    if (next !== group || change !== 0) this.write(queue, key, { ...next, leasedCount: group.leasedCount + change })
   }
 
   /** Prepares the groups for a claim. */
@@ -90,32 +83,22 @@ export class KeyGroups {
     if (keyRate !== undefined || queue.keyRate !== null) this.rates.refresh(queue, keyRate, now)
   }
 
-  /** The next job to claim among those whose key has fewer than `perKey` leased jobs, and a free claim. */
-  first(queue: Queue, demand: Demand, now: number): Row | undefined {
-    this.rows.write()
+  /** The key of the next job to claim among those with fewer than `perKey` leased jobs, and a free claim. */
+  first(queue: Queue, demand: Demand, now: number): string | undefined {
     const { keyRate } = demand.limits
     for (;;) {
       const key = this.firstKey(queue, demand)
-      if (key === undefined) return undefined
-      const isFree = keyRate === undefined || key === keyless || this.rates.isFree(queue, key, keyRate, now)
-      if (isFree) return this.firstOf(queue, key)
+      if (key === undefined || keyRate === undefined || key === keyless) return key
+      if (this.rates.isFree(queue, key, keyRate, now)) return key
     }
   }
 
-  /** The first queued job of a queue that has keys, whatever its key. */
-  firstOfAll(queue: Queue): Row | undefined {
-    this.rows.write()
+  /** The key of the first queued job of a queue that has keys, whatever it is. */
+  firstOfAll(queue: Queue): string | undefined {
     const open = this.firstAmong(queue, 'firstKeyGroup', Infinity)
     const limited = this.sql.get('firstLimitedKeyGroup', queue.number)
     const first = open === undefined || (limited !== undefined && goesFirst(limited, open)) ? limited : open
-    return first === undefined ? undefined : this.firstOf(queue, first[0])
-  }
-
-  /** The first queued job of a key. */
-  private firstOf(queue: Queue, key: string): Row | undefined {
-    if (key === keyless) return this.rows.ready(queue, 1)[0]
-    const values = this.sql.get('readyOfKey', queue.number, key)
-    return values === undefined ? undefined : this.rows.from(values)
+    return first?.[0]
   }
 
   /** When the first key that only its rate limit keeps back may be claimed from; null if there is none. */
@@ -177,7 +160,6 @@ export class KeyGroups {
 
   /** The group with its first job read again. */
   private withHead(queue: Queue, key: string, group: KeyGroup): KeyGroup {
-    this.rows.write()
     if (queue.clock === null) {
       const head = this.sql.get('headOfKeyGroup', queue.number, key)
       return { ...group, first: head === undefined ? null : { head, finish: null } }

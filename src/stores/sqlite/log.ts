@@ -1,7 +1,7 @@
 /** The transition log: the transitions of a database transaction are one row, as JSON. */
-import type { HistoryEntry, Transition } from '../../core/record.ts'
+import type { Transition } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
-import { historyEntry } from '../../core/history.ts'
+import { historyEntry, type LoggedArrow } from '../../core/history.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
 import type { Queues } from './queues.ts'
@@ -22,7 +22,7 @@ interface LoggedFile {
  * one group: a transaction that claims a hundred jobs has one group with a hundred ids.
  */
 type LoggedMoves = [
-  event: HistoryEntry['event'],
+  event: LoggedArrow['event'],
   from: JobState | null,
   to: JobState,
   worker: string | null,
@@ -32,34 +32,45 @@ type LoggedMoves = [
 
 /** A group of transitions, and the jobs that made them. */
 interface AlikeTransitions {
-  readonly like: HistoryEntry
+  readonly arrow: LoggedArrow
+  readonly worker: string | null
+  readonly reason: string | null
   readonly jobs: string[]
 }
-
-const isLike = (a: HistoryEntry, b: HistoryEntry): boolean =>
-  a.event === b.event && a.from === b.from && a.to === b.to && a.worker === b.worker && a.reason === b.reason
 
 /** Collects the transitions of a database transaction. */
 class LogEntry {
   private readonly alike: AlikeTransitions[] = []
+  private last: AlikeTransitions | null = null
 
   get none(): boolean {
     return this.alike.length === 0
   }
 
-  add(queue: number, id: string, entry: HistoryEntry): void {
-    let last = this.alike.at(-1)
-    if (last === undefined || !isLike(last.like, entry)) this.alike.push((last = { like: entry, jobs: [] }))
-    last.jobs.push(`[${queue},${JSON.stringify(id)},${entry.attempt}]`)
+  add(
+    queue: number,
+    id: string,
+    arrow: LoggedArrow,
+    attempt: number,
+    worker: string | null,
+    reason: string | null,
+  ): void {
+    let { last } = this
+    if (last === null || last.arrow !== arrow || last.worker !== worker || last.reason !== reason) {
+      this.last = last = { arrow, worker, reason, jobs: [] }
+      this.alike.push(last)
+    }
+    last.jobs.push(`[${queue},${JSON.stringify(id)},${attempt}]`)
   }
 
   /** Appends the transitions of a later list. */
   append(later: LogEntry): void {
     this.alike.push(...later.alike)
+    this.last = null
   }
 
   toString(): string {
-    const groups = this.alike.map(({ like: { event, from, to, worker = null, reason = null }, jobs }) => {
+    const groups = this.alike.map(({ arrow: { event, from, to }, worker, reason, jobs }) => {
       return `[${[event, from, to, worker, reason].map((text) => JSON.stringify(text)).join(',')},[${jobs.join(',')}]]`
     })
     return `[${groups.join(',')}]`
@@ -91,8 +102,8 @@ export class LogWriter {
     this.before = null
   }
 
-  add(queue: number, id: string, entry: HistoryEntry): void {
-    this.entry.add(queue, id, entry)
+  add(...transition: Parameters<LogEntry['add']>): void {
+    this.entry.add(...transition)
   }
 
   /** Sets a savepoint. */

@@ -1,31 +1,63 @@
-/**
- * What jobs with a machine, or with a parent, have beyond their own rows: a row in `machines`, checkpoints and
- * messages. The row of the job says whether there is one (its column `spared` is not null), so that a plain job costs
- * no statement here.
- */
+/** What is kept of jobs beside their rows: machines, checkpoints, messages and steps. */
 import { caps } from '../../core/caps.ts'
-import type {
-  Checkpoint,
-  CheckpointEntry,
-  InboxEntry,
-  InboxMessage,
-  NewCheckpoint,
-  Parent,
-  Unsupported,
-} from '../../core/machine-record.ts'
+import { Deferred, jsonOf } from '../../core/cell.ts'
+import { JobMachine, part, type Additions, type RowChange } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
+import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { MachineNameKind, MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
-import type { PackedInboxEntry } from './columns.ts'
+import type { PackedInboxEntry, PackedStep } from '../sql/columns.ts'
+import { machineOf, machineValues, type KeptOfMachine } from '../sql/machine.ts'
 import { Contradiction } from './errors.ts'
-import { Machine, noStanding } from './machine.ts'
 import type { Queues } from './queues.ts'
-import type { Row } from './row.ts'
+import type { Row } from './row-cache.ts'
 import type { Statements } from './statements.ts'
-import { inboxOf, type MachineFields, type StoredMachine } from './stored-machine.ts'
 
-/** The fields of a record that are kept beside the row of a job, each read from the file when it is asked for. */
-class FieldsInFile implements MachineFields {
+const noNames: MachineStanding = { states: [], tags: [] }
+
+/** Read from the file when it is asked for. */
+class StoredMachine extends Deferred<JobMachine | null> {
+  private readonly sql: Statements
+  private readonly row: Row
+
+  constructor(sql: Statements, row: Row) {
+    super()
+    this.sql = sql
+    this.row = row
+  }
+
+  get(): JobMachine {
+    const values = this.sql.get('machine', this.row.seq)
+    if (values === undefined) return new JobMachine(null)
+    return machineOf(values, this.row.storedCheckpointed ?? 0, new CheckpointTime(this.sql, this.row))
+  }
+}
+
+class CheckpointTime extends Deferred<number> {
+  private readonly sql: Statements
+  private readonly row: Row
+
+  constructor(sql: Statements, row: Row) {
+    super()
+    this.sql = sql
+    this.row = row
+  }
+
+  get(): number {
+    return checkpointOf(this.sql, this.row)[1]
+  }
+}
+
+/** The last checkpoint of a job that has one. */
+function checkpointOf(sql: Statements, row: Row): readonly [state: string, at: number] {
+  const seq = row.machine?.checkpoint?.seq
+  const found = seq === undefined ? undefined : sql.get('checkpointAt', seq)
+  if (found === undefined) throw new Contradiction(`the file has no checkpoint ${seq} of job ${row.id}`)
+  return found
+}
+
+/** What a record has of a job beside its row, read from the file when it is asked for. */
+class KeptInFile implements KeptOfMachine {
   private readonly machines: Machines
   private readonly row: Row
 
@@ -34,42 +66,12 @@ class FieldsInFile implements MachineFields {
     this.row = row
   }
 
-  get checkpoint(): Checkpoint | null {
-    const number = this.row.machine?.checkpoint?.number
-    return number === undefined ? null : { number, state: JSON.parse(this.machines.checkpointOf(this.row)[0]) as Json }
+  get checkpoint(): string | null {
+    return this.machines.checkpointState(this.row)
   }
 
-  get inbox(): InboxEntry[] {
-    const { machine } = this.row
-    return machine === null ? [] : inboxOf(this.machines.inbox(this.row, machine, 0))
-  }
-
-  get deferred(): readonly number[] {
-    return this.row.machine?.deferred ?? []
-  }
-
-  get lastMessageNumber(): number {
-    return this.row.machine?.lastMessage ?? 0
-  }
-
-  get parent(): Parent | null {
-    return this.row.machine?.parent ?? null
-  }
-
-  get version(): string | null {
-    return this.row.machine?.version ?? null
-  }
-
-  get unsupported(): Unsupported | null {
-    return this.row.machine?.unsupported ?? null
-  }
-
-  get machineStates(): readonly string[] {
-    return this.row.machine?.stands.states ?? []
-  }
-
-  get machineTags(): readonly string[] {
-    return this.row.machine?.stands.tags ?? []
+  get inbox(): readonly PackedInboxEntry[] {
+    return this.machines.inbox(this.row)
   }
 }
 
@@ -82,91 +84,67 @@ export class Machines {
     this.queues = queues
   }
 
-  load({ seq }: Row): Machine {
-    const values = this.sql.get('machine', seq)
-    if (values === undefined) return new Machine(null)
-    const [, , , , , parent, checkins] = values
-    return new Machine(parent === null ? null : { id: parent, checkins: checkins === 1 }, values)
+  /** What the row of a job that was read has of a machine. */
+  readonly of = (row: Row): Deferred<JobMachine | null> => new StoredMachine(this.sql, row)
+
+  /** Messages that are kept: unread ones, and deferred ones. */
+  inbox({ seq, machine }: Row): readonly PackedInboxEntry[] {
+    if (machine === null) return []
+    const { lastMessage, lastRead, deferred } = machine
+    if (lastMessage === lastRead && deferred.length === 0) return []
+    return this.sql.all('messagesAfter', seq, Math.min(lastRead, (deferred[0] ?? Infinity) - 1))
   }
 
-  /** @param byCheckpoint has only a checkpoint changed it since it was written? */
-  write({ seq }: Pick<Row, 'seq'>, machine: Machine, byCheckpoint: boolean): void {
-    const { parent, checkpoint, lastMessage, lastRead, messageKeys, gather, unsupported, standing } = machine
-    const deferred = machine.deferred.length === 0 ? null : JSON.stringify(machine.deferred)
-    const number = checkpoint?.number ?? 0
-    const entry = checkpoint?.seq ?? null
-    const takesCancel = machine.takesCancel ? 1 : 0
-    if (byCheckpoint && machine.isStored) {
-      this.sql.run('writeCheckpoint', number, entry, takesCancel, lastRead, standing, deferred, seq)
-      return
+  checkpointState(row: Row): string | null {
+    return (row.machine?.checkpoint ?? null) === null ? null : checkpointOf(this.sql, row)[0]
+  }
+
+  keptOf(row: Row): KeptOfMachine {
+    return new KeptInFile(this, row)
+  }
+
+  checkpoints({ seq }: Row): CheckpointEntry[] {
+    return this.sql.all('checkpointsOf', seq).map(([number, state, entry, at, note]) => {
+      return { number, state: JSON.parse(state) as Json, seq: entry, at, note }
+    })
+  }
+
+  /** The steps of a job in the order in which they were finished. One that was never claimed has none. */
+  stepsOf({ seq, startedAt }: Row): readonly PackedStep[] {
+    return startedAt === null ? [] : this.sql.all('stepsOf', seq)
+  }
+
+  // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  write(row: Row, was: RowChange): void {
+    const { machine, seq } = row
+    if (machine === null) return
+    const values = machineValues(machine)
+    if (was.machine !== null && (was.parts & part.machine) === 0) {
+      this.sql.run('writeCheckpoint', values[0], values[1], values[2], values[4], values[12], values[13], seq)
+    } else this.sql.run('writeMachine', seq, ...values)
+    const attempts = machine.checkpointedAttempts
+    if (row.storedCheckpointed !== attempts) {
+      this.sql.run('writeCheckpointed', attempts, seq)
+      row.storedCheckpointed = attempts
     }
-    this.sql.run(
-      'writeMachine',
-      seq,
-      number,
-      entry,
-      takesCancel,
-      lastMessage,
-      lastRead,
-      parent?.id ?? null,
-      parent?.checkins === true ? 1 : 0,
-      messageKeys.length === 0 ? null : JSON.stringify(messageKeys),
-      gather?.messages ?? null,
-      gather?.ms ?? null,
-      machine.version,
-      unsupported === null ? null : JSON.stringify(unsupported),
-      standing,
-      deferred,
-    )
-    machine.isStored = true
+    const { states, tags } = was.machine ?? noNames
+    if (states !== machine.states) this.changeNames(seq, 'state', states, machine.states)
+    if (tags !== machine.tags) this.changeNames(seq, 'tag', tags, machine.tags)
   }
 
-  addMessage({ seq }: Row, machine: Machine, message: InboxMessage, at: number): void {
-    this.sql.run('addMessage', seq, ++machine.lastMessage, at, JSON.stringify(message))
-  }
-
-  /** @param entry the number of its entry in the log */
-  addCheckpoint(row: Row, machine: Machine, next: NewCheckpoint, entry: number, at: number): void {
-    const { seq } = row
-    const { number, state, note, takesCancel } = next
-    machine.checkpoint = { number, seq: entry }
-    machine.takesCancel = takesCancel
-    this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
-    const { states = [], tags = [] } = next
-    this.keepStanding(row, machine, { states, tags })
-    if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
-  }
-
-  forgetCheckpoints(row: Row, machine: Machine): void {
-    const { seq } = row
-    if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
-    machine.checkpoint = null
-    this.keepStanding(row, machine, null)
-    machine.takesCancel = false
-  }
-
-  /**
-   * A job has ended, or is retried: only jobs that have not ended are counted by the states and tags of their machines.
-   */
-  countStanding({ queue }: Row, standing: MachineStanding, by: 1 | -1): void {
-    this.queues.countMachine(this.queues.at(queue), standing, by)
-  }
-
-  keepStanding(row: Row, machine: Machine, standing: MachineStanding | null): void {
-    const text = standing === null ? null : JSON.stringify(standing)
-    if (text === machine.standing) return
-    const before = machine.stands
-    const after = standing ?? noStanding
-    machine.stand(after, text)
-    this.changeNames(row, 'state', before.states, after.states)
-    this.changeNames(row, 'tag', before.tags, after.tags)
-    if (isEnded(row.state)) return
-    this.countStanding(row, before, -1)
-    this.countStanding(row, after, 1)
+  /** Jobs that have not ended are counted by the states and tags of their machines. */
+  count(row: Row, was: RowChange): void {
+    const { machine, queue } = row
+    const before = was.machine === null || was.state === null || isEnded(was.state) ? noNames : was.machine
+    const after = machine === null || was.isRemoved || isEnded(row.state) ? noNames : machine
+    if (isSame(before.states, after.states) && isSame(before.tags, after.tags)) return
+    this.queues.countMachine(queue, before, -1)
+    this.queues.countMachine(queue, after, 1)
   }
 
   /** Writes the names that differ only: a step of a machine with parallel states leaves most of them. */
-  private changeNames({ seq }: Row, kind: MachineNameKind, before: readonly string[], after: readonly string[]): void {
+  private changeNames(seq: number, kind: MachineNameKind, before: readonly string[], after: readonly string[]): void {
     const entered = after.filter((name) => !before.includes(name))
     for (const name of before) {
       if (after.includes(name)) continue
@@ -178,55 +156,32 @@ export class Machines {
     for (const name of entered) this.sql.run('addName', kind, name, seq)
   }
 
-  /** Removes the messages up to `read`, except the deferred ones. */
-  markRead({ seq }: Row, machine: Machine, read: number, deferred: readonly number[]): void {
-    machine.lastRead = read
-    machine.deferred = deferred
-    if (deferred.length === 0) this.sql.run('removeMessages', seq, read)
-    else this.sql.run('removeOtherMessages', seq, read, JSON.stringify(deferred))
-  }
-
-  /** Messages after the one of a number. */
-  inbox({ seq }: Row, { lastMessage, lastRead, deferred }: Machine, after: number): PackedInboxEntry[] {
-    const hasAny = lastMessage > Math.max(after, lastRead) || deferred.some((number) => number > after)
-    return hasAny ? this.sql.all('messagesAfter', seq, after) : []
-  }
-
-  /** The last checkpoint of a job that has one. */
-  checkpointOf(row: Row): readonly [state: string, at: number] {
-    const seq = row.machine?.checkpoint?.seq
-    const found = seq === undefined ? undefined : this.sql.get('checkpointAt', seq)
-    if (found === undefined) throw new Contradiction(`the file has no checkpoint ${seq} of job ${row.id}`)
-    return found
-  }
-
-  /** What a claim returns beside the row of a job. */
-  keptOf(row: Row): StoredMachine | null {
-    const { machine } = row
-    if (machine === null) return null
-    const { checkpoint, lastMessage, deferred, parent, version, unsupported } = machine
-    return {
-      checkpoint: checkpoint === null ? null : [checkpoint.number, this.checkpointOf(row)[0]],
-      inbox: this.inbox(row, machine, 0),
-      deferred,
-      lastMessageNumber: lastMessage,
-      parent,
-      version,
-      unsupported,
-      machineStates: machine.stands.states,
-      machineTags: machine.stands.tags,
+  /** Writes what was added to the lists of a job, and removes from them what is to be removed. */
+  extend(row: Row, { messages, checkpoints, forgetsCheckpoints, steps, forgetsSteps }: Additions): void {
+    const { sql } = this
+    const { seq } = row
+    for (const { number, at, message } of messages) sql.run('addMessage', seq, number, at, JSON.stringify(message))
+    if (forgetsCheckpoints) sql.run('removeCheckpoints', seq, Number.MAX_SAFE_INTEGER)
+    for (const { number, state, seq: entry, at, note } of checkpoints) {
+      sql.run('addCheckpoint', entry, seq, number, at, note, jsonOf(state))
+      if (number > caps.checkpoints) sql.run('removeCheckpoints', seq, number - caps.checkpoints)
     }
+    if (forgetsSteps && row.startedAt !== null) sql.run('forgetSteps', seq)
+    const forgotten: string[] = []
+    for (const [name, result] of steps) {
+      if (result === null) forgotten.push(name)
+      else sql.run('saveStep', seq, name, JSON.stringify(result))
+    }
+    if (forgotten.length > 0) sql.run('forgetNamedSteps', seq, JSON.stringify(forgotten))
   }
 
-  /** The fields of a record that are kept here. */
-  fieldsOf(row: Row): MachineFields {
-    return new FieldsInFile(this, row)
-  }
-
-  checkpoints({ seq }: Row): CheckpointEntry[] {
-    return this.sql.all('checkpointsOf', seq).map(([number, state, entry, at, note]) => {
-      return { number, state: JSON.parse(state) as Json, seq: entry, at, note }
-    })
+  /** Removes the messages that the machine has read, except the deferred ones. */
+  dropRead({ seq, machine }: Row, was: RowChange): void {
+    if (machine === null) return
+    const { lastRead, deferred } = machine
+    if (lastRead === (was.machine?.lastRead ?? 0) && isSame(deferred, was.machine?.deferred ?? [])) return
+    if (deferred.length === 0) this.sql.run('removeMessages', seq, lastRead)
+    else this.sql.run('removeOtherMessages', seq, lastRead, JSON.stringify(deferred))
   }
 
   /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
@@ -239,3 +194,6 @@ export class Machines {
     this.sql.run('removeMessagesOf', numbers)
   }
 }
+
+const isSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
+  a === b || (a.length === b.length && a.every((item, i) => item === b[i]))

@@ -3,6 +3,9 @@ import { JobchartError, type ErrorCode } from '../../core/errors.ts'
 import { recordError, reviveError, type ErrorRecord } from '../../core/failure.ts'
 import type { Hint } from '../../store.ts'
 import type { Outcome, Reply } from './engine.ts'
+import type { FireSchedule } from '../../core/schedule-record.ts'
+import type { JobToInsert } from '../../core/job-row.ts'
+import { revivedJob, unpackedRequest, type PackedRequest, type Unpackable } from './insert.ts'
 import type { Call } from './operations.ts'
 
 export type Ask =
@@ -58,4 +61,15 @@ export function unpackOutcome(outcome: PackedOutcome): Outcome {
   const { kind, replies, hints } = outcome
   const unpacked = replies.map((each): Reply => ('error' in each ? { error: unpackError(each.error) } : each))
   return { kind, replies: unpacked, hints }
+}
+
+/** A call with its packed values, which have lost their class on the way. */
+export function revivedCall({ method, args }: Call): Call {
+  const [requests] = args
+  if (method === 'insert') return { method, args: [(requests as (PackedRequest | Unpackable)[]).map(unpackedRequest)] }
+  if (method !== 'fireSchedules') return { method, args }
+  const revived = (requests as FireSchedule<JobToInsert>[]).map(({ ticks, ...request }) => {
+    return { ...request, ticks: ticks.map(({ at, job }) => ({ at, job: revivedJob(job) })) }
+  })
+  return { method, args: [revived] }
 }

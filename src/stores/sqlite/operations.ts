@@ -42,13 +42,15 @@ import { prune } from '../../core/prune.ts'
 import { reindex } from '../../core/reindex.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { FileUnit } from './unit.ts'
+import type { JobFile } from './job-file.ts'
+import type { JobToInsert } from '../../core/job-row.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } from '../../core/schedule-record.ts'
 import { discardAside, setAside, unreadable } from './aside.ts'
 import { BulkRows } from './bulk.ts'
+import { Pruning } from './pruning.ts'
 import { claim, queuedSince } from './claim.ts'
-import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
+import { insertPacked, refused, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
 import { repair } from './repair.ts'
 import {
@@ -66,69 +68,69 @@ import {
 } from './reading.ts'
 
 const writing = {
-  insert: (unit: FileUnit, requests: readonly (PackedRequest | Unpackable)[]) =>
-    unit.each(requests, (request) => insertPacked(unit, request), refused),
-  claim: (unit: FileUnit, request: ClaimRequest) => claim(unit, request),
-  settle: (unit: FileUnit, settlements: readonly Settlement[]) =>
-    unit.each(settlements, (settlement) => settle(unit, settlement), settleFailed),
-  extend: (unit: FileUnit, { worker: id, leaseMs, heartbeats }: ExtendRequest) => {
-    unit.sql.run('writeSeen', unit.now, id)
-    return unit.each(heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
+  insert: (file: JobFile, requests: readonly (PackedRequest | Unpackable)[]) =>
+    file.each(requests, (request) => insertPacked(file.unit, request), refused),
+  claim: (file: JobFile, request: ClaimRequest) => claim(file, request),
+  settle: (file: JobFile, settlements: readonly Settlement[]) =>
+    file.each(settlements, (settlement) => settle(file.unit, settlement), settleFailed),
+  extend: (file: JobFile, { worker: id, leaseMs, heartbeats }: ExtendRequest) => {
+    file.sql.run('writeSeen', file.now, id)
+    return file.each(heartbeats, (heartbeat) => extend(file.unit, heartbeat, leaseMs), heartbeatFailed)
   },
-  checkpoint: (unit: FileUnit, requests: readonly CheckpointRequest[]) =>
-    unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed),
-  send: (unit: FileUnit, requests: readonly SendRequest[]) =>
-    unit.each(requests, (request) => send(unit, request), sendFailed),
-  reindex: (unit: FileUnit, requests: readonly ReindexRequest[]) =>
-    unit.each(requests, (request) => reindex(unit, request), reindexFailed),
-  cancel: (unit: FileUnit, requests: readonly CancelRequest[]) =>
-    unit.each(requests, (request) => cancel(unit, request), cancelFailed),
-  retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
-    retry(unit, selection, fromStart, dropInbox, edit),
-  discard: (unit: FileUnit, selection: Selection) => discardAside(unit, discard(unit, selection)),
-  setAside: (unit: FileUnit, numbers: readonly number[]) => setAside(unit, numbers),
-  repair: (unit: FileUnit) => repair(unit),
-  promote: (unit: FileUnit, limit: number) => promote(unit, limit),
-  rescue: (unit: FileUnit, limit: number) => withAbandoned(rescue(unit, limit), unit, new BulkRows(unit)),
-  retain: (unit: FileUnit, policies: RetentionPolicies) => unit.prunes.retain(policies),
-  prune: (unit: FileUnit, limit: number) => prune(unit, limit),
-  pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
-  worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
-  putSchedules: (unit: FileUnit, requests: readonly PutSchedule[]) =>
-    unit.each(requests, (request) => putSchedule(unit, request), putScheduleFailed),
-  pauseSchedule: (unit: FileUnit, request: PauseSchedule) => pauseSchedule(unit, request),
-  removeSchedules: (unit: FileUnit, names: readonly string[]) => names.filter((name) => unit.schedules.remove(name)),
-  fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) =>
-    unit.each(requests, (request) => fireSchedule(unit, unit, request), fireScheduleFailed),
-  startBulk: (unit: FileUnit, request: StartBulk) => startBulk(unit, new BulkRows(unit), request),
-  advanceBulk: (unit: FileUnit, request: AdvanceBulk) => advanceBulk(unit, new BulkRows(unit), request),
-  stopBulk: (unit: FileUnit, request: StopBulk) => stopBulk(unit, new BulkRows(unit), request),
+  checkpoint: (file: JobFile, requests: readonly CheckpointRequest[]) =>
+    file.each(requests, (request) => checkpoint(file.unit, request), checkpointFailed),
+  send: (file: JobFile, requests: readonly SendRequest[]) =>
+    file.each(requests, (request) => send(file.unit, request), sendFailed),
+  reindex: (file: JobFile, requests: readonly ReindexRequest[]) =>
+    file.each(requests, (request) => reindex(file.unit, request), reindexFailed),
+  cancel: (file: JobFile, requests: readonly CancelRequest[]) =>
+    file.each(requests, (request) => cancel(file.unit, request), cancelFailed),
+  retry: (file: JobFile, selection: Selection, fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
+    retry(file.unit, selection, fromStart, dropInbox, edit),
+  discard: (file: JobFile, selection: Selection) => discardAside(file, discard(file.unit, selection)),
+  setAside: (file: JobFile, numbers: readonly number[]) => setAside(file, numbers),
+  repair: (file: JobFile) => repair(file),
+  promote: (file: JobFile, limit: number) => promote(file.unit, limit),
+  rescue: (file: JobFile, limit: number) => withAbandoned(rescue(file.unit, limit), file, new BulkRows(file)),
+  retain: (file: JobFile, policies: RetentionPolicies) => file.prunes.retain(policies),
+  prune: (file: JobFile, limit: number) => prune(new Pruning(file), limit),
+  pause: (file: JobFile, type: string, paused: boolean) => pause(file, type, paused),
+  worker: (file: JobFile, id: string, info: WorkerInfo | null) => worker(file, id, info),
+  putSchedules: (file: JobFile, requests: readonly PutSchedule[]) =>
+    file.each(requests, (request) => putSchedule(file.schedules, request), putScheduleFailed),
+  pauseSchedule: (file: JobFile, request: PauseSchedule) => pauseSchedule(file.schedules, request),
+  removeSchedules: (file: JobFile, names: readonly string[]) => names.filter((name) => file.schedules.remove(name)),
+  fireSchedules: (file: JobFile, requests: readonly FireSchedule<JobToInsert>[]) =>
+    file.each(requests, (request) => fireSchedule(file.unit, file.schedules, request), fireScheduleFailed),
+  startBulk: (file: JobFile, request: StartBulk) => startBulk(file.unit, new BulkRows(file), request),
+  advanceBulk: (file: JobFile, request: AdvanceBulk) => advanceBulk(file.unit, new BulkRows(file), request),
+  stopBulk: (file: JobFile, request: StopBulk) => stopBulk(file.unit, new BulkRows(file), request),
 }
 
 const reading = {
-  confirm: (unit: FileUnit, leases: readonly Lease[]) => leases.map((lease) => confirm(unit, lease)),
-  checkpoints: (unit: FileUnit, id: string) => checkpoints(unit, id),
-  get: (unit: FileUnit, ids: readonly string[]) => get(unit, ids),
-  list: (unit: FileUnit, query: ListQuery) => list(unit, query),
-  counts: (unit: FileUnit) => counts(unit),
-  machineCounts: (unit: FileUnit, type: string) => machineCounts(unit, type),
-  queues: (unit: FileUnit) => queueInfos(unit),
-  queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
-  queuedSince: (unit: FileUnit, types: readonly string[]) => types.map((type) => queuedSince(unit, type)),
-  activity: (unit: FileUnit, query: ActivityQuery) => activity(unit, query),
-  failures: (unit: FileUnit, query: FailureQuery) => unit.failures.list(query),
-  workers: (unit: FileUnit) => workers(unit),
-  unreadable: (unit: FileUnit) => unreadable(unit),
-  schedules: (unit: FileUnit, names?: readonly string[]) => unit.schedules.list(names),
-  bulkOperations: (unit: FileUnit, only?: 'running') => latestFirst(new BulkRows(unit).all(only)),
-  dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => unit.schedules.due(request, unit.now),
-  transitions: (unit: FileUnit, from: string | null, limit: number) => transitions(unit, from, limit),
+  confirm: (file: JobFile, leases: readonly Lease[]) => leases.map((lease) => confirm(file.unit, lease)),
+  checkpoints: (file: JobFile, id: string) => checkpoints(file, id),
+  get: (file: JobFile, ids: readonly string[]) => get(file, ids),
+  list: (file: JobFile, query: ListQuery) => list(file, query),
+  counts: (file: JobFile) => counts(file),
+  machineCounts: (file: JobFile, type: string) => machineCounts(file, type),
+  queues: (file: JobFile) => queueInfos(file),
+  queue: (file: JobFile, type: string) => queueInfo(file, type),
+  queuedSince: (file: JobFile, types: readonly string[]) => types.map((type) => queuedSince(file, type)),
+  activity: (file: JobFile, query: ActivityQuery) => activity(file, query),
+  failures: (file: JobFile, query: FailureQuery) => file.failures.list(query),
+  workers: (file: JobFile) => workers(file),
+  unreadable: (file: JobFile) => unreadable(file),
+  schedules: (file: JobFile, names?: readonly string[]) => file.schedules.list(names),
+  bulkOperations: (file: JobFile, only?: 'running') => latestFirst(new BulkRows(file).all(only)),
+  dueSchedules: (file: JobFile, request: DueSchedulesRequest) => file.schedules.due(request),
+  transitions: (file: JobFile, from: string | null, limit: number) => transitions(file, from, limit),
 }
 
 const work = { ...writing, ...reading }
 
 export type Method = keyof typeof work
-export type Arguments<M extends Method> = Parameters<(typeof work)[M]> extends [FileUnit, ...infer A] ? A : never
+export type Arguments<M extends Method> = Parameters<(typeof work)[M]> extends [JobFile, ...infer A] ? A : never
 export type Answer<M extends Method> = ReturnType<(typeof work)[M]>
 
 export interface Call {
@@ -139,7 +141,7 @@ export interface Call {
 export const writes = ({ method }: Call): boolean => method in writing
 
 /** Runs a call. The caller has matched its arguments with its method. */
-export function perform(unit: FileUnit, { method, args }: Call): unknown {
-  const act = work[method] as (unit: FileUnit, ...args: readonly unknown[]) => unknown
-  return act(unit, ...args)
+export function perform(file: JobFile, { method, args }: Call): unknown {
+  const act = work[method] as (file: JobFile, ...args: readonly unknown[]) => unknown
+  return act(file, ...args)
 }

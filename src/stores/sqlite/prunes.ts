@@ -1,7 +1,7 @@
 /** How long ended jobs are kept, and when those of each queue are looked at. */
 import type { RetentionPolicies, RetentionPolicy } from '../../core/values.ts'
+import { never } from '../sql/row.ts'
 import type { Statements } from './statements.ts'
-import { never } from './state-names.ts'
 
 /** The name of the policy of all types without one: no type has it. */
 const others = ''

@@ -1,5 +1,6 @@
 /** The row of a queue: whether it is paused, and the number of its jobs in each state. */
 import { activityPeriods, noActivity, type Tally } from '../../core/activity.ts'
+import type { Terms } from '../../core/job-row.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
@@ -35,6 +36,7 @@ export class Queue {
   /** When the current minute of its activity began, ms since the epoch, and what was counted in it. */
   minuteAt = 0
   minute: Tally = noActivity()
+  terms: Terms | null = null
   /** Did a claim of this process find it at its cap? Then the end of a run gives a hint. */
   capped = false
 

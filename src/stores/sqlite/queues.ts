@@ -86,6 +86,14 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
+  /** One of its jobs goes from one state to another. */
+  move(queue: Queue, from: JobState, to: JobState): void {
+    this.remind(queue)
+    queue.count(from, -1)
+    queue.count(to, 1)
+    this.unwritten.add(queue)
+  }
+
   /** One more or one fewer of its jobs that have not ended has a machine in these states and with these tags. */
   countMachine(queue: Queue, standing: MachineStanding, by: 1 | -1): void {
     this.remind(queue)

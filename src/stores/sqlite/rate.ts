@@ -1,30 +1,30 @@
 /** Rate limits: the claims of a type within a sliding window. */
 import type { TypeLimits } from '../../store.ts'
-import type { FileUnit } from './unit.ts'
+import type { JobFile } from './job-file.ts'
 import type { Queue } from './queue.ts'
 
 type Rate = NonNullable<TypeLimits['rate']>
 
-export function freeClaims(unit: FileUnit, queue: Queue, rate: Rate): number {
-  const { sql, now } = unit
+export function freeClaims(file: JobFile, queue: Queue, rate: Rate): number {
+  const { sql, now } = file
   // A clock that was set back would block the type until it has caught up: claims at later times count as claims now.
   const early = sql.get('claimsToCome', queue.number, now)?.[0] ?? 0
   if (early > 0) {
     sql.run('forgetClaimsToCome', queue.number, now)
-    spend(unit, queue, rate, early)
+    spend(file, queue, rate, early)
   }
   const spent = sql.get('claimsSince', queue.number, now - rate.perMs)?.[0] ?? 0
   return Math.max(0, rate.limit - spent)
 }
 
-export function spend({ sql, now }: FileUnit, queue: Queue, { perMs }: Rate, claims: number): void {
+export function spend({ sql, now }: JobFile, queue: Queue, { perMs }: Rate, claims: number): void {
   if (claims === 0) return
   sql.run('spend', queue.number, now, claims, now + perMs)
   sql.run('forgetClaims', queue.number, now, now)
 }
 
 /** When the next claim will be free, if none is. */
-export function freeAt({ sql, now }: FileUnit, queue: Queue, { limit, perMs }: Rate): number {
+export function freeAt({ sql, now }: JobFile, queue: Queue, { limit, perMs }: Rate): number {
   let claims = 0
   for (const [at, count] of sql.all('claimTimes', queue.number, limit)) {
     claims += count

@@ -1,10 +1,11 @@
 /** Reading: pages of jobs, counts, queues, and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { bucketsOf, firstPeriod, periodStart } from '../../core/activity.ts'
+import { valueOf } from '../../core/cell.ts'
 import { caps } from '../../core/caps.ts'
 import { jobStates } from '../../core/lifecycle.ts'
 import { inSequence, isListed, pageCursor, positionAt, type Position } from '../../core/cursor.ts'
-import type { CheckIn, JobRecord } from '../../core/record.ts'
+import type { JobRecord } from '../../core/record.ts'
 import type {
   ActivityBucket,
   ActivityQuery,
@@ -19,20 +20,23 @@ import type {
 } from '../../store.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
-import type { FileUnit } from './unit.ts'
+import type { JobFile } from './job-file.ts'
 import { noCounts, type Queue } from './queue.ts'
-import { columns, columnsFor, type ActivityValues } from './columns.ts'
-import { fieldsOf, recordOf } from './fields.ts'
-import { unpacked, type Row } from './row.ts'
+import { columns, columnsFor } from '../sql/columns.ts'
+import { fieldsOf, recordOf } from '../sql/fields.ts'
+import type { ActivityValues } from './columns.ts'
+import type { Row } from './row-cache.ts'
 import { find } from './selection.ts'
 
-const shown = (unit: FileUnit, row: Row): JobRecord => recordOf(row, unit.machines.fieldsOf(row))
+const shown = (file: JobFile, row: Row): JobRecord => recordOf(row, file.machines.keptOf(row))
 
-export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[] =>
-  ids.map((id) => {
-    const row = unit.rows.of(id)
-    return row === undefined ? null : shown(unit, row)
+export function get(file: JobFile, ids: readonly string[]): (JobRecord | null)[] {
+  file.writer.write()
+  return ids.map((id) => {
+    const row = file.rows.find(id)
+    return row === undefined ? null : shown(file, row)
   })
+}
 
 /** An answer, and the number of the last transition when it was read. */
 // An alias, because the types of calls are inferred: declarations cannot name an interface of this file.
@@ -48,17 +52,17 @@ type ListedJobs<Job> = {
 }
 
 export function list<Field extends keyof JobRecord>(
-  unit: FileUnit,
+  file: JobFile,
   { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
 ): ReadAt<ListedJobs<Pick<JobRecord, Field>>> {
   const by = orderBy ?? 'enqueued'
   const positionOf = (id: string): Position | undefined => {
-    const row = unit.rows.of(id)
+    const row = file.rows.find(id)
     if (row === undefined || !isListed(by, row.state)) return undefined
     if (by !== 'due') return inSequence(by === 'finished' ? row.lastSeq : row.seq)
     return row.dueAt === null ? undefined : { dueAt: row.dueAt, number: row.seq }
   }
-  const { found, next } = find(unit, filter, () => true, {
+  const { found, next } = find(file.rows, filter, () => true, {
     by,
     newestFirst: order === 'newest',
     after: after === undefined ? null : positionAt(by, after, positionOf),
@@ -67,48 +71,50 @@ export function list<Field extends keyof JobRecord>(
   })
   const jobs =
     fields === undefined
-      ? found.map((values) => shown(unit, unit.rows.from(values)))
+      ? found.map((values) => shown(file, file.rows.from(values)))
       : found.map((values) => {
-          const row = unit.rows.partOf(values)
-          return fieldsOf(row, unit.machines.fieldsOf(row), fields)
+          const row = file.rows.partOf(values)
+          return fieldsOf(row, file.machines.keptOf(row), fields)
         })
-  return { answer: { jobs, next: next === null ? undefined : pageCursor(by, next) }, seq: unit.seq }
+  return { answer: { jobs, next: next === null ? undefined : pageCursor(by, next) }, seq: file.seq }
 }
 
-export function counts(unit: FileUnit): ReadAt<Omit<Counts, 'cursor'>> {
-  const queues = unit.queues.all()
+export function counts(file: JobFile): ReadAt<Omit<Counts, 'cursor'>> {
+  const queues = file.queues.all()
   const total = { ...noCounts }
   for (const queue of queues) for (const state of jobStates) total[state] += queue.counts[state]
   const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
-  return { answer: { ...total, types: Object.fromEntries(types) }, seq: unit.seq }
+  return { answer: { ...total, types: Object.fromEntries(types) }, seq: file.seq }
 }
 
-export const machineCounts = (unit: FileUnit, type: string): MachineCounts =>
-  (unit.queues.known(type)?.machineTally ?? new MachineTally()).counts()
+export function machineCounts(file: JobFile, type: string): MachineCounts {
+  file.writer.write()
+  return (file.queues.known(type)?.machineTally ?? new MachineTally()).counts()
+}
 
-export function queueInfo(unit: FileUnit, type: string): QueueInfo {
-  const queue = unit.queues.known(type)
+export function queueInfo(file: JobFile, type: string): QueueInfo {
+  const queue = file.queues.known(type)
   return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? { ...noCounts } }
 }
 
-export const queueInfos = (unit: FileUnit): QueueInfo[] =>
-  unit.queues
+export const queueInfos = (file: JobFile): QueueInfo[] =>
+  file.queues
     .all()
     .map((queue) => ({ type: queue.type, paused: queue.paused, counts: queue.stateCounts() }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
-export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo {
-  const queue = unit.queues.of(type)
-  if (queue.paused === paused) return queueInfo(unit, type)
+export function pause(file: JobFile, type: string, paused: boolean): QueueInfo {
+  const queue = file.queues.of(type)
+  if (queue.paused === paused) return queueInfo(file, type)
   queue.paused = paused
-  unit.queues.changed(queue)
-  unit.queues.pauseChanged(queue)
-  unit.hints.switched(queue)
-  return queueInfo(unit, type)
+  file.queues.changed(queue)
+  file.queues.pauseChanged(queue)
+  file.hints.switched(queue)
+  return queueInfo(file, type)
 }
 
-export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): void {
-  const { sql, now } = unit
+export function worker(file: JobFile, id: string, info: WorkerInfo | null): void {
+  const { sql, now } = file
   if (info === null) return sql.run('removeWorker', id)
   sql.run('writeWorker', id, JSON.stringify(info), now)
   // A worker that was killed has not removed itself.
@@ -118,34 +124,35 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
 }
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
-export function workers(unit: FileUnit): WorkerRecord[] {
-  unit.rows.write()
+export function workers(file: JobFile): WorkerRecord[] {
+  file.writer.write()
   const byWorker = Map.groupBy(
-    unit.sql.all('leased').map((values) => unit.rows.partOf(values)),
+    file.sql.all('leased').map((values) => file.rows.partOf(values)),
     (row) => row.worker,
   )
-  return unit.sql.all('workers').flatMap(([id, text, seenAt]) => {
+  return file.sql.all('workers').flatMap(([id, text, seenAt]) => {
     const info = JSON.parse(text) as WorkerInfo
-    const silentMs = unit.now - seenAt
+    const silentMs = file.now - seenAt
     if (isForgotten(info, silentMs)) return []
     const running = (byWorker.get(id) ?? []).map((row) => ({
       id: row.id,
-      type: unit.queues.at(row.queue).type,
+      type: row.type,
       attempt: row.attempt,
       since: row.startedAt ?? 0,
-      checkin: unpacked<CheckIn | null>(row.checkin, null),
+      checkin: valueOf(row.rarely.checkin),
     }))
     return [{ ...info, seenAt, lost: isLost(info, silentMs), running }]
   })
 }
 
-export function checkpoints(unit: FileUnit, id: string): CheckpointEntry[] {
-  const row = unit.find(id)
-  return row === undefined || row.checkpointed === null ? [] : unit.machines.checkpoints(row)
+export function checkpoints(file: JobFile, id: string): CheckpointEntry[] {
+  file.writer.write()
+  const row = file.rows.find(id)
+  return row === undefined || !row.isMachine ? [] : file.machines.checkpoints(row)
 }
 
 /** The current minute of a queue is in its own row; the others are rows of `activity`. */
-export function activity({ sql, queues, now }: FileUnit, query: ActivityQuery): QueueActivity[] {
+export function activity({ sql, queues, now }: JobFile, query: ActivityQuery): QueueActivity[] {
   const { period } = query
   const first = firstPeriod(query, now)
   const buckets = (rows: readonly ActivityValues[], own: readonly Queue[]): ActivityBucket[] => {

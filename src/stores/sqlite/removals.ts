@@ -1,62 +1,35 @@
-/**
- * Removals of ended jobs, delayed until the end of the transaction or a savepoint: then one statement serves any number
- * of them.
- */
-import type { FailureTable } from './failure-table.ts'
+/** Removals of ended jobs: one statement for each table serves any number of them. */
 import type { Machines } from './machines.ts'
-import type { Queues } from './queues.ts'
-import type { Row } from './row.ts'
-import type { Rows } from './rows.ts'
+import type { RowCache } from './row-cache.ts'
 import type { Statements } from './statements.ts'
-import { forgetTags } from './tags.ts'
 
-/** The columns of a job that its removal needs. */
-export type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed' | 'failure' | 'finishedAt' | 'tags'>
-
-/** The numbers of jobs, as the JSON that the statements take. */
-const numbers = (jobs: readonly Removable[]): string => JSON.stringify(jobs.map(({ seq }) => seq))
-
-/** The tables that jobs are removed from, and the counts of them. */
-interface RemovalTables {
-  readonly sql: Statements
-  readonly rows: Rows
-  readonly queues: Queues
-  readonly machines: Machines
-  readonly failures: FailureTable
+interface RemovedJob {
+  readonly seq: number
+  readonly isMachine: boolean
+  readonly tags: string | null
 }
 
+/** The numbers of jobs, as the JSON that the statements take. */
+const numbersOf = (jobs: readonly RemovedJob[]): string => JSON.stringify(jobs.map(({ seq }) => seq))
+
 export class Removals {
-  private readonly tables: RemovalTables
-  private jobs: Removable[] = []
+  private readonly sql: Statements
+  private readonly machines: Machines
+  private readonly cache: RowCache
 
-  constructor(tables: RemovalTables) {
-    this.tables = tables
+  constructor(sql: Statements, machines: Machines, cache: RowCache) {
+    this.sql = sql
+    this.machines = machines
+    this.cache = cache
   }
 
-  add(...jobs: readonly Removable[]): void {
-    this.jobs.push(...jobs)
-  }
-
-  /** Removes the jobs that were added. */
-  write(): void {
-    const { jobs } = this
-    if (jobs.length === 0) return
-    this.jobs = []
-    const { sql, rows, queues, machines, failures } = this.tables
-    for (const { seq } of jobs) rows.meet(seq)
-    sql.run('removeSteps', numbers(jobs))
-    sql.run('remove', numbers(jobs))
-    const withMachine = jobs.filter(({ checkpointed }) => checkpointed !== null)
-    if (withMachine.length > 0) machines.remove(numbers(withMachine))
-    for (const job of jobs) {
-      forgetTags(sql, job)
-      queues.count(queues.at(job.queue), job.state, -1)
-      failures.countDead(job, -1)
-    }
-  }
-
-  /** Drops the jobs that were added, after a rollback. */
-  forget(): void {
-    this.jobs = []
+  /** Removes jobs, and what is kept beside their rows. */
+  removeRows(jobs: readonly RemovedJob[]): void {
+    for (const { seq } of jobs) this.cache.meet(seq)
+    this.sql.run('removeSteps', numbersOf(jobs))
+    this.sql.run('remove', numbersOf(jobs))
+    const withMachine = jobs.filter(({ isMachine }) => isMachine)
+    if (withMachine.length > 0) this.machines.remove(numbersOf(withMachine))
+    for (const { seq, tags } of jobs) if (tags !== null) this.sql.run('forgetTags', seq, tags)
   }
 }

@@ -1,8 +1,10 @@
 /** The statements of a repair. */
 import { statesTagged, type StateTag } from '../../core/lifecycle.ts'
 import { bornTimed } from '../../core/insert.ts'
-import { columns, type QueueValues, type RowValues } from './columns.ts'
-import { claimable, never } from './state-names.ts'
+import { columns, type RowValues } from '../sql/columns.ts'
+import { never } from '../sql/row.ts'
+import type { QueueValues } from './columns.ts'
+import { claimable } from './state-names.ts'
 
 const states = (tag: StateTag): string => [...statesTagged(tag)].map((state) => `'${state}'`).join(', ')
 
@@ -38,7 +40,7 @@ export const tablesByJobs = [
   'UPDATE failures SET count = dead WHERE count < dead',
   `INSERT INTO minutes SELECT minute, min(number) FROM (
     SELECT enqueued_at / 60000 AS minute, seq AS number FROM jobs
-    UNION ALL SELECT finished_at / 60000, moved FROM jobs WHERE finished_at IS NOT NULL)
+    UNION ALL SELECT finished_at / 60000, last_seq FROM jobs WHERE finished_at IS NOT NULL)
     WHERE minute >= (SELECT coalesce(min(minute), 0) FROM minutes) GROUP BY minute
     ON CONFLICT (minute) DO UPDATE SET first = min(first, excluded.first)`,
   'INSERT OR REPLACE INTO looks (queue, at) SELECT queue, 0 FROM queues',
@@ -46,7 +48,6 @@ export const tablesByJobs = [
 
 export const repairTexts = {
   jobsAfter: `SELECT ${columns} FROM jobs WHERE seq > ? ORDER BY seq LIMIT +?`,
-  failureOf: 'SELECT failure FROM jobs WHERE seq = ?',
   rowsAside: `SELECT ${columns} FROM set_aside ORDER BY seq`,
   giveUpTakenKey: `UPDATE set_aside SET held_key = NULL WHERE seq = ? AND held_key IS NOT NULL
     AND EXISTS (SELECT 1 FROM jobs WHERE jobs.queue = set_aside.queue AND jobs.held_key = set_aside.held_key)`,
@@ -58,21 +59,20 @@ export const repairTexts = {
   repairQueue: 'UPDATE queues SET counts = ?, key_terms = ?, activity = ?, machines = ? WHERE queue = ?',
   findKeyed:
     'UPDATE queues SET keyed = 1 WHERE queue IN (SELECT DISTINCT queue FROM jobs WHERE concurrency_key IS NOT NULL)',
-  lanes: 'SELECT queue, concurrency_key FROM lanes',
+  keyGroupNames: 'SELECT queue, concurrency_key FROM key_groups',
   jobsByKey: `SELECT queue, concurrency_key, sum(state IN (${states('leased')})) FROM jobs WHERE concurrency_key IS NOT NULL
     AND state IN ('${claimable}', ${states('leased')}) GROUP BY queue, concurrency_key`,
-  highestNumber: `SELECT max(number) FROM (SELECT max(seq) AS number FROM jobs UNION ALL SELECT max(moved) FROM jobs
-    UNION ALL SELECT max(seq) FROM checkpoints UNION ALL SELECT max(seq) FROM set_aside UNION ALL SELECT max(moved) FROM set_aside)`,
+  highestNumber: `SELECT max(number) FROM (SELECT max(seq) AS number FROM jobs UNION ALL SELECT max(last_seq) FROM jobs
+    UNION ALL SELECT max(seq) FROM checkpoints UNION ALL SELECT max(seq) FROM set_aside UNION ALL SELECT max(last_seq) FROM set_aside)`,
 } as const
 
 export interface RepairRowOf {
   jobsAfter: RowValues
-  failureOf: [failure: string | null]
   rowsAside: RowValues
   storedQueues: [queue: QueueValues[0], counts: string, keyTerms: string | null, activity: string, machines: string]
   jobsByState: [queue: number, state: string, jobs: number]
   jobsByName: [queue: number, kind: 'state' | 'tag', name: string, jobs: number]
-  lanes: [queue: number, concurrencyKey: string]
+  keyGroupNames: [queue: number, concurrencyKey: string]
   jobsByKey: [queue: number, concurrencyKey: string, leasedCount: number]
   highestNumber: [number: number | null]
 }

@@ -6,72 +6,77 @@
  */
 import type { MachineCounts } from '../../core/figures.ts'
 import type { RepairAnswer } from '../../store.ts'
-import { isReadable, move, rowFrom, unreadable } from './aside.ts'
+import { valueOf } from '../../core/cell.ts'
+import { failureOf } from '../../core/fingerprint.ts'
+import { move, readable, unreadable } from './aside.ts'
 import { isUnreadable } from './errors.ts'
 import { keyless } from './key-groups.ts'
 import { columnsByState, tablesByJobs } from './repair-statements.ts'
-import { unpacked, type Row } from './row.ts'
-import type { FileUnit } from './unit.ts'
+import type { JobFile } from './job-file.ts'
+import type { Row } from './row-cache.ts'
 
 /** Jobs that are read at once. */
 const pageSize = 500
 
-export function repair(unit: FileUnit): RepairAnswer {
-  const { sql } = unit
+export function repair(file: JobFile): RepairAnswer {
+  const { sql } = file
   // What the calls before it in the transaction have changed; and from here on nothing is known of the file.
-  unit.finish()
-  const restored = bringBack(unit)
-  const jobs = walk(unit)
-  for (const text of columnsByState) sql.repair(text, ...(text.includes('?') ? [unit.now] : []))
+  file.finish()
+  const restored = bringBack(file)
+  const jobs = walk(file)
+  for (const text of columnsByState) sql.repair(text, ...(text.includes('?') ? [file.now] : []))
   for (const text of tablesByJobs) sql.repair(text)
-  const counts = repairQueues(unit)
+  const counts = repairQueues(file)
   const highest = sql.get('highestNumber')?.[0] ?? 0
-  if (highest > (sql.get('lastSeq')?.[0] ?? 0)) sql.run('append', highest, highest + 1, unit.now, '[]')
-  unit.begin(unit.now, true, false)
-  repairKeyGroups(unit)
-  for (const queue of unit.queues.all()) unit.hints.look(queue)
-  return { jobs, restored, unreadable: unreadable(unit), counts }
+  if (highest > (sql.get('lastSeq')?.[0] ?? 0)) sql.run('append', highest, highest + 1, file.now, '[]')
+  file.begin(file.now, true, false)
+  repairKeyGroups(file)
+  for (const queue of file.queues.all()) file.hints.look(queue)
+  return { jobs, restored, unreadable: unreadable(file), counts }
 }
 
 /** Brings jobs back that can be read, and whose ids are free. */
-function bringBack(unit: FileUnit): string[] {
-  const { sql } = unit
+function bringBack(file: JobFile): string[] {
+  const { sql } = file
   return sql.all('rowsAside').flatMap((values) => {
-    const row = rowFrom(unit, values)
-    if (sql.get('byId', row.id) !== undefined || !isReadable(unit, row)) return []
-    sql.run('giveUpTakenKey', row.seq)
-    sql.run('bringBack', row.seq)
-    sql.run('removeAside', JSON.stringify([row.seq]))
-    return [row.id]
+    const [seq, id] = values
+    if (sql.get('byId', id) !== undefined || readable(file, values) === null) return []
+    sql.run('giveUpTakenKey', seq)
+    sql.run('bringBack', seq)
+    sql.run('removeAside', JSON.stringify([seq]))
+    return [id]
   })
 }
 
 /** Sets all jobs aside that cannot be read. @returns how many can */
-function walk(unit: FileUnit): number {
+function walk(file: JobFile): number {
   let jobs = 0
   for (let after = -1; ;) {
-    const page = unit.sql.all('jobsAfter', after, pageSize)
+    const page = file.sql.all('jobsAfter', after, pageSize)
     for (const values of page) {
-      const row = rowFrom(unit, values)
-      if (isReadable(unit, row)) {
+      const row = readable(file, values)
+      if (row === null) move(file, values)
+      else {
         jobs++
-        repairFailure(unit, row)
-      } else move(unit, row)
-      after = row.seq
+        repairFailure(file, row)
+      }
+      after = values[0]
     }
     if (page.length < pageSize) return jobs
   }
 }
 
 /** A job is found by the group of its last error. */
-function repairFailure({ sql }: FileUnit, { seq, failure }: Row): void {
-  if (sql.get('failureOf', seq)?.[0] !== failure) sql.run('writeFailure', failure, seq)
+function repairFailure({ sql }: JobFile, { seq, rarely }: Row): void {
+  const error = valueOf(rarely.error)
+  const failure = error === null ? null : failureOf(error).fingerprint
+  if (rarely.failure !== failure) sql.run('writeFailure', failure, seq)
 }
 
 /** A text that is JSON, or another one. */
 function orElse<T>(text: string | null, otherwise: T): T {
   try {
-    return unpacked(text, otherwise)
+    return text === null ? otherwise : (JSON.parse(text) as T)
   } catch (error) {
     if (isUnreadable(error)) return otherwise
     throw error
@@ -79,7 +84,7 @@ function orElse<T>(text: string | null, otherwise: T): T {
 }
 
 /** Counts of jobs of each queue. @returns how many were wrong */
-function repairQueues({ sql }: FileUnit): number {
+function repairQueues({ sql }: JobFile): number {
   const byState = Map.groupBy(sql.all('jobsByState'), ([queue]) => queue)
   const byName = Map.groupBy(sql.all('jobsByName'), ([queue]) => queue)
   sql.run('findKeyed')
@@ -109,9 +114,9 @@ function repairQueues({ sql }: FileUnit): number {
   return wrong
 }
 
-function repairKeyGroups({ sql, queues, keyGroups }: FileUnit): void {
+function repairKeyGroups({ sql, queues, keyGroups }: JobFile): void {
   const leasedCounts = Map.groupBy(sql.all('jobsByKey'), ([queue]) => queue)
-  const groups = Map.groupBy(sql.all('lanes'), ([queue]) => queue)
+  const groups = Map.groupBy(sql.all('keyGroupNames'), ([queue]) => queue)
   for (const queue of queues.all()) {
     const wanted = new Map((leasedCounts.get(queue.number) ?? []).map(([, key, leased]) => [key, leased]))
     if (queue.clock !== null) wanted.set(keyless, 0)

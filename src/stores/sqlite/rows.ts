@@ -1,230 +1,251 @@
-/**
- * Reads and writes the rows of jobs. A job has one row object at a time: two reads give the same object. Changes are
- * written before the next query that depends on them, at the latest at the end of the transaction. Leased rows are
- * cached until another process writes, so that the end of a run need not read what its claim has written.
- */
-import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
-import type { RowValues } from './columns.ts'
-import { born } from './history.ts'
-import type { PackedJob } from './insert.ts'
+/** Finds rows for operations. What the transaction has changed is written before a query that depends on it. */
+import { jsonOf } from '../../core/cell.ts'
+import { handOverRoom } from '../../core/hand-over.ts'
+import { Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type { InboxEntry } from '../../core/machine-record.ts'
+import type { Source } from '../../core/source.ts'
+import type { SelectedRows } from '../../core/unit-of-work.ts'
+import type { Selection } from '../../store.ts'
+import type { RowValues } from '../sql/columns.ts'
+import { inboxOf } from '../sql/machine.ts'
+import { dueColumn, noTags, optionsText, plainTerms, Row as SqlRow, rowOf, textOrNull } from '../sql/row.ts'
 import type { Machines } from './machines.ts'
+import { keyless } from './key-groups.ts'
+import type { Minutes } from './minutes.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
-import { changes, Row } from './row.ts'
-import { never } from './state-names.ts'
+import type { Row, RowCache } from './row-cache.ts'
+import { select } from './selection.ts'
+import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
-import { addTags } from './tags.ts'
+import type { Writer } from './writer.ts'
 
-const timed = statesTagged('timed')
+interface Tables {
+  readonly sql: Statements
+  readonly queues: Queues
+  readonly machines: Machines
+  readonly minutes: Minutes
+  readonly cache: RowCache
+  readonly writer: Writer
+}
 
-export class Rows {
-  private readonly sql: Statements
-  private readonly queues: Queues
+export class Rows implements Source<Row> {
+  readonly sql: Statements
+  readonly queues: Queues
+  readonly minutes: Minutes
+  readonly cache: RowCache
   private readonly machines: Machines
-  private readonly byId = new Map<string, Row>()
-  private readonly unwritten = new Set<Row>()
-  /** Those that the transaction has read or changed. */
-  private readonly touched = new Set<Row>()
-  /** Ids of jobs that were set aside, until a claim tells them. */
-  readonly unreadable: string[] = []
-  /** The numbers of all that the transaction has come to. */
-  private readonly met: number[] = []
+  private readonly writer: Writer
+  now = 0
+  /** The number of the last transition. */
+  private readonly lastSeq: () => number
+  /** Does any job of the file have a parent? null = not known in this transaction. */
+  private hasChildren: boolean | null = null
 
-  constructor(sql: Statements, queues: Queues, machines: Machines) {
+  constructor({ sql, queues, machines, minutes, cache, writer }: Tables, lastSeq: () => number) {
     this.sql = sql
     this.queues = queues
     this.machines = machines
+    this.minutes = minutes
+    this.cache = cache
+    this.writer = writer
+    this.lastSeq = lastSeq
   }
 
-  of(id: string): Row | undefined {
-    const known = this.byId.get(id)
-    if (known !== undefined) {
-      this.meet(known.seq)
-      return known
-    }
+  begin(now: number): void {
+    this.now = now
+    this.hasChildren = null
+  }
+
+  /** Writes what the transaction has changed. */
+  write(): void {
+    this.writer.write()
+  }
+
+  // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  find(id: string): Row | undefined {
+    const known = this.cache.get(id)
+    if (known !== undefined) return known.isRemoved ? undefined : known
+    // New rows are not remembered: most are not asked for before the transaction ends.
+    this.writer.writeNew()
     const values = this.sql.get('byId', id)
     return values === undefined ? undefined : this.from(values)
   }
 
-  holder(queue: Queue, key: string): Row | undefined {
-    this.write()
-    const values = this.sql.get('holder', queue.number, key)
-    return values === undefined ? undefined : this.from(values)
-  }
-
-  /** The first jobs of a queue that have no concurrency key. */
-  ready(queue: Queue, limit: number): Row[] {
-    this.write()
-    return this.sql.all('ready', queue.number, limit).map((values) => this.from(values))
+  findLeased(id: string): Row | undefined {
+    return this.find(id)
   }
 
   /** The row of a job that has been read. */
   from(values: RowValues): Row {
-    this.meet(values[0])
-    const known = this.byId.get(values[1])
+    const known = this.cache.get(values[1])
     if (known !== undefined) return known
     const row = this.partOf(values)
-    this.byId.set(row.id, row)
-    this.touched.add(row)
+    this.cache.add(row)
     return row
   }
 
   /** A row of which some columns alone were read. It is not remembered, and must not be changed. */
   partOf(values: RowValues): Row {
-    this.meet(values[0])
-    return new Row(values, this.queues.at(values[2]).type, this.machines)
+    this.cache.meet(values[0])
+    return rowOf(values, this.queues.at(values[2]), this.machines.of)
   }
 
-  /** Begins a transaction. */
-  begin(): void {
-    this.met.length = 0
+  private found(rows: readonly RowValues[]): Row[] {
+    return rows.map((values) => this.from(values))
   }
 
-  /** The transaction has come to a job: if it fails, this one may be why. */
-  meet(seq: number): void {
-    this.met.push(seq)
+  existing(ids: readonly string[]): ReadonlyMap<string, string> {
+    this.write()
+    const found = this.sql.all('existing', JSON.stringify(ids))
+    return new Map(found.map(([id, queue]) => [id, this.queues.at(queue).type]))
   }
 
-  /** The numbers of the jobs that the transaction has come to. */
-  allMet(): readonly number[] {
-    return [...this.met]
+  holder(type: string, key: string): Row | undefined {
+    const queue = this.queues.known(type)
+    if (queue === undefined) return undefined
+    this.write()
+    const values = this.sql.get('holder', queue.number, key)
+    return values === undefined ? undefined : this.from(values)
   }
 
-  /** Writes the row of a new job. @returns whether its id was free. */
-  add(seq: number, { number }: Queue, job: PackedJob, state: JobState, now: number, dueAt: number | null): boolean {
+  hasPredecessor(type: string, key: string): boolean {
+    const queue = this.queues.known(type)
+    if (queue === undefined) return false
+    this.write()
+    // Most files have no such job: then no key is queried.
+    this.writer.hasLeaving ??= this.sql.get('anyPredecessor') !== undefined
+    return this.writer.hasLeaving && this.sql.get('predecessor', queue.number, key) !== undefined
+  }
+
+  /** The first jobs of a queue that have no concurrency key. */
+  ready(queue: Queue, limit: number): Row[] {
+    this.write()
+    return this.found(this.sql.all('ready', queue.number, limit))
+  }
+
+  /** The first queued job of a key. */
+  firstOfKey(queue: Queue, key: string): Row | undefined {
+    if (key === keyless) return this.ready(queue, 1)[0]
+    const values = this.sql.get('readyOfKey', queue.number, key)
+    return values === undefined ? undefined : this.from(values)
+  }
+
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
+    return select(this, selection, this.lastSeq(), (state) => states.has(state))
+  }
+
+  children({ id }: Row): readonly Row[] {
+    this.write()
+    // Most files have no child jobs: then they are not queried.
+    this.hasChildren ??= this.sql.get('anyChild') !== undefined
+    return this.hasChildren ? this.sql.all('childrenOf', id).flatMap(([child]) => this.find(child) ?? []) : []
+  }
+
+  due(limit: number): readonly Row[] {
+    this.write()
+    return this.found(this.sql.all('due', this.now, limit))
+  }
+
+  expired(limit: number): readonly Row[] {
+    this.write()
+    return this.found(this.sql.all('expired', this.now, limit))
+  }
+
+  nextDueAt(): number | null {
+    this.write()
+    return this.sql.get('nextDue')?.[0] ?? null
+  }
+
+  nextExpiryAt(): number | null {
+    this.write()
+    return this.sql.get('nextLease')?.[0] ?? null
+  }
+
+  backlogOf(type: string | null): number {
+    return type === null ? this.queues.backlog() : (this.queues.known(type)?.backlog ?? 0)
+  }
+
+  isPaused(type: string): boolean {
+    return this.queues.known(type)?.paused === true
+  }
+
+  inbox(row: Row): readonly InboxEntry[] {
+    return inboxOf(this.machines.inbox(row))
+  }
+
+  handOverRoom(type: string): number {
+    this.write()
+    return handOverRoom(type, workerSlots(this.sql, this.now), (each) => this.queues.known(each))
+  }
+
+  // ── adding ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row {
+    const queue = this.queues.of(job.type)
+    return new SqlRow(job, termsOfNew(job, queue), state, seq, came, queue)
+  }
+
+  add(row: Row): boolean {
+    const { queue, concurrencyKey, machineCell } = row
+    // The first job of a key group is read from the table: what has left it must have been written before.
+    if (queue.hasKeyGroup(concurrencyKey)) this.write()
+    if (!this.insert(row)) return false
+    if (machineCell !== null && row.machine?.parent !== null) this.hasChildren = true
+    return true
+  }
+
+  private insert(row: Row): boolean {
     const { sql } = this
-    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
-    const history = born(state)
+    const { seq, id, queue, priority, terms, enqueuedAt, history, key, concurrencyKey } = row
+    const { number } = queue
+    const input = jsonOf(row.input)
+    const tags = (row.storedTags = textOrNull(terms.tags))
+    const due = dueColumn(row)
+    const meta = textOrNull(terms.meta)
+    const options = optionsText(row)
     // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
     const isPlain =
-      dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null
-    if (isPlain) return sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
+      due === null &&
+      key === null &&
+      concurrencyKey === null &&
+      tags === null &&
+      meta === null &&
+      options === null &&
+      row.machineCell === null
+    if (isPlain) {
+      return sql.changes('addPlain', seq, id, number, row.state, priority, terms.attempts, enqueuedAt, history, input)
+    }
+    const checkpointed = (row.storedCheckpointed = row.isMachine ? 0 : null)
     const isAdded = sql.changes(
       'add',
       seq,
       id,
       number,
-      state,
+      row.state,
       priority,
-      maxAttempts,
-      now,
+      terms.attempts,
+      enqueuedAt,
       history,
       input,
-      dueAt,
+      due,
       key,
       concurrencyKey,
       tags,
       meta,
       options,
+      checkpointed,
     )
-    if (isAdded) addTags(sql, { seq, tags })
+    if (isAdded && tags !== null) sql.run('addTags', seq, tags)
     return isAdded
   }
+}
 
-  /** A row has changed. */
-  changed(row: Row, what: number): void {
-    row.unwritten |= what
-    this.unwritten.add(row)
-    this.touched.add(row)
-  }
-
-  /** Writes all that has changed. */
-  write(): void {
-    if (this.unwritten.size === 0) return
-    for (const row of this.unwritten) this.writeRow(row)
-    this.unwritten.clear()
-  }
-
-  /** The end of the transaction: of its rows, the leased ones stay cached. */
-  finish(): void {
-    this.write()
-    for (const row of this.touched) if (!isLeased(row.state)) this.byId.delete(row.id)
-    this.touched.clear()
-  }
-
-  /** Empties the cache: its rows may be out of date. */
-  forget(): void {
-    this.byId.clear()
-    this.unwritten.clear()
-    this.touched.clear()
-  }
-
-  /** A job was removed. */
-  removed(id: string): void {
-    this.byId.delete(id)
-  }
-
-  private writeRow(row: Row): void {
-    const { unwritten } = row
-    row.unwritten = 0
-    if ((unwritten & changes.data) !== 0) {
-      this.sql.run(
-        'writeData',
-        row.input,
-        row.tags,
-        row.meta,
-        row.error,
-        row.errors,
-        row.checkin,
-        row.logs,
-        row.cancel,
-        row.seq,
-      )
-    }
-    if ((unwritten & changes.failure) !== 0) this.sql.run('writeFailure', row.failure, row.seq)
-    if ((unwritten & (changes.machine | changes.checkpoint)) !== 0 && row.machine !== null) {
-      this.machines.write(row, row.machine, (unwritten & changes.machine) === 0)
-    }
-    if ((unwritten & changes.checkpointed) !== 0) this.sql.run('writeCheckpointed', row.checkpointed, row.seq)
-    const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
-    if (transitions === changes.claim) {
-      this.sql.run(
-        'writeClaim',
-        row.state,
-        row.attempt,
-        row.leaseAt,
-        row.token,
-        row.worker,
-        row.startedAt,
-        row.lastSeq,
-        row.history,
-        row.seq,
-      )
-    } else if (transitions === changes.end) {
-      this.sql.run(
-        'writeEnd',
-        row.state,
-        row.attempt,
-        row.token,
-        row.finishedAt,
-        row.lastSeq,
-        row.output,
-        row.settled,
-        row.history,
-        row.seq,
-      )
-    } else if (transitions !== 0) {
-      this.sql.run(
-        'writeTransition',
-        row.state,
-        row.place,
-        row.attempt,
-        row.generation,
-        timed.has(row.state) ? (row.dueAt ?? never) : null,
-        row.leaseAt,
-        row.token,
-        row.worker,
-        row.startedAt,
-        row.finishedAt,
-        row.lastSeq,
-        row.heldKey,
-        row.output,
-        row.settled,
-        row.history,
-        row.seq,
-      )
-    } else if ((unwritten & changes.lease) !== 0) {
-      this.sql.run('writeLease', row.leaseAt, row.seq)
-    }
-  }
+function termsOfNew(job: JobToInsert, queue: Queue): Terms {
+  const { key, concurrencyKey, tags, meta, until, pins, keyWeight } = job
+  const isPlain = key === null && concurrencyKey === null && tags === noTags && meta === undefined
+  const hasOptions = until !== undefined || pins !== undefined || keyWeight !== undefined
+  return isPlain && !hasOptions ? plainTerms(queue, job.priority, job.maxAttempts) : new Terms(job)
 }

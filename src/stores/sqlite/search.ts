@@ -6,9 +6,9 @@ import type { SQLInputValue } from 'node:sqlite'
 import { comparePositions, inSequence, scanMax, type Position } from '../../core/cursor.ts'
 import type { ListOrder } from '../../store.ts'
 import type { Condition } from './conditions.ts'
-import type { RowValues } from './columns.ts'
+import type { RowValues } from '../sql/columns.ts'
 import type { Source } from './sources.ts'
-import { never } from './state-names.ts'
+import { never } from '../sql/row.ts'
 import type { Statements } from './statements.ts'
 
 /** In which order jobs are found, and what is read of them. */
@@ -112,7 +112,7 @@ const termOf = (all: readonly Condition[]): string => all.map(({ term }) => term
 const valuesOf = (all: readonly Condition[]): SQLInputValue[] => all.flatMap(({ values }) => values)
 
 /** What the order of a range goes by: columns of a source, and their values in a row. */
-const numberColumn = ({ job }: Source, { by }: PageRange): string => (by === 'finished' ? 'moved' : job)
+const numberColumn = ({ job }: Source, { by }: PageRange): string => (by === 'finished' ? 'last_seq' : job)
 const columnsOf = (source: Source, range: PageRange): readonly string[] => [
   ...(range.by === 'due' ? ['due_at'] : []),
   numberColumn(source, range),

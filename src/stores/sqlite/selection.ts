@@ -5,11 +5,11 @@ import type { SelectedRows } from '../../core/unit-of-work.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import { conditionsOf } from './conditions.ts'
-import { columns } from './columns.ts'
+import { columns } from '../sql/columns.ts'
 import type { Minutes } from './minutes.ts'
 import type { Queues } from './queues.ts'
-import type { Row } from './row.ts'
-import type { Rows } from './rows.ts'
+import type { RowValues } from '../sql/columns.ts'
+import type { Row } from './row-cache.ts'
 import { search, type FoundPage, type PageRange } from './search.ts'
 import { sourcesOf } from './sources.ts'
 import type { Statements } from './statements.ts'
@@ -18,10 +18,10 @@ import type { Statements } from './statements.ts'
 interface SearchedFile {
   readonly sql: Statements
   readonly queues: Queues
-  readonly rows: Rows
   readonly minutes: Minutes
-  /** The number of the last transition. */
-  readonly seq: number
+  find(id: string): Row | undefined
+  from(values: RowValues): Row
+  write(): void
 }
 
 /**
@@ -30,11 +30,12 @@ interface SearchedFile {
 export function select(
   file: SearchedFile,
   selection: Selection,
+  last: number,
   eligible: (state: JobState) => boolean,
 ): SelectedRows<Row> {
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, file.seq)
+    const range = selectionRange(after, last)
     const page = {
       by: 'enqueued',
       newestFirst: false,
@@ -43,12 +44,12 @@ export function select(
       columns,
     } as const
     const { found, next } = find(file, filter, eligible, page)
-    return { rows: found.map((values) => file.rows.from(values)), notFound: [], next: selectionAfter(next, range) }
+    return { rows: found.map((values) => file.from(values)), notFound: [], next: selectionAfter(next, range) }
   }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
-    const row = file.rows.of(id)
+    const row = file.find(id)
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
@@ -65,7 +66,7 @@ export function find(
   eligible: (state: JobState) => boolean,
   range: Omit<PageRange, 'since'>,
 ): FoundPage {
-  file.rows.write()
+  file.write()
   const { by } = range
   const allQueues = file.queues.all()
   const types = filter.type === undefined ? null : [...new Set([filter.type].flat())]
@@ -77,7 +78,8 @@ export function find(
   const states = jobStates.filter((state) => fits(state) && queues.some((queue) => queue.in(state) > 0))
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(filter)
-  if (range.until !== undefined && states.every(isEnded)) conditions.push({ term: 'moved <= ?', values: [range.until] })
+  if (range.until !== undefined && states.every(isEnded))
+    conditions.push({ term: 'last_seq <= ?', values: [range.until] })
   const since = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
   const endedSince = since(filter.finishedAfter)
   const hasMore = conditions.length > 0

@@ -5,7 +5,7 @@ import { isListed } from '../../core/cursor.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
 import { queueIn, stateIn, type Condition } from './conditions.ts'
 import type { Queue } from './queue.ts'
-import { never } from './state-names.ts'
+import { never } from '../sql/row.ts'
 import type { Statements } from './statements.ts'
 
 /** Rows of a table, among which jobs are searched. */
@@ -98,7 +98,7 @@ const wholeTable = (scope: Scope): Plan => ({
  * write.
  */
 function endedSince({ queues, states, by }: Scope, number = 0): Plan {
-  const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND moved >= ?'
+  const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND last_seq >= ?'
   const ended = states.filter(isEnded)
   const sources = ended.flatMap((state) =>
     queues.flatMap((queue) =>

@@ -15,6 +15,3 @@ function only(states: Iterable<string>, what: string): string {
 
 /** The one state that jobs are claimed from. */
 export const claimable = only(Object.keys(arrows('CLAIM')), 'to claim from') as JobState
-
-/** The due time of a job that waits for an event alone, so that one index has all timed jobs. */
-export const never = Number.MAX_SAFE_INTEGER

@@ -3,16 +3,16 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import {
   columns,
   columnsFor,
-  type ActivityValues,
-  type FailureValues,
+  machineColumns,
   type MachineValues,
   type PackedInboxEntry,
   type PackedStep,
-  type QueueValues,
   type RowValues,
-} from './columns.ts'
+} from '../sql/columns.ts'
+import { never } from '../sql/row.ts'
+import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
 import { repairTexts, type columnsByState, type RepairRowOf, type tablesByJobs } from './repair-statements.ts'
-import { claimable, never } from './state-names.ts'
+import { claimable } from './state-names.ts'
 
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
@@ -21,8 +21,8 @@ const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, key_t
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 const transitionColumns =
-  'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
-const dataColumns = 'input, tags, meta, error, errors, checkin, logs, cancel'
+  'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, last_seq, held_key, due_after, output, settled, history'
+const dataColumns = 'input, tags, meta, checkin, logs, cancel'
 const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
 
 // `LIMIT +?`, not `LIMIT ?`: the planner peeks at a plain parameter, and prepares the statement again for every value.
@@ -75,22 +75,20 @@ const texts = {
     LIMIT 1`,
   predecessor: `SELECT 1 FROM jobs INDEXED BY leaving WHERE queue = ? AND key = ? AND key IS NOT NULL AND held_key IS NULL
     AND finished_at IS NULL LIMIT 1`,
-  waitForPredecessor: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
-  dueAfterPredecessor: 'SELECT due_after FROM jobs WHERE seq = ?',
-  addPlain: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation,
+  addPlain: `INSERT INTO jobs (seq, place, last_seq, id, queue, state, priority, attempt, max_attempts, generation,
     enqueued_at, history, input)
     VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING`,
-  add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation,
-    enqueued_at, history, input, due_at, key, held_key, concurrency_key, tags, meta, options)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING`,
+  add: `INSERT INTO jobs (seq, place, last_seq, id, queue, state, priority, attempt, max_attempts, generation,
+    enqueued_at, history, input, due_at, key, held_key, concurrency_key, tags, meta, options, checkpointed_attempts)
+    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO NOTHING`,
   writeTransition: `UPDATE jobs SET ${assigned(transitionColumns)} WHERE seq = ?`,
-  writeClaim: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
+  writeClaim: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, last_seq, history')}, due_after = NULL WHERE seq = ?`,
   writeEnd: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
-    ${assigned('state, attempt, token, finished_at, moved, output, settled, history')} WHERE seq = ?`,
+    ${assigned('state, attempt, token, finished_at, last_seq, output, settled, history')} WHERE seq = ?`,
   writeData: `UPDATE jobs SET ${assigned(dataColumns)} WHERE seq = ?`,
-  setMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
+  writeErrors: 'UPDATE jobs SET error = ?, errors = ?, failure = ? WHERE seq = ?',
+  writeMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
   writeOptions: 'UPDATE jobs SET options = ? WHERE seq = ?',
-  keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
   writeLease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
     ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
@@ -105,28 +103,28 @@ const texts = {
   readyOfKey: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
 
-  keyGroup: 'SELECT held, priority, place, start, finish FROM lanes WHERE queue = ? AND concurrency_key = ?',
-  keyGroups: 'SELECT concurrency_key, held FROM lanes WHERE queue = ?',
-  writeKeyGroup: `INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place`,
-  writeSharingKeyGroup: `INSERT INTO lanes (queue, concurrency_key, held, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place,
+  keyGroup: 'SELECT leased, priority, place, start, finish FROM key_groups WHERE queue = ? AND concurrency_key = ?',
+  keyGroups: 'SELECT concurrency_key, leased FROM key_groups WHERE queue = ?',
+  writeKeyGroup: `INSERT INTO key_groups (queue, concurrency_key, leased, priority, place) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET leased = excluded.leased, priority = excluded.priority, place = excluded.place`,
+  writeSharingKeyGroup: `INSERT INTO key_groups (queue, concurrency_key, leased, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET leased = excluded.leased, priority = excluded.priority, place = excluded.place,
     start = excluded.start, finish = excluded.finish`,
-  startKeyGroup: 'UPDATE lanes SET start = ? WHERE queue = ? AND concurrency_key = ?',
-  removeKeyGroup: 'DELETE FROM lanes WHERE queue = ? AND concurrency_key = ?',
+  startKeyGroup: 'UPDATE key_groups SET start = ? WHERE queue = ? AND concurrency_key = ?',
+  removeKeyGroup: 'DELETE FROM key_groups WHERE queue = ? AND concurrency_key = ?',
   nextLeasedCount:
-    'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL AND limited_until IS NULL',
-  firstKeyGroup: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
-    WHERE queue = ? AND held = ? AND place IS NOT NULL AND limited_until IS NULL ORDER BY priority DESC, place LIMIT 1`,
-  firstLimitedKeyGroup: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY limited_lanes
+    'SELECT min(leased) FROM key_groups WHERE queue = ? AND leased >= ? AND place IS NOT NULL AND limited_until IS NULL',
+  firstKeyGroup: `SELECT concurrency_key, priority, place FROM key_groups INDEXED BY open_key_groups
+    WHERE queue = ? AND leased = ? AND place IS NOT NULL AND limited_until IS NULL ORDER BY priority DESC, place LIMIT 1`,
+  firstLimitedKeyGroup: `SELECT concurrency_key, priority, place FROM key_groups INDEXED BY limited_key_groups
     WHERE queue = ? AND limited_until IS NOT NULL AND place IS NOT NULL ORDER BY priority DESC, place LIMIT 1`,
-  firstShare: `SELECT concurrency_key, priority, place, finish FROM lanes INDEXED BY sharing_lanes
-    WHERE queue = ? AND held = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
+  firstShare: `SELECT concurrency_key, priority, place, finish FROM key_groups INDEXED BY sharing_key_groups
+    WHERE queue = ? AND leased = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
   headOfKeyGroup: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
   headOfShare: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
-  headOfQueue: `SELECT seq, moved, enqueued_at FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
+  headOfQueue: `SELECT seq, last_seq, enqueued_at FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
   headOfKeyless: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
@@ -139,11 +137,11 @@ const texts = {
   claimsToCome: 'SELECT sum(claims) FROM rates WHERE queue = ? AND at > ?',
   forgetClaimsToCome: 'DELETE FROM rates WHERE queue = ? AND at > ?',
 
-  limitKeyGroup: 'UPDATE lanes SET limited_until = ? WHERE queue = ? AND concurrency_key = ?',
+  limitKeyGroup: 'UPDATE key_groups SET limited_until = ? WHERE queue = ? AND concurrency_key = ?',
   freeKeyGroups:
-    'UPDATE lanes INDEXED BY limited_lanes SET limited_until = NULL WHERE queue = ? AND limited_until <= ?',
-  firstLimited: `SELECT limited_until FROM lanes INDEXED BY limited_lanes WHERE queue = ? AND limited_until IS NOT NULL
-    AND place IS NOT NULL AND held < ? ORDER BY limited_until LIMIT 1`,
+    'UPDATE key_groups INDEXED BY limited_key_groups SET limited_until = NULL WHERE queue = ? AND limited_until <= ?',
+  firstLimited: `SELECT limited_until FROM key_groups INDEXED BY limited_key_groups WHERE queue = ? AND limited_until IS NOT NULL
+    AND place IS NOT NULL AND leased < ? ORDER BY limited_until LIMIT 1`,
   keyClaimsSince: 'SELECT coalesce(sum(claims), 0) FROM key_rates WHERE queue = ? AND concurrency_key = ? AND at > ?',
   keyClaimTimes: 'SELECT at, claims FROM key_rates WHERE queue = ? AND concurrency_key = ? ORDER BY at DESC LIMIT +?',
   spendOfKey: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until) VALUES (?, ?, ?, 1, ?)
@@ -162,8 +160,8 @@ const texts = {
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
   leased: `SELECT ${columnsFor(['checkin'])} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
   leasesByWorker: 'SELECT worker, count(*) FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL GROUP BY worker',
-  ended: `SELECT seq, finished_at, spared, failure, tags FROM jobs INDEXED BY ended
-    WHERE queue = ? AND state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
+  ended: `SELECT seq, finished_at, checkpointed_attempts, failure, tags FROM jobs INDEXED BY ended
+    WHERE queue = ? AND state = ? AND finished_at IS NOT NULL ORDER BY last_seq LIMIT +?`,
   retention: 'SELECT policy FROM retention WHERE type = ?',
   setRetention: `INSERT INTO retention (type, policy) VALUES (?, ?)
     ON CONFLICT (type) DO UPDATE SET policy = excluded.policy WHERE policy <> excluded.policy`,
@@ -172,38 +170,32 @@ const texts = {
   setLook: 'INSERT INTO looks (queue, at) VALUES (?, ?) ON CONFLICT (queue) DO UPDATE SET at = excluded.at',
   lookAtAll: 'UPDATE looks SET at = 0',
 
-  writeCheckpointed: 'UPDATE jobs SET spared = ? WHERE seq = ?',
-  machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms,
-    version, unsupported, standing, deferred FROM machines WHERE job = ?`,
-  writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys,
-    gather_letters, gather_ms, version, unsupported, standing, deferred) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (job) DO UPDATE SET number = excluded.number,
-    checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
-    read = excluded.read, keys = excluded.keys, gather_letters = excluded.gather_letters,
-    gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported,
-    standing = excluded.standing, deferred = excluded.deferred`,
+  writeCheckpointed: 'UPDATE jobs SET checkpointed_attempts = ? WHERE seq = ?',
+  machine: `SELECT ${machineColumns} FROM machines WHERE job = ?`,
+  writeMachine: `INSERT INTO machines (job, ${machineColumns}) VALUES (?${', ?'.repeat(machineColumns.split(',').length)})
+    ON CONFLICT (job) DO UPDATE SET ${machineColumns.replaceAll(/\w+/g, (name) => `${name} = excluded.${name}`)}`,
   addName: 'INSERT OR IGNORE INTO machine_names (kind, name, job) VALUES (?, ?, ?)',
-  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, read, standing, deferred')} WHERE job = ?`,
+  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, last_read, standing, deferred')} WHERE job = ?`,
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
   removeCheckpointsOf: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
-  removeMessagesOf: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',
+  removeMessagesOf: 'DELETE FROM messages WHERE job IN (SELECT value FROM json_each(?))',
   addCheckpoint: 'INSERT INTO checkpoints (seq, job, number, at, note, state) VALUES (?, ?, ?, ?, ?, ?)',
   checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
   checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
   removeCheckpoints: 'DELETE FROM checkpoints WHERE job = ? AND number <= ?',
-  addMessage: 'INSERT INTO letters (job, number, at, letter) VALUES (?, ?, ?, ?)',
-  messagesAfter: 'SELECT number, at, letter FROM letters WHERE job = ? AND number > ? ORDER BY number',
-  removeMessages: 'DELETE FROM letters WHERE job = ? AND number <= ?',
-  removeOtherMessages: `DELETE FROM letters WHERE job = ? AND number <= ? AND number NOT IN (SELECT value FROM json_each(?))`,
-  lastMessage: 'SELECT max(place) FROM letters',
-  messagesSince: `SELECT letters.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
-    FROM letters CROSS JOIN jobs ON seq = job WHERE letters.place > ? ORDER BY letters.place`,
-  leasedWithMessages: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND spared IS NOT NULL
-    AND EXISTS (SELECT 1 FROM letters WHERE job = seq)`,
+  addMessage: 'INSERT INTO messages (job, number, at, message) VALUES (?, ?, ?, ?)',
+  messagesAfter: 'SELECT number, at, message FROM messages WHERE job = ? AND number > ? ORDER BY number',
+  removeMessages: 'DELETE FROM messages WHERE job = ? AND number <= ?',
+  removeOtherMessages: `DELETE FROM messages WHERE job = ? AND number <= ? AND number NOT IN (SELECT value FROM json_each(?))`,
+  lastMessage: 'SELECT max(place) FROM messages',
+  messagesSince: `SELECT messages.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
+    FROM messages CROSS JOIN jobs ON seq = job WHERE messages.place > ? ORDER BY messages.place`,
+  leasedWithMessages: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND checkpointed_attempts IS NOT NULL
+    AND EXISTS (SELECT 1 FROM messages WHERE job = seq)`,
   anyChild: 'SELECT 1 FROM machines INDEXED BY children WHERE parent IS NOT NULL LIMIT 1',
   childrenOf: `SELECT id FROM machines INDEXED BY children CROSS JOIN jobs ON seq = job
     WHERE parent = ? AND finished_at IS NULL ORDER BY priority DESC, seq`,
@@ -217,9 +209,9 @@ const texts = {
   firstSince: `SELECT min(first) FROM minutes WHERE minute >= ?1
     HAVING EXISTS (SELECT 1 FROM minutes WHERE minute < ?1)`,
 
-  append: 'INSERT INTO log (last, first, at, moves) VALUES (?, ?, ?, ?)',
+  append: 'INSERT INTO log (last, first, at, transitions) VALUES (?, ?, ?, ?)',
   forgetLog: 'DELETE FROM log WHERE last <= ?',
-  logAfter: 'SELECT first, at, moves FROM log WHERE last > ? ORDER BY last LIMIT +?',
+  logAfter: 'SELECT first, at, transitions FROM log WHERE last > ? ORDER BY last LIMIT +?',
 
   workers: 'SELECT id, info, seen_at FROM workers ORDER BY place',
   writeWorker: `INSERT INTO workers (id, info, seen_at) VALUES (?, ?, ?)
@@ -272,7 +264,6 @@ interface RowOf extends RepairRowOf {
   anyPredecessor: [1]
   predecessor: [1]
   pausedQueues: [queue: number]
-  dueAfterPredecessor: [dueAfter: number | null]
   ready: RowValues
   readyOfKey: RowValues
   stepsOf: PackedStep
@@ -291,7 +282,7 @@ interface RowOf extends RepairRowOf {
   headOfKeyGroup: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]
   headOfKeyless: [priority: number, place: number, options: string | null]
-  headOfQueue: [seq: number, moved: number, enqueuedAt: number]
+  headOfQueue: [seq: number, lastSeq: number, enqueuedAt: number]
   claimsSince: [claims: number]
   claimTimes: [at: number, claims: number]
   claimsToCome: [claims: number | null]
@@ -330,7 +321,7 @@ interface RowOf extends RepairRowOf {
   leasedWithMessages: [id: string]
   anyChild: [1]
   childrenOf: [id: string]
-  logAfter: [first: number, at: number, moves: string]
+  logAfter: [first: number, at: number, transitions: string]
   workers: [id: string, info: string, seenAt: number]
   bulkOperation: [record: string]
   runningBulk: [record: string]

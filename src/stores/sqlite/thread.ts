@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import { hasMoved, pollerOf, stopwatch } from './engine-runner.ts'
-import { packError, packOutcome, type Ask, type PackedError, type ThreadMessage } from './messages.ts'
+import { packError, packOutcome, revivedCall, type Ask, type PackedError, type ThreadMessage } from './messages.ts'
 
 const options = workerData as EngineOptions
 const engine = new Engine(options)
@@ -25,7 +25,7 @@ parentPort?.on('message', (ask: Ask) => {
   if (ask.kind === 'open') send({ kind: 'opened', error: open() })
   else if (ask.kind === 'look') poller.set(ask.on)
   else if (ask.kind === 'run') {
-    const outcome = engine.run(ask.calls, ask.now, stopwatch(systemClock, 'thread', ask.waitedMs))
+    const outcome = engine.run(ask.calls.map(revivedCall), ask.now, stopwatch(systemClock, 'thread', ask.waitedMs))
     if (hasMoved(outcome)) poller.soon()
     send({ kind: 'ran', outcome: packOutcome(outcome) })
   } else {

@@ -6,11 +6,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { HistoryEntry } from '../../../src/core/record.ts'
 import { allArrows, jobStates, statesTagged } from '../../../src/core/lifecycle.ts'
-import { historyOf } from '../../../src/stores/sqlite/history.ts'
-import { columns, type RowValues } from '../../../src/stores/sqlite/columns.ts'
 import { keyless } from '../../../src/stores/sqlite/key-groups.ts'
-import { Row } from '../../../src/stores/sqlite/row.ts'
 import { checkMachines } from './machine-consistency.ts'
+import { storedJobs, type StoredJob } from './stored-job.ts'
 
 const leased = statesTagged('leased')
 const timed = statesTagged('timed')
@@ -31,7 +29,7 @@ export function complaintsAbout(path: string): string[] {
     for (const { table, parent } of db.prepare('PRAGMA foreign_key_check').all()) {
       say(`a row of ${String(table)} belongs to one of ${String(parent)} that is not there`)
     }
-    const jobs = readJobs(db)
+    const jobs = storedJobs(db).map((row): Job => ({ row, history: row.history }))
     for (const job of jobs) checkJob(job, say)
     checkPlaces(jobs, say)
     checkKeys(jobs, say)
@@ -68,17 +66,8 @@ export function contentsOf(path: string): Record<string, unknown[]> {
 }
 
 interface Job {
-  readonly row: Row
+  readonly row: StoredJob
   readonly history: readonly HistoryEntry[]
-}
-
-function readJobs(db: DatabaseSync): Job[] {
-  const statement = db.prepare(`SELECT ${columns} FROM jobs ORDER BY seq`)
-  statement.setReturnArrays(true)
-  return (statement.all() as unknown as RowValues[]).map((values) => {
-    const row = new Row(values, '')
-    return { row, history: historyOf(row) }
-  })
 }
 
 /** A job is what its history has made of it. */
@@ -91,7 +80,7 @@ function checkJob({ row, history }: Job, say: Say): void {
   if (last === undefined) return say(`job ${row.id} has no history`)
   const [isLeased, isEnded] = [leased.has(row.state), ended.has(row.state)]
   is('state', row.state, last.to)
-  is('moved', row.lastSeq, last.seq)
+  is('last_seq', row.lastSeq, last.seq)
   is('attempt', row.attempt, last.attempt)
   is('finished_at', row.finishedAt, isEnded ? last.at : null)
   is('a lease', row.leaseAt !== null, isLeased)
@@ -202,8 +191,8 @@ function checkKeyGroups(db: DatabaseSync, jobs: readonly Job[], say: Say): void 
       (row.priority === group.priority && row.place < (group.place ?? 0))
     if (isFirst) Object.assign(group, { priority: row.priority, place: row.place })
   }
-  const found = db.prepare('SELECT * FROM lanes').all()
-  for (const { queue, concurrency_key: key, held: leasedCount, priority, place } of found) {
+  const found = db.prepare('SELECT * FROM key_groups').all()
+  for (const { queue, concurrency_key: key, leased: leasedCount, priority, place } of found) {
     const group = expected.get(name(queue, key))
     expected.delete(name(queue, key))
     if (group === undefined) say(`key group ${String(key)} has no jobs`)
@@ -240,7 +229,7 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
   const counted: CountedEntry[] = []
   let oldest: number | null = null
   let next = 0
-  for (const { first, last, at, moves: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
+  for (const { first, last, at, transitions: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
     if (oldest !== null && first !== next) say(`the log goes on with ${String(first)}, not with ${next}`)
     oldest ??= Number(first)
     let seq = Number(first)

@@ -8,7 +8,7 @@ import type { HistoryEntry } from '../../../src/core/record.ts'
 import { MachineTally } from '../../../src/core/machine-tally.ts'
 import type { MachineCounts } from '../../../src/core/figures.ts'
 import { statesTagged } from '../../../src/core/lifecycle.ts'
-import type { Row } from '../../../src/stores/sqlite/row.ts'
+import type { StoredJob } from './stored-job.ts'
 
 const leased = statesTagged('leased')
 const ended = statesTagged('ended')
@@ -19,7 +19,7 @@ const ended = statesTagged('ended')
  */
 export function checkMachines(
   db: DatabaseSync,
-  rows: readonly Row[],
+  rows: readonly StoredJob[],
   checkpoints: ReadonlyMap<string, readonly HistoryEntry[]>,
   oldest: number,
   say: (complaint: string) => void,
@@ -59,7 +59,7 @@ export function checkMachines(
 /** Jobs that have not ended are counted by where they stand. */
 function checkCounts(
   db: DatabaseSync,
-  rows: readonly Row[],
+  rows: readonly StoredJob[],
   machines: ReadonlyMap<number, Values>,
   say: (complaint: string) => void,
 ): void {
@@ -95,7 +95,7 @@ function namesOf(machine: Values | undefined): string[] {
 }
 
 /** It is found by where it stands, and by nothing else. */
-function checkNames(db: DatabaseSync, row: Row, machine: Values, tell: (complaint: string) => void): void {
+function checkNames(db: DatabaseSync, row: StoredJob, machine: Values, tell: (complaint: string) => void): void {
   const found = db.prepare('SELECT kind, name FROM machine_names WHERE job = ? ORDER BY kind, name').all(row.seq)
   const expected = namesOf(machine)
   const names = found.map(({ kind, name }) => `${String(kind)} ${String(name)}`)
@@ -107,7 +107,7 @@ type Values = Readonly<Record<string, unknown>>
 /** The last of its checkpoints is where it stands; none is missing, and each is in the log. */
 function checkWay(
   db: DatabaseSync,
-  row: Row,
+  row: StoredJob,
   machine: Values,
   logged: readonly HistoryEntry[],
   oldest: number,
@@ -138,9 +138,9 @@ function checkWay(
 }
 
 /** Its messages are those from the first it has not read to the last it was sent; with any it does not wait. */
-function checkInbox(db: DatabaseSync, row: Row, machine: Values, tell: (complaint: string) => void): void {
-  const { letters: messages, read, keys } = machine
-  const numbers = db.prepare('SELECT number FROM letters WHERE job = ? ORDER BY number').all(row.seq)
+function checkInbox(db: DatabaseSync, row: StoredJob, machine: Values, tell: (complaint: string) => void): void {
+  const { last_message: messages, last_read: read, keys } = machine
+  const numbers = db.prepare('SELECT number FROM messages WHERE job = ? ORDER BY number').all(row.seq)
   const expected = Array.from({ length: Number(messages) - Number(read) }, (_, i) => Number(read) + 1 + i)
   if (JSON.stringify(numbers.map(({ number }) => number)) !== JSON.stringify(expected)) {
     tell(`${numbers.length} messages, with ${String(read)} of ${String(messages)} read`)

@@ -55,13 +55,13 @@ export async function settleWithDamagedInbox(path: string): Promise<void> {
   assert.ok(child !== undefined && other !== undefined)
   await store.send([{ id: 'parent', message: { kind: 'event', event: 1 }, key: 'k', expect: null }])
   const db = new DatabaseSync(path)
-  db.exec('INSERT INTO letters (job, number, at, letter) SELECT job, number + 1, at, letter FROM letters')
+  db.exec('INSERT INTO messages (job, number, at, message) SELECT job, number + 1, at, message FROM messages')
   const complete = { event: 'COMPLETE', to: 'done' } as const
   const answers = await store.settle([
     { ...lease(child), ...complete, checkpoint: rest(1) },
     { ...lease(other), ...complete },
   ])
-  db.exec('DELETE FROM letters WHERE number > 1')
+  db.exec('DELETE FROM messages WHERE number > 1')
   db.close()
   assert.deepEqual(
     answers.map(({ outcome }) => outcome),

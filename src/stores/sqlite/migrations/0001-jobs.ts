@@ -45,8 +45,8 @@ export const jobs = `
     enqueued_at INTEGER NOT NULL,
     started_at INTEGER,
     finished_at INTEGER,
-    -- seq of its last move.
-    moved INTEGER NOT NULL,
+    -- The number of its last transition.
+    last_seq INTEGER NOT NULL,
     -- The unique key it has, and the one it holds: null as soon as the key is free for others.
     key TEXT,
     held_key TEXT,
@@ -62,10 +62,10 @@ export const jobs = `
     cancel TEXT,
     -- The last settled attempt and what was answered, unless it ended the job: then token and history tell.
     settled TEXT,
-    -- Where it was born, then its moves, oldest first, without the brackets around them.
+    -- Its first state, then its transitions, oldest first, without the brackets around them.
     history TEXT NOT NULL,
     -- Attempts that led to a checkpoint, and so do not count. Null of a plain job: no table of machines has it.
-    spared INTEGER,
+    checkpointed_attempts INTEGER,
     -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
     due_after INTEGER,
     -- What the enqueue has asked for beside the columns, as JSON; null of most jobs.
@@ -83,7 +83,7 @@ export const jobs = `
   CREATE INDEX leaving ON jobs (queue, key) WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL;
   CREATE INDEX failing ON jobs (failure, seq) WHERE failure IS NOT NULL;
   -- Ended jobs of a queue in the order of their end.
-  CREATE INDEX ended ON jobs (queue, state, moved) WHERE finished_at IS NOT NULL;
+  CREATE INDEX ended ON jobs (queue, state, last_seq) WHERE finished_at IS NOT NULL;
   -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have
   -- ended. Most transitions of a job leave these indexes as they are.
   CREATE INDEX live ON jobs (queue) WHERE finished_at IS NULL;
@@ -111,11 +111,11 @@ export const jobs = `
   ) STRICT;
   CREATE UNIQUE INDEX names ON steps (job, name);
 
-  -- One row per concurrency key that has jobs queued or held: how many are held, and the first that is queued.
-  CREATE TABLE lanes (
+  -- One row per concurrency key that has jobs queued or leased: how many are leased, and the first that is queued.
+  CREATE TABLE key_groups (
     queue INTEGER NOT NULL,
     concurrency_key TEXT NOT NULL,
-    held INTEGER NOT NULL,
+    leased INTEGER NOT NULL,
     priority INTEGER,
     place INTEGER,
     -- Queues whose concurrency keys share the claims by weight: its start, and its finish as long as it has a queued
@@ -126,10 +126,10 @@ export const jobs = `
     limited_until INTEGER,
     PRIMARY KEY (queue, concurrency_key)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX open_lanes ON lanes (queue, held, priority DESC, place) WHERE place IS NOT NULL AND limited_until IS NULL;
-  CREATE INDEX sharing_lanes ON lanes (queue, held, finish, priority DESC, place)
+  CREATE INDEX open_key_groups ON key_groups (queue, leased, priority DESC, place) WHERE place IS NOT NULL AND limited_until IS NULL;
+  CREATE INDEX sharing_key_groups ON key_groups (queue, leased, finish, priority DESC, place)
     WHERE finish IS NOT NULL AND limited_until IS NULL;
-  CREATE INDEX limited_lanes ON lanes (queue, limited_until) WHERE limited_until IS NOT NULL;
+  CREATE INDEX limited_key_groups ON key_groups (queue, limited_until) WHERE limited_until IS NOT NULL;
 
   -- Claims of types with a rate limit: how many at which time, and until when they count. The same of each concurrency
   -- key.
@@ -151,12 +151,12 @@ export const jobs = `
   CREATE INDEX key_claims ON key_rates (queue, at);
   CREATE INDEX spent_keys ON key_rates (queue, until);
 
-  -- The transition log: the moves of one transaction in a row, as JSON.
+  -- The transition log: the transitions of one transaction in a row, as JSON.
   CREATE TABLE log (
     last INTEGER PRIMARY KEY,
     first INTEGER NOT NULL,
     at INTEGER NOT NULL,
-    moves TEXT NOT NULL
+    transitions TEXT NOT NULL
   ) STRICT;
   -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks
   -- at. All minutes from the first row on are here.
@@ -174,13 +174,13 @@ export const jobs = `
 
   CREATE TABLE machines (
     job INTEGER PRIMARY KEY REFERENCES jobs,
-    -- The checkpoint it stands at: its number (0 = none yet), its seq, and whether a cancel is an event there.
+    -- Its last checkpoint: its number (0 = none yet), its seq, and whether a cancel is an event there.
     number INTEGER NOT NULL,
     checkpoint INTEGER REFERENCES checkpoints,
     takes_cancel INTEGER NOT NULL,
     -- Numbers of the last message that came, and of the last that was read.
-    letters INTEGER NOT NULL,
-    read INTEGER NOT NULL,
+    last_message INTEGER NOT NULL,
+    last_read INTEGER NOT NULL,
     -- The id of the job that has invoked it, and whether that wants to hear of check-ins.
     parent TEXT,
     checkins INTEGER NOT NULL,
@@ -188,7 +188,7 @@ export const jobs = `
     keys TEXT,
     -- Of a job that was parked: how many ends and check-ins of its children wake it, or how many ms after the first;
     -- null = each.
-    gather_letters INTEGER,
+    gather_messages INTEGER,
     gather_ms INTEGER,
     -- The version of its machine that the job was enqueued with; null where it is not known: it begins with any.
     version TEXT,
@@ -197,8 +197,7 @@ export const jobs = `
     unsupported TEXT,
     -- Numbers of the messages that the machine has read and that stay in the inbox, as a JSON list; null = none.
     deferred TEXT,
-    -- Where a machine stood at its last checkpoint, as JSON: the paths of its states, and its tags. Null without a
-    -- checkpoint.
+    -- The paths of its states at the last checkpoint, and its tags, as JSON. Null without a checkpoint.
     standing TEXT
   ) STRICT;
   CREATE INDEX children ON machines (parent) WHERE parent IS NOT NULL;
@@ -220,17 +219,17 @@ export const jobs = `
     note TEXT NOT NULL,
     state TEXT NOT NULL
   ) STRICT;
-  CREATE UNIQUE INDEX ways ON checkpoints (job, number);
+  CREATE UNIQUE INDEX checkpoints_of ON checkpoints (job, number);
 
   -- Inboxes. Places are never given twice: by them other processes see what is new.
-  CREATE TABLE letters (
+  CREATE TABLE messages (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
     job INTEGER NOT NULL REFERENCES jobs,
     number INTEGER NOT NULL,
     at INTEGER NOT NULL,
-    letter TEXT NOT NULL
+    message TEXT NOT NULL
   ) STRICT;
-  CREATE UNIQUE INDEX inboxes ON letters (job, number);
+  CREATE UNIQUE INDEX inboxes ON messages (job, number);
 
   -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function,
   -- which only the processes that declare it have, and all that is known of it as JSON.

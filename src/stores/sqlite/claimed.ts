@@ -1,0 +1,59 @@
+/** A claimed job, as its worker gets it, made of what has left the engine. */
+import { Deferred } from '../../core/cell.ts'
+import { JobMachine } from '../../core/job-row.ts'
+import type { JobMeta, JobRecord } from '../../core/record.ts'
+import type { Json } from '../../core/payload.ts'
+import type { ClaimedJob } from '../../store.ts'
+import type { PackedStep } from '../sql/columns.ts'
+import { recordOf } from '../sql/fields.ts'
+import { checkpointOf, inboxOf } from '../sql/machine.ts'
+import { rowOf, type StoredOptions } from '../sql/row.ts'
+import type { ClaimedMachine, ClaimedRow } from './claim.ts'
+
+/** A value from a column with JSON. */
+export const parsed = <T>(text: string | null, otherwise: T): T => (text === null ? otherwise : (JSON.parse(text) as T))
+
+/** Its record is made when it is asked for: most handlers never do. */
+export function claimed({ values, type, kept, steps }: ClaimedRow): ClaimedJob {
+  return {
+    id: values[1],
+    type,
+    input: parsed<Json | undefined>(values[20], undefined),
+    priority: values[4],
+    concurrencyKey: values[19],
+    attempt: values[6],
+    maxAttempts: values[7] + (values[30] ?? 0),
+    generation: values[8],
+    token: values[11] ?? '',
+    startedAt: values[14] ?? 0,
+    seq: values[16],
+    steps: unpackedSteps(steps),
+    pins: parsed<StoredOptions>(values[32], {}).pins ?? null,
+    meta: parsed<JobMeta | null>(values[31], null),
+    checkpoint: kept === null ? null : checkpointOf(kept.machine, kept.checkpoint),
+    inbox: kept === null ? [] : inboxOf(kept.inbox),
+    version: kept === null ? null : kept.machine.version,
+    record: () => recordFrom(values, type, kept),
+  }
+}
+
+function recordFrom(values: ClaimedRow['values'], type: string, kept: ClaimedMachine | null): JobRecord {
+  const row = rowOf(values, { number: values[2], type, terms: null }, () => new ClaimedMachineOf(kept))
+  return recordOf(row, kept ?? { checkpoint: null, inbox: [] })
+}
+
+class ClaimedMachineOf extends Deferred<JobMachine | null> {
+  private readonly kept: ClaimedMachine | null
+
+  constructor(kept: ClaimedMachine | null) {
+    super()
+    this.kept = kept
+  }
+
+  get(): JobMachine | null {
+    return this.kept === null ? null : Object.assign(new JobMachine(null), this.kept.machine)
+  }
+}
+
+const unpackedSteps = (steps: readonly PackedStep[]): Readonly<Record<string, Json>> | null =>
+  steps.length === 0 ? null : Object.fromEntries(steps.map(([name, result]) => [name, JSON.parse(result) as Json]))

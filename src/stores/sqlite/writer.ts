@@ -1,0 +1,318 @@
+/**
+ * Writes what operations change: counts, log and hints at once, in memory; rows before a query that depends on them, at
+ * the latest at the end of the transaction.
+ */
+import type { Counted } from '../../core/activity.ts'
+import { jsonOf, Packed, type Cell } from '../../core/cell.ts'
+import type { Failure } from '../../core/fingerprint.ts'
+import { handOverRoom } from '../../core/hand-over.ts'
+import { enqueueArrow } from '../../core/history.ts'
+import { part, RowChange, type RowTransition } from '../../core/job-row.ts'
+import { isEnded } from '../../core/lifecycle.ts'
+import type { Recorder } from '../../core/recorder.ts'
+import { dueColumn, heldKeyColumn, leaseColumn, optionsText, textOrNull } from '../sql/row.ts'
+import { settledText } from '../sql/settled.ts'
+import type { FailureTable } from './failure-table.ts'
+import type { Hints } from './hints.ts'
+import type { InboxWatch } from './inbox-watch.ts'
+import type { KeyGroups } from './key-groups.ts'
+import type { LogWriter } from './log.ts'
+import type { Machines } from './machines.ts'
+import type { Prunes } from './prunes.ts'
+import type { Queues } from './queues.ts'
+import type { Removals } from './removals.ts'
+import type { Row, RowCache } from './row-cache.ts'
+import { workerSlots } from './slots.ts'
+import { claimable } from './state-names.ts'
+import type { Statements } from './statements.ts'
+
+interface Tables {
+  readonly sql: Statements
+  readonly queues: Queues
+  readonly machines: Machines
+  readonly keyGroups: KeyGroups
+  readonly failures: FailureTable
+  readonly prunes: Prunes
+  readonly removals: Removals
+  readonly cache: RowCache
+  readonly log: LogWriter
+  readonly hints: Hints
+  readonly inboxWatch: InboxWatch
+}
+
+/** Parts that are in the statements of transitions. */
+const ofTransitions = part.transition | part.output | part.settled | part.key | part.wakeAt
+/** A claim leaves these as they are, and an end these. */
+const notOfClaims = ofTransitions & ~part.transition
+const data = part.input | part.terms | part.cancelMark | part.checkin | part.logs
+const ofMachines = part.checkpoint | part.machine
+
+export class Writer implements Recorder<Row> {
+  readonly storesRows = false
+  private readonly tables: Tables
+  private rows: Row[] = []
+  /** The change of a row that is new: those of most need not be remembered. */
+  private fresh = new RowChange()
+  /** Changes that were written: they are used again. */
+  private readonly spare: RowChange[] = []
+  /** Are there new rows among those to be written? */
+  private hasNew = false
+  now = 0
+  /** Is there a live job that has given up its unique key? null = not known in this transaction. */
+  hasLeaving: boolean | null = null
+
+  constructor(tables: Tables) {
+    this.tables = tables
+  }
+
+  /** Begins a transaction. */
+  start(now: number): void {
+    this.now = now
+    this.hasLeaving = null
+  }
+
+  // ── at once ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  begin(row: Row, isNew: boolean): RowChange {
+    const change = isNew ? this.fresh : (this.spare.pop() ?? new RowChange())
+    change.begin(row, isNew)
+    if (isNew) return change
+    row.change = change
+    this.rows.push(row)
+    return change
+  }
+
+  changed(row: Row, change: RowChange): void {
+    if (change !== this.fresh) return
+    if (row.dueAt !== null) this.tables.hints.due(row.dueAt)
+    if (row.machineCell === null && !row.queue.hasKeyGroup(row.concurrencyKey)) return
+    this.fresh = new RowChange()
+    row.change = change
+    this.rows.push(row)
+    this.hasNew = true
+  }
+
+  log(row: Row, entry: RowTransition | null): void {
+    const { queues, log, hints, prunes } = this.tables
+    const { queue, id } = row
+    if (entry === null) {
+      const arrow = enqueueArrow(row.state)
+      log.add(queue.number, id, arrow, 0, null, null)
+      queues.count(queue, row.state, 1)
+      if (row.concurrencyKey !== null) queue.keyed = true
+      hints.moved(queue, id, null, row.state)
+      return
+    }
+    const { arrow } = entry
+    log.add(queue.number, id, arrow, entry.attempt, entry.worker, entry.reason)
+    const { from, to } = arrow
+    if (from === null || from === to) return
+    queues.move(queue, from, to)
+    if (isEnded(from) || isEnded(to)) prunes.changed(queue.number)
+    hints.moved(queue, id, from, to)
+  }
+
+  count({ queue }: Row, counted: Counted, ms: number): void {
+    this.tables.queues.countActivity(queue, counted, ms, this.now)
+  }
+
+  countFailure({ queue, id }: Row, failure: Failure, seq: number): void {
+    this.tables.failures.add(queue.number, id, failure, seq, this.now)
+  }
+
+  countOutcome(type: string, outcome: string): void {
+    const { queues } = this.tables
+    queues.countOutcome(queues.of(type), outcome)
+  }
+
+  refused(type: string | null, isHandOver: boolean): void {
+    const { sql, queues, hints } = this.tables
+    if (type === null) return hints.refused(null, queues.backlog())
+    if (!isHandOver) return hints.refused(type, queues.known(type)?.backlog ?? 0)
+    this.write()
+    const room = handOverRoom(type, workerSlots(sql, this.now), (each) => queues.known(each))
+    hints.refusedHandOver(type, room)
+  }
+
+  // ── later ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Writes all rows that have changed, if there is a new one among them. */
+  writeNew(): void {
+    if (this.hasNew) this.write()
+  }
+
+  /** Writes all rows that have changed. */
+  write(): void {
+    if (this.rows.length === 0) return
+    const { rows } = this
+    const { cache } = this.tables
+    this.rows = []
+    this.hasNew = false
+    let removed: Row[] | null = null
+    for (const row of rows) {
+      const was = row.change as RowChange
+      if (was.isRemoved) (removed ??= []).push(row)
+      else this.writeRow(row, was)
+      if (isFoundByMore(row, was)) this.writeBeside(row, was)
+      row.change = null
+      this.spare.push(was)
+      if (was.wasLeased && !row.isLeased) cache.left(row)
+    }
+    if (removed !== null) this.remove(removed)
+  }
+
+  /** What has changed is not written: after a rollback. */
+  forget(): void {
+    for (const row of this.rows) row.change = null
+    this.rows = []
+    this.hasNew = false
+  }
+
+  private remove(rows: readonly Row[]): void {
+    const { removals, queues, prunes, cache } = this.tables
+    removals.removeRows(rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags })))
+    for (const { id, queue, state } of rows) {
+      queues.count(queue, state, -1)
+      prunes.changed(queue.number)
+      cache.delete(id)
+    }
+  }
+
+  private writeRow(row: Row, was: RowChange): void {
+    const { parts, added } = was
+    const { sql, machines } = this.tables
+    if ((parts & ~ofTransitions) !== 0) this.writeData(row, parts)
+    if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) machines.write(row, was)
+    if ((parts & ofTransitions) === part.wakeAt && row.isLeased) sql.run('writeLease', row.wakeAt, row.seq)
+    else if ((parts & ofTransitions) !== 0 || (added !== null && added.historyUntil !== null)) {
+      this.writeTransition(row, was)
+    }
+    if (added !== null) this.extend(row, was)
+  }
+
+  private writeTransition(row: Row, was: RowChange): void {
+    const { sql } = this.tables
+    const { parts } = was
+    const { history, lastRun: run } = row
+    if (hasOneTransition(row, was)) {
+      const isClaim = was.state === claimable && row.isLeased
+      if (isClaim && (parts & notOfClaims) === 0) {
+        const { state, attempt, wakeAt, lastSeq, seq } = row
+        return sql.run(
+          'writeClaim',
+          state,
+          attempt,
+          wakeAt,
+          run.token,
+          run.worker,
+          row.startedAt,
+          lastSeq,
+          history,
+          seq,
+        )
+      }
+      if (was.wasLeased && row.isEnded) {
+        const { state, attempt, finishedAt, lastSeq, seq } = row
+        const [output, settled] = [jsonOf(run.output), settledText(run.settled)]
+        return sql.run('writeEnd', state, attempt, run.token, finishedAt, lastSeq, output, settled, history, seq)
+      }
+    }
+    sql.run(
+      'writeTransition',
+      row.state,
+      row.place,
+      row.attempt,
+      row.generation,
+      dueColumn(row),
+      leaseColumn(row),
+      run.token,
+      run.worker,
+      row.startedAt,
+      row.finishedAt,
+      row.lastSeq,
+      heldKeyColumn(row),
+      row.rarely.dueAfter,
+      jsonOf(run.output),
+      settledText(run.settled),
+      history,
+      row.seq,
+    )
+  }
+
+  /** Values become texts: they may be those of a caller, who may change them. */
+  private writeData(row: Row, parts: number): void {
+    const { sql } = this.tables
+    const { terms, rare, seq } = row
+    if ((parts & part.errors) !== 0 && rare !== null) {
+      rare.error = packed(rare.error)
+      rare.errors = packed(rare.errors)
+      sql.run('writeErrors', textOrNull(rare.error), textOrNull(rare.errors), rare.failure, seq)
+    }
+    if ((parts & part.attempts) !== 0) sql.run('writeMaxAttempts', terms.attempts, seq)
+    if ((parts & part.onDead) !== 0) sql.run('writeOptions', optionsText(row), seq)
+    if ((parts & data) === 0) return
+    row.input = packed(row.input)
+    if (rare !== null) {
+      rare.checkin = packed(rare.checkin)
+      rare.logs = packed(rare.logs)
+      rare.cancelMark = packed(rare.cancelMark)
+    }
+    const { checkin, logs, cancelMark } = row.rarely
+    const tags = textOrNull(terms.tags)
+    const texts = [textOrNull(terms.meta), textOrNull(checkin), textOrNull(logs), textOrNull(cancelMark)]
+    sql.run('writeData', jsonOf(row.input), tags, ...texts, seq)
+    if (tags === row.storedTags) return
+    if (row.storedTags !== null) sql.run('forgetTags', seq, row.storedTags)
+    if (tags !== null) sql.run('addTags', seq, tags)
+    row.storedTags = tags
+  }
+
+  private extend(row: Row, was: RowChange): void {
+    const { machines, hints, inboxWatch } = this.tables
+    if (was.added === null) return
+    machines.extend(row, was.added)
+    if (was.added.messages.length === 0) return
+    inboxWatch.posted()
+    if (row.isLeased) hints.messagesArrived(row.id)
+  }
+
+  /** Writes what follows from a change of a row beside its state: what it is counted and found by. */
+  private writeBeside(row: Row, was: RowChange): void {
+    const { machines, keyGroups, failures, hints } = this.tables
+    const { queue } = row
+    const to = was.isRemoved ? null : row.state
+    if (row.machineCell !== null) {
+      machines.count(row, was)
+      if (!was.isRemoved) machines.dropRead(row, was)
+    }
+    if (queue.hasKeyGroup(row.concurrencyKey)) keyGroups.moved(queue, row, was, to)
+    const diedOf = was.state === 'dead' ? was.failure : null
+    const diesOf = to === 'dead' ? row.rarely.failure : null
+    if (diedOf !== diesOf || was.ended !== row.ended) {
+      if (diedOf !== null) failures.countDead(queue.number, diedOf, was.ended?.at ?? 0, -1)
+      if (diesOf !== null) failures.countDead(queue.number, diesOf, row.finishedAt ?? 0, 1)
+    }
+    const { dueAt } = row
+    if (dueAt !== null && (was.wakeAt !== dueAt || was.state !== row.state)) hints.due(dueAt)
+    if (row.key !== null && !row.holdsKey && to !== null && !isEnded(to)) this.hasLeaving = true
+  }
+}
+
+/** Most jobs are counted and found by their states alone. */
+const isFoundByMore = (row: Row, { failure }: RowChange): boolean =>
+  row.rare !== null ||
+  row.machineCell !== null ||
+  row.key !== null ||
+  row.dueAt !== null ||
+  failure !== null ||
+  row.queue.hasKeyGroup(row.concurrencyKey)
+
+/** Has it made one transition since it was written? */
+const hasOneTransition = ({ last }: Row, { lastSeq }: RowChange): boolean =>
+  last !== null && last.seq > lastSeq && (last.before === null || last.before.seq <= lastSeq)
+
+function packed<T>(cell: Cell<T>): Cell<T> {
+  if (cell instanceof Packed || cell === null || cell === undefined) return cell
+  if (Array.isArray(cell) && cell.length === 0) return cell
+  return new Packed<T>(jsonOf(cell) as string)
+}
