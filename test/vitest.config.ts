@@ -10,9 +10,9 @@ const helpers = ['**/node_modules/**', 'test/.readme/**']
  * one.
  */
 export const isolated = [
-  'test/api/memory.test.ts',
-  'test/api/signals.test.ts',
-  'test/api/stop-without-store.test.ts',
+  'test/api/retention/memory.test.ts',
+  'test/api/start-and-stop/signals.test.ts',
+  'test/api/start-and-stop/stop-without-store.test.ts',
   'test/chart/loading.test.ts',
   'test/core/lifecycle.test.ts',
   'test/dashboard/live-jobs.test.ts',

@@ -18,7 +18,7 @@ const compilers = [
 test.each(isLong ? compilers : compilers.slice(1))(
   '%s compiles what the tests of types say',
   (compiler, lib) => {
-    const files = ['test/api/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
+    const files = ['test/api/jobs/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
     expect(ofPackage(compile(compiler, lib, newFolder(), files))).toEqual([])
   },
   120_000,
