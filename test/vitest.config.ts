@@ -60,17 +60,24 @@ export default defineConfig({
           isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...helpers, built, ...isolated, ...timed],
+          globalSetup: 'test/harness/bundle.ts',
         },
       },
       {
         ...conditions('@jobchart/source'),
         extends: true,
-        test: { name: 'isolated', include: isolated },
+        test: { name: 'isolated', include: isolated, globalSetup: 'test/harness/bundle.ts' },
       },
       {
         ...conditions('@jobchart/source'),
         extends: true,
-        test: { name: 'timed', include: timed, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: {
+          name: 'timed',
+          include: timed,
+          globalSetup: 'test/harness/bundle.ts',
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         // What starts threads is tested as it is published. A thread that reads TypeScript loads a stripper made of

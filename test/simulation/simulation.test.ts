@@ -1,7 +1,7 @@
 /** Lives, many of them: whatever fails, what is promised is kept. And the proof that it would be noticed if not. */
 import { memoryStore } from 'jobchart'
 import { expect, test, vi } from 'vitest'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { brokenStores } from './broken-stores.ts'
 import { parseCommand, replay, UsageError } from './command.ts'
@@ -16,7 +16,7 @@ const memory = stores['memory'] as StoreFactory
  * So many seeds are played each time; `npm run proof -- --only lives` plays 10,000, `npm run simulate` as many as
  * asked.
  */
-const seeds = isLong ? 200 : 100
+const seeds = isLong ? 200 : 60
 
 /** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */
 const brokenOnce = [...mutants.map(({ seed }) => seed), 3479, 3938, 7873, 21424, 40852, 74928].filter(

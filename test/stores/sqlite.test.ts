@@ -1,7 +1,7 @@
 /** The SQLite store against the contract, in this thread. */
 import { test } from 'vitest'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 // Each sequence makes a file.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLong } from '../../support/long-form.ts'
+import { isLong } from '../../harness/long-form.ts'
 import { storm } from '../../support/storm-world.ts'
 
 const runs = isLong ? 10_000 : 400

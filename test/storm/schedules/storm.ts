@@ -2,15 +2,14 @@
  * Several processes fire the same schedules on one store, and some are killed. In the end each tick between the first
  * and the last must have made one job, and each job must have run: once, unless the process that ran it was killed.
  */
-import { fork, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { createClient, type JobRecord, type ScheduleRecord, type Store } from 'jobchart'
 import { seededRandom } from '../../../src/core/clock.ts'
-import { plainEnvironment } from '../../support/plain-environment.ts'
+import { forkProgram } from '../../harness/processes.ts'
 import { StormServer } from '../server.ts'
 import { storeNamed } from '../stores.ts'
 import { everySeconds, tickJob } from './plan.ts'
@@ -50,10 +49,7 @@ async function storm(options: ScheduleStormOptions): Promise<ScheduleStormReport
   const start = async (): Promise<ChildProcess> => {
     const ledger = join(folder, `ledger-${ledgers.length}.txt`)
     ledgers.push(ledger)
-    const child = fork(fileURLToPath(new URL('member.ts', import.meta.url)), [store, folder, ledger], {
-      execArgv: ['--conditions=@jobchart/source'],
-      env: plainEnvironment,
-    })
+    const child = forkProgram(new URL('member.ts', import.meta.url), [store, folder, ledger])
     await once(child, 'message')
     return child
   }

@@ -1,4 +1,7 @@
-/** Some tests are shorter in `npm test`; `npm run proof -- --only tests` runs their long form. */
+/**
+ * The one switch between the short and the long form of everything that proves something by trying often: `LONG=1`.
+ * Without it tests, `npm run mutants`, `npm run killpoints` and all the others try a part; `npm run proof` sets it.
+ */
 export const isLong = process.env['LONG'] === '1'
 
 type Register = (name: string, run: () => Promise<void>) => unknown
