@@ -24,6 +24,8 @@ export interface ProgramRun {
 export interface RunOptions {
   /** Default: a folder of its own, which is removed at its end. */
   readonly folder?: string
+  /** It is killed if it takes longer. */
+  readonly msMax?: number
   /** Beside those that any process has. */
   readonly env?: NodeJS.ProcessEnv
   /** Sees the process as it goes on. */
@@ -38,7 +40,7 @@ const outputBytesMax = 2 ** 26
 export async function runProgram(
   source: Source,
   args: readonly string[] = [],
-  { folder, env, meanwhile }: RunOptions = {},
+  { folder, msMax = programMsMax, env, meanwhile }: RunOptions = {},
 ): Promise<ProgramRun> {
   const cwd = folder ?? (await mkdtemp(join(tmpdir(), 'jobchart-')))
   try {
@@ -49,7 +51,7 @@ export async function runProgram(
         [...execArgv, path, ...args],
         {
           cwd,
-          timeout: programMsMax,
+          timeout: msMax,
           killSignal: 'SIGKILL',
           maxBuffer: outputBytesMax,
           env: { ...plainEnvironment, NO_COLOR: '1', ...env },

@@ -5,7 +5,7 @@
  */
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { build } from 'esbuild'
+import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
 /** What is bundled. Another file is a program as well, and loads the sources. */
@@ -23,6 +23,18 @@ const looksBeside = 'import.meta.url'
 /** The folder of the bundles, in the processes of one run of the tests. */
 const folderVariable = 'JOBCHART_BUNDLED_PROGRAMS'
 
+/** The example of orders as storms run it: with a store that keeps a history. */
+const recordedOrders = 'test/storm/order/member.ts'
+const recordOrders: Plugin = {
+  name: 'record orders',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^jobchart\/sqlite$/ }, ({ importer }) => {
+      const isOfExample = relative(repositoryRoot, importer).startsWith('examples')
+      return isOfExample ? { path: join(repositoryRoot, 'test/storm/order/recorded-sqlite.ts') } : undefined
+    })
+  },
+}
+
 /** @returns removes the bundles */
 export async function bundlePrograms(): Promise<() => void> {
   // Packages that stay outside of the bundles are found from here.
@@ -30,26 +42,30 @@ export async function bundlePrograms(): Promise<() => void> {
   mkdirSync(parent, { recursive: true })
   const folder = mkdtempSync(join(parent, 'jobchart-programs-'))
   const sources = globSync(bundled, { cwd: repositoryRoot })
-  await build({
-    absWorkingDir: repositoryRoot,
-    entryPoints: sources.filter((path) => !readFileSync(join(repositoryRoot, path), 'utf8').includes(looksBeside)),
-    outbase: '.',
-    outdir: folder,
-    bundle: true,
-    splitting: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node22',
-    conditions: ['@jobchart/source'],
-    external: ['@redis/client', 'ioredis', 'elkjs'],
-    // Of packages that are CommonJS, and ask for modules of Node.js.
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    // The package is free of side effects but for the check of the version of Node.js.
-    logOverride: { 'ignored-bare-import': 'silent' },
-    logLevel: 'warning',
-  })
+  const programs = sources.filter((path) => !readFileSync(join(repositoryRoot, path), 'utf8').includes(looksBeside))
+  await Promise.all([
+    build({ ...settings, outdir: folder, entryPoints: programs }),
+    build({ ...settings, outdir: folder, entryPoints: [recordedOrders], plugins: [recordOrders] }),
+  ])
   process.env[folderVariable] = folder
   return () => rmSync(folder, { recursive: true, force: true })
+}
+
+const settings: BuildOptions = {
+  absWorkingDir: repositoryRoot,
+  outbase: '.',
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node22',
+  conditions: ['@jobchart/source'],
+  external: ['@redis/client', 'ioredis', 'elkjs'],
+  // Of packages that are CommonJS, and ask for modules of Node.js.
+  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  // The package is free of side effects but for the check of the version of Node.js.
+  logOverride: { 'ignored-bare-import': 'silent' },
+  logLevel: 'warning',
 }
 
 export interface Program {

@@ -15,7 +15,7 @@ test('every mutant has a name of its own', () => {
 })
 
 test('every mutant is noticed', async () => {
-  const { exitCode, stdout, stderr } = await runProgram(main, ['--short'])
+  const { exitCode, stdout, stderr } = await runProgram(main)
   expect(
     stdout.split('\n').filter((line) => line.includes('NOBODY')),
     stderr,

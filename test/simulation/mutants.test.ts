@@ -6,7 +6,7 @@ import { mutants } from './mutants.ts'
 const main = new URL('main.ts', import.meta.url)
 
 test('every fault of the engine is noticed', async () => {
-  const { exitCode, stdout, stderr } = await runProgram(main, ['--mutants', '--short'])
+  const { exitCode, stdout, stderr } = await runProgram(main, ['--mutants'])
   const lines = stdout.trimEnd().split('\n')
   expect(
     lines.filter((line) => line.startsWith('NOT NOTICED')),

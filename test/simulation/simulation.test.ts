@@ -2,9 +2,10 @@
 import { memoryStore } from 'jobchart'
 import { expect, test, vi } from 'vitest'
 import { isLong } from '../harness/long-form.ts'
+import { readOptions, UsageError } from '../harness/options.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { brokenStores } from './broken-stores.ts'
-import { parseCommand, replay, UsageError } from './command.ts'
+import { replay, simulateTable } from './command.ts'
 import { live } from './life.ts'
 import { mutants } from './mutants.ts'
 import { stores, type StoreFactory } from './stores.ts'
@@ -95,23 +96,21 @@ test('an error that ends a life counts as a broken promise', async () => {
 })
 
 test('the command line is checked', () => {
-  expect(parseCommand([])).toEqual({
+  expect(readOptions(simulateTable, [])).toEqual({
     seeds: 1_000,
     from: 1,
     store: 'memory',
     trace: false,
     first: false,
     mutants: false,
-    short: false,
   })
-  expect(parseCommand(replay('sqlite', 7).split(' ').slice(4))).toEqual({
+  expect(readOptions(simulateTable, replay('sqlite', 7).split(' ').slice(4))).toEqual({
     seeds: 1,
     from: 7,
     store: 'sqlite',
     trace: true,
     first: false,
     mutants: false,
-    short: false,
   })
   for (const args of [
     ['--seeds'],
@@ -121,6 +120,6 @@ test('the command line is checked', () => {
     ['seeds'],
     ['--seed', '1'],
   ]) {
-    expect(() => parseCommand(args), args.join(' ')).toThrow(UsageError)
+    expect(() => readOptions(simulateTable, args), args.join(' ')).toThrow(UsageError)
   }
 })
