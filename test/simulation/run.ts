@@ -64,7 +64,8 @@ async function findMutants({ seeds, from, store }: SimulateOptions): Promise<str
     const makeStore = stores[store] as StoreFactory
     const seed = await (isLong ? noticing(from, seeds, makeStore) : noticing(known, shortLives, makeStore))
     off()
-    console.log(seed === null ? `NOT NOTICED: ${name}` : `noticed by seed ${seed}: ${name}`)
+    const since = seed === null || isLong || seed === known ? '' : `, ${seed - known} lives after the one that is known`
+    console.log(seed === null ? `NOT NOTICED: ${name}` : `noticed by seed ${seed}${since}: ${name}`)
     if (seed === null) missed.push(name)
   }
   console.log(`${mutants.length - missed.length} of ${mutants.length} mutants noticed`)

@@ -60,8 +60,8 @@ function inTurn(one: Store, other: Store): Store {
 
 storeConformance({
   name: 'redis, asked by two stores in turn',
-  test: everyNth(4, test),
-  random: { sequences: isLong ? 40 : 10, seed: 2_001 },
+  test: everyNth(6, test),
+  random: { sequences: isLong ? 40 : 6, seed: 2_001 },
   async create() {
     const clock = movingClock()
     const prefix = randomUUID()

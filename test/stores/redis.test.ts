@@ -22,11 +22,11 @@ storeConformance({
     const prefix = randomUUID()
     return redisSubject(await addressFor(server(), prefix, prefix), nodeRedisAt, { prefix })
   },
-  random: { sequences: isLong ? 100 : 20 },
+  random: { sequences: isLong ? 100 : 12 },
 })
 storeConformance({
   name: 'redis, ioredis, each write by the core, scripts instead of functions',
-  test: everyNth(6, test),
+  test: everyNth(8, test),
   async create(): Promise<Subject> {
     const prefix = randomUUID()
     const url = await addressWithoutFunctions(serverOfIoredis(), prefix, prefix)

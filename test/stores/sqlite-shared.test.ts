@@ -26,8 +26,8 @@ afterAll(() => {
 
 storeConformance({
   name: 'sqlite, asked by two processes in turn',
-  test: everyNth(3, test),
-  random: { sequences: isLong ? 40 : 10 },
+  test: everyNth(5, test),
+  random: { sequences: isLong ? 40 : 6 },
   async create() {
     const folder = temporaryFolder()
     const clock = movingClock()

@@ -5,5 +5,5 @@ import { isLong } from '../harness/long-form.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 // Each sequence makes a file.
-const random = { sequences: isLong ? 200 : 30 }
+const random = { sequences: isLong ? 200 : 20 }
 storeConformance({ name: 'sqlite', test, random, create: () => sqliteSubject(false) })
