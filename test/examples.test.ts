@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { promisedOutput, readExamples } from './support/examples.ts'
-import { runScript } from './support/run-script.ts'
+import { runProgram } from './harness/processes.ts'
 
 const lineCountMax = 60
 const examples = readExamples()
@@ -19,6 +19,6 @@ test('what an example promises is read from its header', () => {
 test.each(examples)('$name prints what its header says, in sixty lines at most', async (example) => {
   expect(example.lineCount).toBeLessThanOrEqual(lineCountMax)
   expect(example.prints, 'the header has a line `// prints:`, followed by the output').not.toBeNull()
-  const { exitCode, stdout, stderr } = await runScript(example.path)
+  const { exitCode, stdout, stderr } = await runProgram(example.path)
   expect({ stdout: stdout.trimEnd(), stderr, exitCode }).toEqual({ stdout: example.prints, stderr: '', exitCode: 0 })
 })

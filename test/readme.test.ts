@@ -7,7 +7,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { tsBlocks, type CodeBlock } from './support/markdown-code.ts'
-import { runScript } from './support/run-script.ts'
+import { runProgram } from './harness/processes.ts'
 import { repositoryRoot } from './support/tidy/repository.ts'
 
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package. Git ignores it.
@@ -41,7 +41,7 @@ test('blocks of TypeScript are found wherever they stand, with the line they sta
 
 test('a block that crashes is noticed', async () => {
   await writeBlocks([crash!])
-  expect((await runScript(join(folder, fileOf(crash!)))).exitCode).toBe(1)
+  expect((await runProgram(join(folder, fileOf(crash!)))).exitCode).toBe(1)
 })
 
 test('the README has blocks that run', () => {
@@ -49,6 +49,6 @@ test('the README has blocks that run', () => {
 })
 
 test.each(blocks.filter(({ runs }) => runs))('the block on line $line of the README runs', async (block) => {
-  const { exitCode, stderr } = await runScript(join(folder, fileOf(block)))
+  const { exitCode, stderr } = await runProgram(join(folder, fileOf(block)))
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
 })

@@ -10,9 +10,9 @@ const helpers = ['**/node_modules/**', 'test/.readme/**']
  * one.
  */
 export const isolated = [
-  'test/api/memory.test.ts',
-  'test/api/signals.test.ts',
-  'test/api/stop-without-store.test.ts',
+  'test/api/retention/memory.test.ts',
+  'test/api/start-and-stop/signals.test.ts',
+  'test/api/start-and-stop/stop-without-store.test.ts',
   'test/chart/loading.test.ts',
   'test/core/lifecycle.test.ts',
   'test/dashboard/live-jobs.test.ts',
@@ -60,17 +60,24 @@ export default defineConfig({
           isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...helpers, built, ...isolated, ...timed],
+          globalSetup: 'test/harness/bundle.ts',
         },
       },
       {
         ...conditions('@jobchart/source'),
         extends: true,
-        test: { name: 'isolated', include: isolated },
+        test: { name: 'isolated', include: isolated, globalSetup: 'test/harness/bundle.ts' },
       },
       {
         ...conditions('@jobchart/source'),
         extends: true,
-        test: { name: 'timed', include: timed, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: {
+          name: 'timed',
+          include: timed,
+          globalSetup: 'test/harness/bundle.ts',
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         // What starts threads is tested as it is published. A thread that reads TypeScript loads a stripper made of

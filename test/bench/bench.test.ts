@@ -1,43 +1,25 @@
 /** The benchmarks, as a real process and very small: that they run, what they write, and that a lost job is noticed. */
-import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { commitsOf, copyDatabase, fileSystemOf } from '../../bench/harness/disk.ts'
 import { Ledger, NotVerified } from '../../bench/harness/ledger.ts'
 import { passesMax, warmUp } from '../../bench/harness/warm-up.ts'
 import type { Report } from '../../bench/report/report.ts'
 import { compared, single, type Row } from '../../bench/suite.ts'
-import { isLong } from '../support/long-form.ts'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { isLong } from '../harness/long-form.ts'
+import { runProgram, type ProgramRun } from '../harness/processes.ts'
 import { redisTest } from '../support/redis-server.ts'
 
-/** Nobody measures here: this ends what hangs. */
-const runMsMax = 300_000
-
-const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url))
+const main = new URL('../../bench/main.ts', import.meta.url)
 const tiny = ['--quick', '--scale', '0.0005', '--rounds', '1', '--no-peers']
 
-interface Ended {
-  readonly exitCode: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+const bench = (...args: string[]): Promise<ProgramRun> => benchIn(tmpdir(), ...args)
 
-const bench = (...args: string[]): Promise<Ended> => benchIn(tmpdir(), ...args)
-
-const benchIn = (folder: string, ...args: string[]): Promise<Ended> =>
-  new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [main, ...args],
-      { timeout: runMsMax, env: { ...plainEnvironment, TMPDIR: folder } },
-      (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
-    )
-  })
+const benchIn = (folder: string, ...args: string[]): Promise<ProgramRun> =>
+  runProgram(main, args, { env: { TMPDIR: folder } })
 
 /** All rows, each of which has a figure, and a ratio and a verdict where they belong. */
 function rowsOf({ sections }: Report): Row[] {
@@ -62,26 +44,22 @@ const measured = ['throughput', ...(isLong ? ['latency', 'cancel', 'garbage'] : 
 const onFiles = [...(isLong ? ['process', 'idle'] : []), 'restart']
 const onServers = ['process']
 
-test(
-  'a run prints tables to people and JSON to scripts, every figure of it verified',
-  { timeout: runMsMax },
-  async () => {
-    const { exitCode, stdout, stderr } = await bench('memory', ...tiny, '--only', measured.join(','), '--json')
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
-    const report = JSON.parse(stdout) as Report
-    expect(report).toMatchObject({
-      store: 'memory',
-      verified: true,
-      settings: { scale: 0.0005, rounds: 1, peers: false },
-      machine: { node: process.version, cores: expect.any(Number) },
-    })
-    expect(report.sections.map(({ name }) => name)).toEqual(measured)
-    const rows = rowsOf(report)
-    expect(rows.some(({ name, unit }) => name === 'plain' && unit === 'jobs/s')).toBe(true)
-  },
-)
+test('a run prints tables to people and JSON to scripts, every figure of it verified', async () => {
+  const { exitCode, stdout, stderr } = await bench('memory', ...tiny, '--only', measured.join(','), '--json')
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
+  const report = JSON.parse(stdout) as Report
+  expect(report).toMatchObject({
+    store: 'memory',
+    verified: true,
+    settings: { scale: 0.0005, rounds: 1, peers: false },
+    machine: { node: process.version, cores: expect.any(Number) },
+  })
+  expect(report.sections.map(({ name }) => name)).toEqual(measured)
+  const rows = rowsOf(report)
+  expect(rows.some(({ name, unit }) => name === 'plain' && unit === 'jobs/s')).toBe(true)
+})
 
-test('a run on files says where they are, and leaves none of them', { timeout: runMsMax }, async () => {
+test('a run on files says where they are, and leaves none of them', async () => {
   const folder = await temporaryFolder()
   const { exitCode, stdout, stderr } = await benchIn(folder, 'sqlite', ...tiny, '--only', onFiles.join(','), '--json')
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
@@ -97,16 +75,18 @@ test('a run on files says where they are, and leaves none of them', { timeout: r
   expect(value('commits per job, floor, by 1')).toBe(21 / 20)
 })
 
-redisTest('a run on a server counts what the server does', { timeout: runMsMax }, async () => {
-  const { exitCode, stdout, stderr } = await bench('redis', ...tiny, '--only', onServers.join(','), '--json')
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
-  const report = JSON.parse(stdout) as Report
-  expect(report).toMatchObject({ store: 'redis', verified: true })
-  const rows = rowsOf(report)
-  const value = (name: string): number => rows.find((row) => row.name === name)?.ours.value ?? Number.NaN
-  expect(value('commands per job, floor, by 100')).toBeLessThan(1)
-  expect(value('bytes per job, 100 slots')).toBeGreaterThan(0)
-})
+// Four processes against a server: `npm run proof` has it.
+if (isLong)
+  redisTest('a run on a server counts what the server does', async () => {
+    const { exitCode, stdout, stderr } = await bench('redis', ...tiny, '--only', onServers.join(','), '--json')
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
+    const report = JSON.parse(stdout) as Report
+    expect(report).toMatchObject({ store: 'redis', verified: true })
+    const rows = rowsOf(report)
+    const value = (name: string): number => rows.find((row) => row.name === name)?.ours.value ?? Number.NaN
+    expect(value('commands per job, floor, by 100')).toBeLessThan(1)
+    expect(value('bytes per job, 100 slots')).toBeGreaterThan(0)
+  })
 
 test('a run in which a job is lost says so and fails', async () => {
   const { exitCode, stdout } = await bench('memory', ...tiny, '--only', 'self-test')

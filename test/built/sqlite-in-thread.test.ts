@@ -3,7 +3,7 @@
  */
 import { storeConformance } from 'jobchart/store-testing'
 import { test } from 'vitest'
-import { everyNth, isLong } from '../support/long-form.ts'
+import { everyNth, isLong } from '../harness/long-form.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 // Each sequence makes a file and a thread.

@@ -1,6 +1,6 @@
 /** The storm of `npm run storm:threads`, in short. */
 import { expect, test } from 'vitest'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { stormThreads } from '../storm/threads/storm.ts'
 
 test('threads that exit, crash, fill their memory and loop leave no thread, no taken slot and a clean history', async () => {

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -18,13 +18,13 @@ const compilers = [
 test.each(isLong ? compilers : compilers.slice(1))(
   '%s compiles what the tests of types say',
   (compiler, lib) => {
-    const files = ['test/api/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
+    const files = ['test/api/jobs/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
     expect(ofPackage(compile(compiler, lib, newFolder(), files))).toEqual([])
   },
   120_000,
 )
 
-test.each(compilers)(
+test.each(isLong ? compilers : compilers.slice(0, 1))(
   '%s names the event in its error about an event that the machine of a definition does not have',
   (compiler, lib) => {
     const folder = newFolder()

@@ -22,7 +22,7 @@ import {
   type ArrowEvent,
   type JobState,
 } from '../../src/core/lifecycle.ts'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 
 const events: readonly JobMachineEvent[] = [
   ...(['DUE', 'CLAIM', 'COMPLETE', 'SNOOZE', 'RELEASE', 'EXPIRE', 'PARK', 'WAKE', 'CANCEL', 'RETRY'] as const).map(

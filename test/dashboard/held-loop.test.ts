@@ -7,7 +7,7 @@ import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { setup } from 'xstate'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { longestTurn } from '../support/loop-probe.ts'
 import { newFile } from '../support/new-file.ts'
 import { canStartRedis, serverOfFile } from '../support/redis-server.ts'
@@ -133,10 +133,13 @@ test('every route that gives something is asked', () => {
 
 test.each(stores)(
   `no answer holds up the jobs of its process: ${keys} keys, 1 MB payloads and 300 states on the %s store`,
-  async (_, storeOf) => {
+  async (name, storeOf) => {
     const { get, ...ids } = await world(await storeOf())
+    // A chart is drawn in a thread, whatever the store: in the short form once.
+    const asked = Object.values(pathsOf(ids)).flat()
+    const paths = asked.filter((path) => isLong || name === 'memory' || !path.includes('.svg'))
     const held: Record<string, number> = {}
-    for (const path of Object.values(pathsOf(ids)).flat()) {
+    for (const path of paths) {
       await get(path)
       const turns = [
         await longestTurn(() => get(path)),

@@ -1,17 +1,15 @@
 /**
  * What happens is shown within half a second, in this process and in another one. Each time is the median of several.
  */
-import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { createClient, type Store } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
 import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished } from 'vitest'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { forkProgram } from '../harness/processes.ts'
 import type { RedisServer } from '../support/redis-process.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -45,10 +43,7 @@ export function onRedis({ url }: RedisServer): Place {
 export async function watching({ store, args }: Place) {
   const client = createClient({ store })
   await client.counts()
-  const other = fork(fileURLToPath(new URL('reporting-process.ts', import.meta.url)), args, {
-    execArgv: ['--conditions=@jobchart/source'],
-    env: plainEnvironment,
-  })
+  const other = forkProgram(new URL('reporting-process.ts', import.meta.url), args)
   onTestFinished(async () => {
     const exit = once(other, 'exit')
     other.disconnect()

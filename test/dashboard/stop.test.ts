@@ -1,20 +1,17 @@
 /** A process with a dashboard ends when its runtime stops, whoever looks on; and its server holds what it says. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { createRuntime, defineJob } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
 import { expect, onTestFinished, test } from 'vitest'
+import { forkProgram } from '../harness/processes.ts'
 
 const job = defineJob({ type: 'work', run: () => {} })
 
 test.each(['listening', 'mounted'])(
   'SIGTERM ends a process whose dashboard is %s while a live stream is read',
   async (how) => {
-    const child = fork(fileURLToPath(new URL('stopping-process.ts', import.meta.url)), [how], {
-      execArgv: ['--conditions=@jobchart/source'],
-    })
+    const child = forkProgram(new URL('stopping-process.ts', import.meta.url), [how])
     onTestFinished(() => void child.kill('SIGKILL'))
     const [url] = (await once(child, 'message')) as [string]
     const stream = await fetch(`${url}api/v1/events`)

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readArguments, UsageError } from '../../examples/main-job/arguments.ts'
-import { runIn, write, type Run } from './program.ts'
+import type { ProgramRun } from '../harness/processes.ts'
+import { runIn, write } from './program.ts'
 
 let folder = ''
 
@@ -18,7 +19,7 @@ afterEach(async () => {
 })
 
 const at = (path: string): string => join(folder, path)
-const run = (args: readonly string[]): Promise<Run> => runIn(folder, args)
+const run = (args: readonly string[]): Promise<ProgramRun> => runIn(folder, args)
 
 test('an empty folder is no mistake', async () => {
   await mkdir(join(folder, 'files'))

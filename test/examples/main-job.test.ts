@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { createClient, type JobRecord, type JobState } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { hole, Ledger, onProgress, row, runIn, total, write, type Run } from './program.ts'
+import type { ProgramRun } from '../harness/processes.ts'
+import { hole, Ledger, onProgress, row, runIn, total, write } from './program.ts'
 
 let folder = ''
 
@@ -19,7 +20,7 @@ afterEach(async () => {
 })
 
 const at = (path: string): string => join(folder, path)
-const run = (...[args, meanwhile]: [readonly string[], Parameters<typeof runIn>[2]?]): Promise<Run> =>
+const run = (...[args, meanwhile]: [readonly string[], Parameters<typeof runIn>[2]?]): Promise<ProgramRun> =>
   runIn(folder, args, meanwhile)
 
 test('sums up what is in a folder: duplicates, what does not compress, the longest lines', async () => {
@@ -226,7 +227,7 @@ test('what is done stays done, until its file changes or --fresh says so', async
   // The folder it looks through is the one it writes to, by another name.
   await symlink('files', at('link'))
   const args = ['../link', '--db', 'jobs.db', '--ledger', '../ledger']
-  const inFiles = (more: string[] = []): Promise<Run> => runIn(at('files'), [...args, ...more])
+  const inFiles = (more: string[] = []): Promise<ProgramRun> => runIn(at('files'), [...args, ...more])
 
   await inFiles()
   expect(starts()).toBe(9)

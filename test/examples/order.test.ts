@@ -1,10 +1,9 @@
 /** The order program as its users run it: two processes on one file, and a third that only looks when all is over. */
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../examples/order/ledger.ts'
+import { runProgram } from '../harness/processes.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
@@ -22,11 +21,8 @@ async function run(folder: string, ...more: string[]): Promise<string> {
     '--orders',
     String(orders),
   ]
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--conditions=@jobchart/source', program, ...files, ...more],
-    { timeout: 40_000, killSignal: 'SIGKILL' },
-  )
+  const { exitCode, stdout, stderr } = await runProgram(program, [...files, ...more])
+  expect(exitCode, stderr).toBe(0)
   return stdout
 }
 

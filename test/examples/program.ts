@@ -1,34 +1,20 @@
 /** The main job as its users run it: a process of its own, on a folder whose contents are known. */
-import { execFile, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, watch } from 'node:fs'
 import { mkdir, truncate, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { runProgram, type ProgramRun } from '../harness/processes.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
 const program = join(repositoryRoot, 'examples/main-job/main.ts')
-
-export interface Run {
-  readonly exitCode: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
 
 /** Calls the program in `folder`; `meanwhile` sees it as it goes on. */
 export async function runIn(
   folder: string,
   args: readonly string[],
   meanwhile: (child: ChildProcess) => void = () => {},
-): Promise<Run> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      ['--conditions=@jobchart/source', program, ...args],
-      { cwd: folder, timeout: 150_000, killSignal: 'SIGKILL', env: { ...plainEnvironment, NO_COLOR: '1' } },
-      (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
-    )
-    meanwhile(child)
-  })
+): Promise<ProgramRun> {
+  return runProgram(program, args, { folder, meanwhile })
 }
 
 /** Calls back at each line of progress. */

@@ -1,20 +1,20 @@
 /** The example of a web process that shows what a worker does. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { newFile } from '../support/new-file.ts'
-import { runScript } from '../support/run-script.ts'
+import { forkProgram, runProgram } from '../harness/processes.ts'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
+import { newFile } from '../support/new-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const path = (file: string): string => fileURLToPath(new URL(`../../examples/progress/${file}`, import.meta.url))
 
 test('a stream of server-sent events has each state that another process brings an order to', async () => {
-  expect(await runScript(path('main.ts'))).toEqual({
+  expect(await runProgram(path('main.ts'))).toEqual({
     stdout: 'ordered → charging → packing → shipped\n',
     stderr: '',
     exitCode: 0,
+    signal: null,
   })
 })
 
@@ -23,7 +23,7 @@ test.skipIf(!canStartBrowser)('a browser sees an order move while another proces
   onTestFinished(() => folder.remove())
   const file = await newFile(folder.path)
   const start = (name: string) => {
-    const child = fork(path(name), [file], { execArgv: ['--conditions=@jobchart/source'] })
+    const child = forkProgram(path(name), [file])
     onTestFinished(async () => {
       const end = once(child, 'exit')
       child.kill('SIGTERM')

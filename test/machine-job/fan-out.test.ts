@@ -6,7 +6,7 @@ import { defineJob, fromJob, memoryStore, type Store } from 'jobchart'
 import { assign, enqueueActions, setup, spawnChild } from 'xstate'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 
 const resize = defineJob<{ image: string }, string>({ type: 'resize', run: async ({ image }) => `${image}.webp` })
 

@@ -2,21 +2,20 @@
  * The faults of the SQLite store and the core: each is noticed by the case that is named for it. All cases: `npm run
  * mutants`.
  */
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { inMethod } from '../support/faults.ts'
-import { runScript } from '../support/run-script.ts'
+import { runProgram } from '../harness/processes.ts'
 import { hunt } from './hunt.ts'
 import { mutants } from './mutants.ts'
 
-const main = fileURLToPath(new URL('main.ts', import.meta.url))
+const main = new URL('main.ts', import.meta.url)
 
 test('every mutant has a name of its own', () => {
   expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
 })
 
 test('every mutant is noticed', async () => {
-  const { exitCode, stdout, stderr } = await runScript(main, ['--short'])
+  const { exitCode, stdout, stderr } = await runProgram(main)
   expect(
     stdout.split('\n').filter((line) => line.includes('NOBODY')),
     stderr,

@@ -8,6 +8,7 @@ import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
+import { everyNth } from '../harness/long-form.ts'
 import { newFile } from '../support/new-file.ts'
 import { plainEnvironment } from '../support/plain-environment.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
@@ -119,7 +120,7 @@ test('nothing of a driver is loaded before the store is opened', () => {
 
 storeConformance({
   name: 'a file by its address',
-  test,
+  test: everyNth(12, test),
   random: { sequences: 5 },
   create: async () => {
     const folder = temporaryFolder()

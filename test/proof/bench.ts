@@ -1,10 +1,8 @@
 /** The benchmarks: that every section runs and verifies its work. Their figures are nobody's concern here. */
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { runProgram } from '../harness/processes.ts'
 import type { Proof } from './proof.ts'
 
-const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url))
+const main = new URL('../../bench/main.ts', import.meta.url)
 const tiny = ['--quick', '--scale', '0.0005', '--rounds', '1', '--no-peers']
 const benches = ['memory', 'sqlite', 'redis']
 
@@ -22,10 +20,7 @@ export const bench: Proof = {
 }
 
 /** @returns what went wrong */
-function measure(store: string): Promise<string | null> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, store, ...tiny], { env: plainEnvironment }, (error, stdout, stderr) =>
-      resolve(error === null ? null : `${store}: ${error.message}\n${stdout}${stderr}`),
-    )
-  })
+async function measure(store: string): Promise<string | null> {
+  const { exitCode, stdout, stderr } = await runProgram(main, [store, ...tiny])
+  return exitCode === 0 ? null : `${store} ended with ${exitCode}:\n${stdout}${stderr}`
 }

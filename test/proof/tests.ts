@@ -21,7 +21,7 @@ export const longTests: Proof = {
     const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...files]
     const child = spawn(process.execPath, vitest, {
       cwd: root,
-      env: { ...process.env, LONG: '1' },
+      env: process.env,
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))

@@ -4,6 +4,7 @@ import { JobchartError } from '../../src/core/errors.ts'
 import { seededRandom } from '../../src/core/clock.ts'
 import { tickTimes, type ScheduleSpec } from '../../src/core/tick-times.ts'
 import { TimeZones } from '../../src/core/time-zone.ts'
+import { isLong } from '../harness/long-form.ts'
 
 const zones = new TimeZones()
 
@@ -177,8 +178,7 @@ function randomSpec(random: () => number): string {
   )
 }
 
-/** FUZZ=1000000 npx vitest run … for the long run. */
-const count = Number(process.env['FUZZ'] ?? 20_000)
+const count = isLong ? 1_000_000 : 10_000
 
 test(`each of ${count} random specs has a next run or a typed refusal, within 10 ms of work`, () => {
   const random = seededRandom(7)

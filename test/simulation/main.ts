@@ -1,7 +1,6 @@
-/** `npm run simulate`: lives many lives. Ends with 1 if a promise was broken in one, with 2 if asked wrongly. */
+/** `npm run simulate`: lives many lives, or finds those that notice faults. */
 import { makeModulesFaultable } from '../support/faultable-modules.ts'
 
-const args = process.argv.slice(2)
-if (args.includes('--mutants')) makeModulesFaultable()
+if (process.argv.includes('--mutants')) makeModulesFaultable()
 const { run } = await import('./run.ts')
-process.exitCode = await run(args)
+process.exitCode = await run(process.argv.slice(2))

@@ -1,13 +1,12 @@
 /** The engine with one fault at a time: the simulation must notice. */
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { runScript } from '../support/run-script.ts'
+import { runProgram } from '../harness/processes.ts'
 import { mutants } from './mutants.ts'
 
-const main = fileURLToPath(new URL('main.ts', import.meta.url))
+const main = new URL('main.ts', import.meta.url)
 
 test('every fault of the engine is noticed', async () => {
-  const { exitCode, stdout, stderr } = await runScript(main, ['--mutants', '--short'])
+  const { exitCode, stdout, stderr } = await runProgram(main, ['--mutants'])
   const lines = stdout.trimEnd().split('\n')
   expect(
     lines.filter((line) => line.startsWith('NOT NOTICED')),

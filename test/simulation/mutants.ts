@@ -151,7 +151,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'what was asked for is started although the slots were made fewer',
-    112,
+    283,
     startsAnyway((_code, message) => ofSlots(message)),
   ),
   mutant('jobs that a failed claim asked for are forgotten', 198, failedClaimsFindNothing),

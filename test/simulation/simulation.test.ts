@@ -1,10 +1,11 @@
 /** Lives, many of them: whatever fails, what is promised is kept. And the proof that it would be noticed if not. */
 import { memoryStore } from 'jobchart'
 import { expect, test, vi } from 'vitest'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
+import { readOptions, UsageError } from '../harness/options.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { brokenStores } from './broken-stores.ts'
-import { parseCommand, replay, UsageError } from './command.ts'
+import { replay, simulateTable } from './command.ts'
 import { live } from './life.ts'
 import { mutants } from './mutants.ts'
 import { stores, type StoreFactory } from './stores.ts'
@@ -16,7 +17,7 @@ const memory = stores['memory'] as StoreFactory
  * So many seeds are played each time; `npm run proof -- --only lives` plays 10,000, `npm run simulate` as many as
  * asked.
  */
-const seeds = isLong ? 200 : 100
+const seeds = isLong ? 200 : 60
 
 /** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */
 const brokenOnce = [...mutants.map(({ seed }) => seed), 3479, 3938, 7873, 21424, 40852, 74928].filter(
@@ -62,7 +63,7 @@ test('the same seed gives the same life, and another seed another life', async (
 })
 
 test('every promise is kept on a SQLite file', async () => {
-  for (let seed = 1; seed <= 5; seed++) {
+  for (let seed = 1; seed <= (isLong ? 5 : 3); seed++) {
     const { broken } = await live(seed, stores['sqlite'] as StoreFactory)
     expect(broken, `seed ${seed}; ${replay('sqlite', seed)}`).toEqual([])
   }
@@ -72,7 +73,7 @@ redisTest(
   'every promise is kept on Redis, in virtual time',
   async () => {
     vi.stubEnv('JOBCHART_REDIS_URL', server().url)
-    for (let seed = 1; seed <= 5; seed++) {
+    for (let seed = 1; seed <= (isLong ? 5 : 3); seed++) {
       const { broken } = await live(seed, stores['redis'] as StoreFactory)
       expect(broken, `seed ${seed}; ${replay('redis', seed)}`).toEqual([])
     }
@@ -95,23 +96,21 @@ test('an error that ends a life counts as a broken promise', async () => {
 })
 
 test('the command line is checked', () => {
-  expect(parseCommand([])).toEqual({
+  expect(readOptions(simulateTable, [])).toEqual({
     seeds: 1_000,
     from: 1,
     store: 'memory',
     trace: false,
     first: false,
     mutants: false,
-    short: false,
   })
-  expect(parseCommand(replay('sqlite', 7).split(' ').slice(4))).toEqual({
+  expect(readOptions(simulateTable, replay('sqlite', 7).split(' ').slice(4))).toEqual({
     seeds: 1,
     from: 7,
     store: 'sqlite',
     trace: true,
     first: false,
     mutants: false,
-    short: false,
   })
   for (const args of [
     ['--seeds'],
@@ -121,6 +120,6 @@ test('the command line is checked', () => {
     ['seeds'],
     ['--seed', '1'],
   ]) {
-    expect(() => parseCommand(args), args.join(' ')).toThrow(UsageError)
+    expect(() => readOptions(simulateTable, args), args.join(' ')).toThrow(UsageError)
   }
 })

@@ -7,7 +7,7 @@ import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { startChild } from './sqlite/child.ts'
+import { startChild } from '../harness/processes.ts'
 
 const server = serverOfFile()
 
@@ -19,7 +19,7 @@ test('on SQLite a client hands over to the worker of another process, and waits 
   await using client = createClient({ store: sqliteStore({ path }), jobs: [job] })
   expect(await client.tryEnqueue(job, 1)).toBeNull()
   const first = client.enqueue(job, 1)
-  const child = startChild('hand-over-child.ts', path)
+  const child = startChild(new URL('sqlite/hand-over-child.ts', import.meta.url), path)
   expect(await child.heard()).toBe('ready')
   await first
   expect(await child.heard()).toBe(1)

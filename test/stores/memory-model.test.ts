@@ -1,5 +1,5 @@
 import { test } from 'vitest'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { compareWithNaive } from './memory-model.ts'
 
 /** `npm run proof -- --only model` runs 10,000. */

@@ -1,9 +1,7 @@
 /** A client that is closed while its connection for wake-ups is being made. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { forkProgram } from '../harness/processes.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 
 const server = serverOfFile()
@@ -14,11 +12,8 @@ const endsMs = 60_000
 redisTest.for(['@redis/client', 'ioredis'])(
   'a process that enqueues and closes ends by itself, with %s',
   async (driver) => {
-    const child = fork(
-      fileURLToPath(new URL('redis/enqueueing-child.ts', import.meta.url)),
-      [server().url, driver, String(clients)],
-      { execArgv: ['--conditions=@jobchart/source'], env: plainEnvironment },
-    )
+    const args = [server().url, driver, String(clients)]
+    const child = forkProgram(new URL('redis/enqueueing-child.ts', import.meta.url), args)
     onTestFinished(() => void child.kill('SIGKILL'))
     // The channel of messages to this process would keep it.
     child.disconnect()

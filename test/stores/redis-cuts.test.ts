@@ -8,7 +8,7 @@ import { redisStore } from 'jobchart/redis'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { expect, onTestFinished } from 'vitest'
 import { CuttingProxy } from '../support/cutting-proxy.ts'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 
 const server = serverOfFile()

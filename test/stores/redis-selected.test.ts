@@ -1,8 +1,7 @@
 /** Changes of many jobs by filter or by ids while another process works on them. */
-import { fork, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { createClient, defineJob, type Client } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
@@ -10,19 +9,16 @@ import { systemClock } from '../../src/core/clock.ts'
 import { boom, lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
 import type { Store } from '../../src/store.ts'
 import { headFields } from '../../src/stores/redis/row-text.ts'
+import { forkProgram } from '../harness/processes.ts'
 import { delayedStore } from '../support/delayed-redis.ts'
-import { plainEnvironment } from '../support/plain-environment.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 
 const server = serverOfFile()
 const mail = defineJob<null>({ type: 'mail', run: async () => {} })
 
 async function worker(prefix: string, slots: number, jobMs: number): Promise<ChildProcess> {
-  const path = fileURLToPath(new URL('redis/working-child.ts', import.meta.url))
-  const child = fork(path, [server().url, prefix, String(slots), String(jobMs)], {
-    execArgv: ['--conditions=@jobchart/source'],
-    env: plainEnvironment,
-  })
+  const args = [server().url, prefix, String(slots), String(jobMs)]
+  const child = forkProgram(new URL('redis/working-child.ts', import.meta.url), args)
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child, 'message')
   return child

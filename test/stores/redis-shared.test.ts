@@ -27,7 +27,7 @@ import {
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
 import { delayedStore } from '../support/delayed-redis.ts'
-import { everyNth, isLong } from '../support/long-form.ts'
+import { everyNth, isLong } from '../harness/long-form.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -60,8 +60,8 @@ function inTurn(one: Store, other: Store): Store {
 
 storeConformance({
   name: 'redis, asked by two stores in turn',
-  test: everyNth(4, test),
-  random: { sequences: isLong ? 40 : 10, seed: 2_001 },
+  test: everyNth(6, test),
+  random: { sequences: isLong ? 40 : 6, seed: 2_001 },
   async create() {
     const clock = movingClock()
     const prefix = randomUUID()

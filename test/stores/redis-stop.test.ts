@@ -1,9 +1,7 @@
 /** A stop while the server does not answer: it returns within its timeout and a second, and its process ends then. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { forkProgram } from '../harness/processes.ts'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
 import { redisTest } from '../support/redis-server.ts'
 
@@ -22,10 +20,7 @@ redisTest.for([
   onTestFinished(() => server.remove())
   const isBefore = moment === 'starts'
   if (isBefore) await harm(server)
-  const child = fork(fileURLToPath(new URL('redis/stopping-child.ts', import.meta.url)), [server.url], {
-    execArgv: ['--conditions=@jobchart/source'],
-    env: plainEnvironment,
-  })
+  const child = forkProgram(new URL('redis/stopping-child.ts', import.meta.url), [server.url])
   onTestFinished(() => void child.kill('SIGKILL'))
   const told: unknown[] = []
   child.on('message', (message) => told.push(message))

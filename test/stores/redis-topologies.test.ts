@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { fromIoredis } from '../../src/stores/redis/ioredis.ts'
 import { fromNodeRedis } from '../../src/stores/redis/node-redis.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
-import { everyNth, isLong } from '../support/long-form.ts'
+import { everyNth, isLong } from '../harness/long-form.ts'
 import { redisCluster, watchedServers, type RedisCluster } from '../support/redis-cluster.ts'
 import { canStartRedis, redisTest as test } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -33,15 +33,15 @@ const clusterClients = {
 // Each case has a prefix of its own, so that the cases are spread over the servers.
 storeConformance({
   name: 'redis cluster, @redis/client',
-  test: everyNth(16, test),
+  test: everyNth(24, test),
   create: () => redisSubject('a cluster', async () => fromNodeRedis(clusterClients['@redis/client']())),
-  random: { seed: 2_001, sequences: isLong ? 60 : 10 },
+  random: { seed: 2_001, sequences: isLong ? 60 : 4 },
 })
 storeConformance({
   name: 'redis cluster, ioredis',
-  test: everyNth(16, test),
+  test: everyNth(24, test),
   create: () => redisSubject('a cluster', async () => fromIoredis(clusterClients.ioredis())),
-  random: { seed: 2_002, sequences: isLong ? 60 : 10 },
+  random: { seed: 2_002, sequences: isLong ? 60 : 4 },
 })
 
 const double = defineJob<number, number>({ type: 'double', run: (n) => 2 * n })

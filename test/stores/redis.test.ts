@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { storeConformance, type Subject } from '../../src/store-testing/conformance/index.ts'
 import { ioredisAt } from '../../src/stores/redis/ioredis.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
-import { everyNth, isLong } from '../support/long-form.ts'
+import { everyNth, isLong } from '../harness/long-form.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
 import { addressFor, addressWithoutFunctions } from '../support/redis-user.ts'
@@ -22,11 +22,11 @@ storeConformance({
     const prefix = randomUUID()
     return redisSubject(await addressFor(server(), prefix, prefix), nodeRedisAt, { prefix })
   },
-  random: { sequences: isLong ? 100 : 20 },
+  random: { sequences: isLong ? 100 : 12 },
 })
 storeConformance({
   name: 'redis, ioredis, each write by the core, scripts instead of functions',
-  test: everyNth(6, test),
+  test: everyNth(8, test),
   async create(): Promise<Subject> {
     const prefix = randomUUID()
     const url = await addressWithoutFunctions(serverOfIoredis(), prefix, prefix)

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { putDeadJobs } from '../support/dead-jobs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
-import { startChild } from './sqlite/child.ts'
+import { startChild } from '../harness/processes.ts'
 
 test('a runtime goes on with a bulk retry of 1,000 jobs whose process was killed; each is retried once', async () => {
   const folder = temporaryFolder()
@@ -18,7 +18,7 @@ test('a runtime goes on with a bulk retry of 1,000 jobs whose process was killed
   onTestFinished(() => store.close())
   await putDeadJobs(store, 1_000)
 
-  const child = startChild('bulk-child.ts', join(folder.path, 'jobs.db'), '4').process
+  const child = startChild(new URL('sqlite/bulk-child.ts', import.meta.url), join(folder.path, 'jobs.db'), '4').process
   expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
   expect(await store.bulk.list()).toMatchObject([{ state: 'running', counts: { retried: 400 } }])
 

@@ -24,7 +24,7 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import { applicationId, fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
-import { isLong } from '../support/long-form.ts'
+import { isLong } from '../harness/long-form.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { complaintsAbout, contentsOf } from './sqlite/consistency.ts'
 import { playUntilDeath, textOf } from './sqlite/kill-points.ts'
@@ -215,7 +215,7 @@ function differences(path: string, other: string): number | null {
 }
 
 test('a flipped bit is refused as damage, changes nothing, changes a value of one row, or sets one job aside', async () => {
-  const stride = isLong ? 101 : 801
+  const stride = isLong ? 101 : 1_601
   const original = fileOf(sound)
   const path = fileOf(sound)
   const expected = await answersOf(path)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkHistory, type HistoryLine } from 'jobchart/store-testing'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { startChild, type Child } from './sqlite/child.ts'
+import { startChild, type Child } from '../harness/processes.ts'
 import { complaintsAbout } from './sqlite/consistency.ts'
 import type { Told } from './sqlite/disk-child.ts'
 
@@ -68,7 +68,7 @@ test.concurrent.for(disks)(
     mkdirSync(folder)
     disk.prepare(folder, onTestFinished)
     const path = join(folder, 'jobs.db')
-    const child = startChild('disk-child.ts', path)
+    const child = startChild(new URL('sqlite/disk-child.ts', import.meta.url), path)
     onTestFinished(() => void child.process.kill('SIGKILL'))
     const lines: HistoryLine[] = []
     const next = async <K extends Told['kind']>(kind: K): Promise<Told & { kind: K }> => {

@@ -5,12 +5,11 @@
 import { copyFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createRuntime, defineJob, type JobDefinition, type JobRecord, type JobState, type Runtime } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
-import { runScript } from '../support/run-script.ts'
+import { runProgram } from '../harness/processes.ts'
 import { orderJobs } from './sqlite/left/order.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { complaintsAbout } from './sqlite/consistency.ts'
@@ -21,7 +20,7 @@ afterAll(() => folder.remove())
 
 beforeAll(async () => {
   made = join(folder.path, 'made.db')
-  const { exitCode, stderr } = await runScript(fileURLToPath(new URL('sqlite/left/make.ts', import.meta.url)), [made])
+  const { exitCode, stderr } = await runProgram(new URL('sqlite/left/make.ts', import.meta.url), [made])
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
 })
 

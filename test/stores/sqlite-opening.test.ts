@@ -6,7 +6,7 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import { idsOf } from '../../src/store-testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { startChild } from './sqlite/child.ts'
+import { startChild } from '../harness/processes.ts'
 import { complaintsAbout } from './sqlite/consistency.ts'
 
 /** What statfs(2) says of every folder; null = the truth. */
@@ -32,7 +32,7 @@ function newPath(): string {
 test.each([1, 2, 3])('eight processes open a new file at once, and none is turned away (round %i)', async () => {
   const path = newPath()
   const ids = Array.from({ length: 8 }, (_, i) => `job ${i}`)
-  const children = ids.map((id) => startChild('opening-child.ts', path, id))
+  const children = ids.map((id) => startChild(new URL('sqlite/opening-child.ts', import.meta.url), path, id))
   await Promise.all(children.map((child) => child.heard()))
   for (const child of children) child.tell('go')
   await Promise.all(children.map((child) => child.ended()))

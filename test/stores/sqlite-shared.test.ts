@@ -6,16 +6,16 @@ import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobc
 import { systemClock } from '../../src/core/clock.ts'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
-import { everyNth, isLong } from '../support/long-form.ts'
+import { everyNth, isLong } from '../harness/long-form.ts'
 import { newFile } from '../support/new-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
-import { startChild } from './sqlite/child.ts'
+import { startChild } from '../harness/processes.ts'
 import { complaintsAbout } from './sqlite/consistency.ts'
 import { Partner, sharedStore } from './sqlite/two-processes.ts'
 
 const partner = new Partner()
-const noise = startChild('noise-child.ts')
+const noise = startChild(new URL('sqlite/noise-child.ts', import.meta.url))
 /** How often it wrote, in each case. */
 const noisyWrites: number[] = []
 
@@ -26,8 +26,8 @@ afterAll(() => {
 
 storeConformance({
   name: 'sqlite, asked by two processes in turn',
-  test: everyNth(3, test),
-  random: { sequences: isLong ? 40 : 10 },
+  test: everyNth(5, test),
+  random: { sequences: isLong ? 40 : 6 },
   async create() {
     const folder = temporaryFolder()
     const clock = movingClock()
@@ -90,7 +90,7 @@ test('two processes work on one queue, and every job runs exactly once', async (
     const some = Array.from({ length: 500 }, (_, i) => newJob(`job-${n + i}`, { concurrencyKey: keys[i % 3] ?? null }))
     await put(store, ...some)
   }
-  const workers = [0, 1].map(() => startChild('working-child.ts', path))
+  const workers = [0, 1].map(() => startChild(new URL('sqlite/working-child.ts', import.meta.url), path))
   await Promise.all(workers.map((child) => child.heard()))
   for (const child of workers) child.tell('go')
   const told = (await Promise.all(workers.map((child) => child.heard()))) as Working[]

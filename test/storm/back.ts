@@ -1,7 +1,7 @@
 /** How soon workers work again when the server of their store is back: read from the histories of their calls. */
 import { join } from 'node:path'
 import { readHistory, type HistoryLine } from 'jobchart/store-testing'
-import type { Broken } from './broken.ts'
+import type { Broken } from '../harness/report.ts'
 
 /** A worker that was there when the server was back. Wall times, ms. */
 export interface Witness {

@@ -1,4 +1,14 @@
 /** The command line of the storm, checked at the door. */
+import {
+  choice,
+  optionalWhole,
+  readOptions,
+  seed,
+  text,
+  UsageError,
+  whole,
+  type OptionsOf,
+} from '../harness/options.ts'
 import { brokenStores, stores } from './stores.ts'
 
 export interface StormOptions {
@@ -30,83 +40,34 @@ export interface StormOptions {
   readonly folder: string | null
 }
 
-export class UsageError extends Error {}
-
-export const usage = `npm run storm -- --store ${Object.keys(stores).join('|')} [options]
-  --jobs n       jobs to enqueue, default 2000, or 0 beside machines
-  --machines n   machine jobs to enqueue, default 0
-  --kills n      SIGKILLs over the run, default a hundredth of all
-  --zombies n    SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3, default 0
-  --restarts n   SIGKILLs of a Redis server of its own, and as many pauses of its clients, default 0
-  --losses n     of these, how many lose the last second of what was acknowledged, default 0
-  --full n       times in which the memory of that server is full while a worker starts, default 0
-  --seed n       default: a new one; it is printed
-  --workers n    worker processes, default 8
-  --producers n  producer processes, default 2
-  --lease ms     default 2000
-  --dir folder   keeps store, histories and logs there; it must be empty or not exist`
-
-const limits = {
-  jobs: [0, 1_000_000],
-  machines: [0, 1_000_000],
-  kills: [0, 100_000],
-  zombies: [0, 100_000],
-  restarts: [0, 10_000],
-  losses: [0, 10_000],
-  full: [0, 10_000],
-  seed: [0, 2 ** 32 - 1],
-  workers: [1, 64],
-  producers: [1, 16],
-  lease: [1_000, 60_000],
+export const stormTable = {
+  store: choice('the store', [...Object.keys(stores), ...Object.keys(brokenStores)]),
+  jobs: optionalWhole('jobs to enqueue, default 2000, or 0 beside machines', [0, 1_000_000]),
+  machines: whole('machine jobs to enqueue', [0, 1_000_000], 0),
+  kills: optionalWhole('SIGKILLs over the run, default a hundredth of all', [0, 100_000]),
+  zombies: whole('SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3', [0, 100_000], 0),
+  restarts: whole('SIGKILLs of a Redis server of its own, and as many pauses of its clients', [0, 10_000], 0),
+  losses: whole('of these, how many lose the last second of what was acknowledged', [0, 10_000], 0),
+  full: whole('times in which the memory of that server is full while a worker starts', [0, 10_000], 0),
+  seed: seed(),
+  workers: whole('worker processes', [1, 64], 8),
+  producers: whole('producer processes', [1, 16], 2),
+  lease: whole('ms', [1_000, 60_000], 2_000),
+  dir: text('folder', 'keeps store, histories and logs there; it must be empty or not exist'),
 } as const
 
-/** @throws UsageError */
-export function parseCommand(args: readonly string[]): StormOptions {
-  const given = new Map<string, string>()
-  for (let i = 0; i < args.length; i += 2) {
-    const name = args[i]?.replace(/^--/, '') ?? ''
-    const value = args[i + 1]
-    if (!args[i]?.startsWith('--') || (!(name in limits) && name !== 'store' && name !== 'dir')) {
-      throw new UsageError(`what is ${args[i]}?`)
-    }
-    if (value === undefined) throw new UsageError(`--${name} needs a value`)
-    if (given.has(name)) throw new UsageError(`--${name} is given twice`)
-    given.set(name, value)
-  }
-  const number = (name: keyof typeof limits, otherwise: number): number => {
-    const text = given.get(name)
-    if (text === undefined) return otherwise
-    const [min, max] = limits[name]
-    const value = text.trim() === '' ? NaN : Number(text)
-    if (Number.isInteger(value) && value >= min && value <= max) return value
-    throw new UsageError(`--${name} needs a whole number from ${min} to ${max}, not ${text}`)
-  }
-  const store = given.get('store')
-  if (store === undefined) throw new UsageError('which store?')
-  if (!Object.hasOwn({ ...stores, ...brokenStores }, store)) throw new UsageError(`no store is named ${store}`)
-  const machines = number('machines', 0)
-  const jobs = number('jobs', machines === 0 ? 2_000 : 0)
+/** @throws UsageError for options that do not go together */
+export function stormOptions(given: OptionsOf<typeof stormTable>): StormOptions {
+  const { lease: leaseMs, dir: folder, ...options } = given
+  const { store, machines, restarts, losses, full } = options
+  const jobs = options.jobs ?? (machines === 0 ? 2_000 : 0)
   if (jobs + machines === 0) throw new UsageError('no jobs and no machines: there is nothing to do')
-  const restarts = number('restarts', 0)
   if (restarts > 0 && store !== 'redis') throw new UsageError('--restarts is of redis: other stores have no server')
-  const losses = number('losses', 0)
   if (losses > restarts) throw new UsageError('--losses are of the restarts: there are fewer')
   if (losses > 0 && machines > 0) throw new UsageError('--losses: what machines have lost is not judged')
-  const full = number('full', 0)
   if (full > 0 && store !== 'redis') throw new UsageError('--full is of redis: other stores have no server')
-  return {
-    store,
-    jobs,
-    machines,
-    kills: number('kills', Math.ceil((jobs + machines) / 100)),
-    zombies: number('zombies', 0),
-    restarts,
-    losses,
-    full,
-    seed: number('seed', Math.floor(Math.random() * 2 ** 32)),
-    workers: number('workers', 8),
-    producers: number('producers', 2),
-    leaseMs: number('lease', 2_000),
-    folder: given.get('dir') ?? null,
-  }
+  return { ...options, jobs, kills: options.kills ?? Math.ceil((jobs + machines) / 100), leaseMs, folder }
 }
+
+/** @throws UsageError */
+export const parseCommand = (args: readonly string[]): StormOptions => stormOptions(readOptions(stormTable, args))

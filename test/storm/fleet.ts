@@ -2,14 +2,13 @@
  * The processes of a storm, as seen from outside: each has a place, and whoever dies in it is followed by another. Says
  * how each ended, and what should not have been.
  */
-import { fork, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { plainEnvironment } from '../support/plain-environment.ts'
+import { forkProgram } from '../harness/processes.ts'
 import type { Witness } from './back.ts'
-import { sleep } from './jobs.ts'
-import { pulse } from './pulse.ts'
+import { sleep } from '../harness/sleep.ts'
+import { pulse } from '../harness/pulse.ts'
 import { emptyTally } from './tally.ts'
 import { tasksOf } from './plan.ts'
 import { graceMs, unavailableCode, type Assignment, type Order, type Told } from './member.ts'
@@ -283,9 +282,7 @@ export class Fleet {
     const isRemote = role === 'worker' && number === 0 && this.assignment.options.zombies > 0
     const assignment: Assignment = { ...this.assignment, name, from, isRemote, startedAt: this.startedAt }
     this.tally.started++
-    const child = fork(fileURLToPath(new URL(`${role}.ts`, import.meta.url)), [JSON.stringify(assignment)], {
-      execArgv: ['--conditions=@jobchart/source'],
-      env: plainEnvironment,
+    const child = forkProgram(new URL(`${role}.ts`, import.meta.url), [JSON.stringify(assignment)], {
       stdio: ['ignore', this.output, this.output, 'ipc'],
     })
     const born: Process = {

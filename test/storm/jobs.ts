@@ -1,5 +1,6 @@
 /** The jobs of the storm: what they are, and how they are limited. Producers enqueue them, workers run them. */
 import { constant, defineJob, exponential, snooze, type JobDefinition, type RunContext } from 'jobchart'
+import { sleep } from '../harness/sleep.ts'
 
 export interface Input {
   /** How long it takes. */
@@ -50,18 +51,3 @@ export const definitions: readonly JobDefinition<Input, number>[] = [
     }),
   ),
 ]
-
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, ms)
-    if (signal?.aborted === true) abort()
-    else signal?.addEventListener('abort', abort, { once: true })
-  })
-}

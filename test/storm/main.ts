@@ -1,25 +1,20 @@
-/**
- * `npm run storm -- --store …`: lets a storm loose on a store. Ends with 1 if a promise was broken, with 2 if asked
- * wrongly.
- */
-import { parseCommand, usage, UsageError } from './command.ts'
-import { Progress, report } from './report.ts'
+/** `npm run storm -- --store …`: lets a storm loose on a store. */
+import { runCommand } from '../harness/command.ts'
+import { Progress } from '../harness/progress.ts'
+import { stormOptions, stormTable } from './command.ts'
+import { report } from './report.ts'
 import { runStorm } from './storm.ts'
 
-const progress = new Progress()
-try {
-  const options = parseCommand(process.argv.slice(2))
-  console.error(
-    `storm on ${options.store}: ${options.jobs} jobs, ${options.machines} machines, ${options.kills} kills, seed ${options.seed}`,
-  )
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
-  const verdict = await runStorm(options, (line) => progress.say(line))
-  progress.end()
-  console.log(report(verdict))
-  if (verdict.broken.length > 0) process.exitCode = 1
-} catch (error) {
-  progress.end()
-  if (!(error instanceof UsageError)) throw error
-  console.error(`${error.message}\n\n${usage}`)
-  process.exitCode = 2
-}
+process.exitCode = await runCommand({
+  name: 'npm run storm --',
+  options: stormTable,
+  async run(given) {
+    const options = stormOptions(given)
+    const { store, jobs, machines, kills, seed } = options
+    console.error(`storm on ${store}: ${jobs} jobs, ${machines} machines, ${kills} kills, seed ${seed}`)
+    const progress = new Progress()
+    const verdict = await runStorm(options, (line) => progress.say(line)).finally(() => progress.end())
+    console.log(report(verdict))
+    return verdict.broken.length === 0
+  },
+})

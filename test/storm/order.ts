@@ -1,42 +1,37 @@
-/** `npm run storm:order`: kills processes of examples/order at random instants. Ends with 1 if a promise was broken. */
-import { parseArgs } from 'node:util'
-import { stormOrders } from './order/storm.ts'
-import { Progress } from './report.ts'
+/** `npm run storm:order`: kills processes of examples/order at random instants. */
+import { runCommand } from '../harness/command.ts'
+import { seed, whole } from '../harness/options.ts'
+import { Progress } from '../harness/progress.ts'
+import { reportText, spreadText } from '../harness/report.ts'
+import { stormOrders, type OrderVerdict } from './order/storm.ts'
 
-const { values } = parseArgs({
+const ordersPerWave = 250
+
+process.exitCode = await runCommand({
+  name: 'npm run storm:order --',
   options: {
-    kills: { type: 'string', default: '100' },
-    workers: { type: 'string', default: '4' },
-    seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 32)}` },
-    lease: { type: 'string', default: '2000' },
+    kills: whole('SIGKILLs over the run', [1, 100_000], 100),
+    workers: whole('processes at once', [1, 64], 4),
+    seed: seed(),
+    lease: whole('ms', [1_000, 60_000], 2_000),
+  },
+  async run({ lease: leaseMs, ...options }) {
+    const progress = new Progress()
+    const storm = stormOrders({ ...options, leaseMs, ordersPerWave }, (line) => progress.say(line))
+    const { promises, broken, figures, folder } = await storm.finally(() => progress.end())
+    console.log(reportText({ promises, figures: figureRows(figures), broken, seed: options.seed, folder }))
+    return broken.length === 0
   },
 })
-const options = {
-  kills: Number(values.kills),
-  workers: Number(values.workers),
-  ordersPerWave: 250,
-  seed: Number(values.seed),
-  leaseMs: Number(values.lease),
+
+function figureRows(figures: OrderVerdict['figures']): string[] {
+  const { orders, durationMs, waves, killed, started, attempts, rescues, effects, again, timers, pauses } = figures
+  const { lateMs, lateMsMax, unattendedMs } = figures
+  const seconds = (durationMs / 1_000).toFixed(1)
+  return [
+    `orders ${orders} in ${seconds} s, in ${waves} waves; processes ${started}: killed ${killed}`,
+    `attempts ${attempts}, of them rescued ${rescues}; effects ${effects}, begun again ${again}`,
+    `timers ${timers}, late by ${spreadText(lateMs)}, of ${Math.round(lateMsMax)} ms`,
+    `no process that had done anything: ${Math.round(unattendedMs)} ms at the longest; the machine paused ${pauses}×`,
+  ]
 }
-const progress = new Progress()
-const { promises, broken, figures, folder } = await stormOrders(options, (line) => progress.say(line))
-progress.end()
-const width = Math.max(...promises.map(([, says]) => says.length))
-for (const [name, says, times] of promises) {
-  console.log(`  ${name.padEnd(7)} ${says.padEnd(width)}  ${times === 0 ? 'holds' : `BROKEN ${times}×`}`)
-}
-const { orders, durationMs, waves, killed, started, attempts, rescues, effects, again, timers, pauses } = figures
-const [median, p99, max] = figures.lateMs
-console.log(`
-  orders ${orders} in ${(durationMs / 1_000).toFixed(1)} s, in ${waves} waves; processes ${started}: killed ${killed}
-  attempts ${attempts}, of them rescued ${rescues}; effects ${effects}, begun again ${again}
-  timers ${timers}, late by ${median} ms (median), ${p99} ms (99 of 100), ${max} ms (the last), of ${Math.round(figures.lateMsMax)} ms
-  no process that had done anything: ${Math.round(figures.unattendedMs)} ms at the longest; the machine paused ${pauses}×
-`)
-for (const { promise, message, evidence } of broken.slice(0, 20)) {
-  console.log([`${promise}: ${message}`, ...evidence.slice(0, 30).map((each) => `    ${each}`)].join('\n'))
-}
-console.log(
-  broken.length === 0 ? `Every promise was kept. Seed ${options.seed}.` : `PROMISES WERE BROKEN. All is in ${folder}`,
-)
-if (broken.length > 0) process.exitCode = 1

@@ -4,7 +4,8 @@
  * of it.
  */
 import { createClient, type Client } from 'jobchart'
-import { definitions, pausable, sleep } from './jobs.ts'
+import { sleep } from '../harness/sleep.ts'
+import { definitions, pausable } from './jobs.ts'
 import { member } from './member.ts'
 import { Driver } from './machines/drive.ts'
 import { machineJobs } from './machines/jobs.ts'

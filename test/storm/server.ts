@@ -3,7 +3,7 @@
  * acknowledged, unless it is to lose the last second of it.
  */
 import { writeFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../harness/sleep.ts'
 import type { Loss } from 'jobchart/store-testing'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
 import { redisUrlFile } from './stores.ts'

@@ -1,31 +1,24 @@
-/**
- * `npm run storm:threads`: handlers in threads that crash, loop and are cancelled. Ends with 1 if a slot or a thread
- * was lost.
- */
-import { parseArgs } from 'node:util'
+/** `npm run storm:threads`: handlers in threads that crash, loop and are cancelled. */
+import { runCommand } from '../harness/command.ts'
+import { seed, whole } from '../harness/options.ts'
+import { reportText } from '../harness/report.ts'
 import { stormThreads } from './threads/storm.ts'
 
-const { values } = parseArgs({
-  options: {
-    jobs: { type: 'string', default: '1000' },
-    slots: { type: 'string', default: '8' },
-    seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 32)}` },
+process.exitCode = await runCommand({
+  name: 'npm run storm:threads --',
+  options: { jobs: whole('jobs to run', [1, 1_000_000], 1_000), slots: whole('slots', [1, 64], 8), seed: seed() },
+  async run(options) {
+    console.error(`seed ${options.seed}`)
+    const { faults, threads, ends, attempts, durationMs } = await stormThreads(options)
+    const broken = faults.map((message) => ({ promise: 'threads', message, evidence: [] }))
+    const figures = [
+      ...Object.keys(ends)
+        .toSorted()
+        .map((end) => `${end.padEnd(20)} ${ends[end]}`),
+      `attempts ${attempts} in ${(durationMs / 1_000).toFixed(1)} s`,
+      `threads started ${threads.started}, at once ${threads.atOnce} of ${options.slots}`,
+    ]
+    console.log(reportText({ figures, broken, seed: options.seed }))
+    return broken.length === 0
   },
 })
-const seed = Number(values.seed)
-console.log(`seed ${seed}`)
-const { faults, threads, ends, attempts, durationMs } = await stormThreads({
-  jobs: Number(values.jobs),
-  slots: Number(values.slots),
-  seed,
-})
-for (const end of Object.keys(ends).toSorted()) console.log(`  ${end.padEnd(20)} ${ends[end]}`)
-console.log(`attempts ${attempts} in ${(durationMs / 1_000).toFixed(1)} s`)
-console.log(`threads started ${threads.started}, at once ${threads.atOnce} of ${values.slots}`)
-for (const fault of faults.slice(0, 20)) console.log(fault)
-console.log(
-  faults.length === 0
-    ? `Every slot is free, and no thread is left. Seed ${seed}.`
-    : `PROMISES WERE BROKEN ${faults.length}×. Seed ${seed}.`,
-)
-if (faults.length > 0) process.exitCode = 1

@@ -12,19 +12,20 @@ import {
 } from 'jobchart/store-testing'
 import type { NewJob, RetentionPolicy, StateCounts } from '../../src/store.ts'
 import { backMs, judgeBack, type Back } from './back.ts'
-import type { Broken } from './broken.ts'
+import { promiseRows, type Broken, type PromiseRow } from '../harness/report.ts'
 import type { StormOptions } from './command.ts'
 import type { Fleet } from './fleet.ts'
 import type { Tally } from './tally.ts'
 import { definitions, poisonAttempts, poisonType } from './jobs.ts'
-import { judgeMachines, machinePromiseRows, type MachineFigures } from './machines/verdict.ts'
+import { machinePromises } from './machines/promises.ts'
+import { judgeMachines, type MachineFigures } from './machines/verdict.ts'
 import { graceMs } from './member.ts'
 import { uniqueKeys, uniqueTypes } from './plan.ts'
 
 export interface Verdict {
   readonly options: StormOptions
   /** Each promise with how often it was broken. */
-  readonly promises: readonly (readonly [promise: string, says: string, broken: number])[]
+  readonly promises: readonly PromiseRow[]
   /** What was broken, with the evidence; not all of many. */
   readonly broken: readonly Broken[]
   readonly figures: HistoryFigures &
@@ -111,7 +112,6 @@ export async function judge({ options, folder, store, fleet, losses, durationMs,
   const stoppedWell = options.restarts === 0 ? fleet.stoppedWell : new Map<string, number>()
   for (const record of final.records) broken.push(...checkStopped(record, stoppedWell, options))
   for (const record of poison) broken.push(...checkPoison(record))
-  const times = (promise: string): number => broken.filter((each) => each.promise === promise).length
   const dead = final.records.filter(({ state }) => state === 'dead').length
   return {
     options,
@@ -121,11 +121,7 @@ export async function judge({ options, folder, store, fleet, losses, durationMs,
       ...Object.entries(invariants).map(([name, says]) => {
         return [name, says, counts[name as keyof typeof counts] ?? 0] as const
       }),
-      ...[
-        ...Object.entries(own),
-        ...(back === null ? [] : Object.entries(ofServer)),
-        ...(machines ? machinePromiseRows : []),
-      ].map(([name, says]) => [name, says, times(name)] as const),
+      ...promiseRows({ ...own, ...(back && ofServer), ...(machines && machinePromises) }, broken),
     ],
     back,
     machines: machines?.figures ?? null,

@@ -1,10 +1,10 @@
 /** `npm run examples`: every numbered example in order, each under its name. */
 import { readExamples } from './examples.ts'
-import { runScript } from './run-script.ts'
+import { runProgram } from '../harness/processes.ts'
 
 for (const { name, path } of readExamples()) {
   console.log(`── ${name} ${'─'.repeat(Math.max(0, 76 - name.length))}`)
-  const { exitCode, stdout, stderr } = await runScript(path)
+  const { exitCode, stdout, stderr } = await runProgram(path)
   console.log(`${stdout}${stderr}`)
   if (exitCode !== 0) process.exitCode = 1
 }

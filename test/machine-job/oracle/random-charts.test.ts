@@ -1,6 +1,6 @@
 /** Random charts that live once as an actor and once as a job; thousands of them are a part of the proof. */
 import { expect, test, vi } from 'vitest'
-import { isLong } from '../../support/long-form.ts'
+import { isLong } from '../../harness/long-form.ts'
 import { liveChartsTwice } from './random-charts.ts'
 
 test('random charts live the same twice, also when they are killed', async () => {

@@ -1,7 +1,9 @@
 /**
  * Lives a story without a kill, then with a kill at every write, and holds what must be the same against each other.
+ * In the short form each write has two of the four ways to be killed, in turn.
  */
 import { expect } from 'vitest'
+import { isLong } from '../../harness/long-form.ts'
 import type { Cut, CutKind } from './cut-store.ts'
 import { effectProblems, toldOf } from './effects.ts'
 import { live, type Chronicle, type Story, type Told } from './lives.ts'
@@ -25,7 +27,8 @@ export async function prove(story: Story, { also }: ProveOptions = {}): Promise<
     for (const kind of kinds) {
       // The next life is left alone, or cut at its first write after its claim: by turns before and after it.
       const next: Cut = { at: 2, kind: (kind === 'after') === (at % 2 === 0) ? 'before' : 'after' }
-      for (const cuts of [[{ at, kind }], [{ at, kind }, next]]) {
+      for (const [i, cuts] of [[{ at, kind }], [{ at, kind }, next]].entries()) {
+        if (!isLong && (i + Number(kind === 'after') + at) % 2 === 1) continue
         const chronicle = await live(story, cuts)
         const where = cuts.map((cut) => `${cut.kind} write ${cut.at}`).join(', ')
         try {

@@ -4,11 +4,9 @@
  * able to go on to the very same end.
  */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { runProgram } from '../../harness/processes.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { childOptions } from './child.ts'
 import { complaintsAbout, contentsOf } from './consistency.ts'
 import { playerOn, script } from './script.ts'
 
@@ -42,19 +40,10 @@ export async function playThrough(): Promise<Reference> {
 export const textOf = (path: string): string => JSON.stringify(contentsOf(path), null, 1)
 
 /** Plays the script in a process of its own until it dies, at a point or at the end. @returns what it was answered */
-export function playUntilDeath(path: string, point: number | null): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    const child = execFile(
-      process.execPath,
-      [...childOptions.execArgv, fileURLToPath(new URL('killed-child.ts', import.meta.url)), path, String(point)],
-      { env: childOptions.env, timeout: 300_000 },
-      (_error, stdout, stderr) => {
-        if (child.signalCode === 'SIGKILL' && stderr === '') resolve(stdout.split('\n').slice(0, -1))
-        else
-          reject(new Error(`point ${point}: the process ended with ${child.exitCode ?? child.signalCode}\n${stderr}`))
-      },
-    )
-  })
+export async function playUntilDeath(path: string, point: number | null): Promise<string[]> {
+  const child = await runProgram(new URL('killed-child.ts', import.meta.url), [path, String(point)])
+  if (child.signal === 'SIGKILL' && child.stderr === '') return child.stdout.split('\n').slice(0, -1)
+  throw new Error(`point ${point}: the process ended with ${child.exitCode ?? child.signal}\n${child.stderr}`)
 }
 
 /** Dies at a point and looks at what is left. @throws AssertionError */

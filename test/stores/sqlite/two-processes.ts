@@ -11,7 +11,7 @@ import { withCursor } from '../../../src/core/cursor.ts'
 import type { Clock } from '../../../src/core/clock.ts'
 import type { JobRecord } from '../../../src/core/record.ts'
 import type { ClaimAnswer, ClaimedJob, Hint, JobPage, Store } from '../../../src/store.ts'
-import { startChild } from './child.ts'
+import { startChild } from '../../harness/processes.ts'
 import type { Ask, Method, Told, ToldError } from './partner-child.ts'
 
 interface Waiting {
@@ -27,7 +27,7 @@ export class Partner {
   private asked = 0
 
   constructor() {
-    this.child = startChild('partner-child.ts').process
+    this.child = startChild(new URL('partner-child.ts', import.meta.url)).process
     this.child.on('message', (told: Told) => this.told(told))
     this.child.on('exit', (code, signal) => {
       for (const { reject } of this.waiting.values()) reject(new Error(`the partner ended with ${code ?? signal}`))

@@ -4,7 +4,7 @@
  */
 import { JobchartError, type Client, type Logger } from 'jobchart'
 import { isEnded, type JobState } from '../../../src/core/lifecycle.ts'
-import { sleep } from '../jobs.ts'
+import { sleep } from '../../harness/sleep.ts'
 import type { Kind, MachineJob } from './jobs.ts'
 import type { StormEvent } from './parts.ts'
 import type { MachineTask } from './plan.ts'

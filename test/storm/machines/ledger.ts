@@ -1,8 +1,9 @@
 /**
  * What the world outside sees of the machines of a storm: each process writes down what it does there, when it does it.
  */
-import { appendFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { ledgerAt, readLedger } from '../../harness/ledger.ts'
 
 /**
  * `begin`, `end`: of a piece of work, by the id of its actor · `note`: an action of a machine, by the id of the
@@ -23,22 +24,14 @@ export const noLedger: Ledger = () => {}
 
 const folderOf = (folder: string): string => join(folder, 'ledger')
 
-/**
- * The ledger of one process. A line is with the operating system when the call returns: who is killed loses nothing.
- */
+/** The ledger of one process. */
 export function ledgerFile(folder: string, name: string): Ledger {
   mkdirSync(folderOf(folder), { recursive: true })
-  const path = join(folderOf(folder), `${name}.ndjson`)
-  return (kind, key, what) => {
-    const line: LedgerLine = { kind, key, what, at: Date.now() }
-    appendFileSync(path, `${JSON.stringify(line)}\n`)
-  }
+  const append = ledgerAt(join(folderOf(folder), `${name}.ndjson`))
+  return (kind, key, what) => append({ kind, key, what, at: Date.now() } satisfies LedgerLine)
 }
 
-/** The ledgers of all processes. Of one that was killed the last line may be torn. */
+/** The ledgers of all processes. */
 export function* readLedgers(folder: string): Generator<LedgerLine> {
-  for (const name of readdirSync(folderOf(folder))) {
-    const lines = readFileSync(join(folderOf(folder), name), 'utf8').split('\n')
-    for (const line of lines.slice(0, -1)) yield JSON.parse(line) as LedgerLine
-  }
+  for (const name of readdirSync(folderOf(folder))) yield* readLedger<LedgerLine>(join(folderOf(folder), name))
 }

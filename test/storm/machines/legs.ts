@@ -1,7 +1,7 @@
 /** The jobs that machines of a storm invoke: one that works, and one that is a machine and waits. */
 import { defineJob, exponential, fatal, type RunContext } from 'jobchart'
 import { setup } from 'xstate'
-import { sleep } from '../jobs.ts'
+import { sleep } from '../../harness/sleep.ts'
 
 export interface LegInput {
   readonly ms: number

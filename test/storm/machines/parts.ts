@@ -1,7 +1,7 @@
 /** What the charts of a storm have in common: what they remember of what befell them, and what they do. */
 import { fromJob } from 'jobchart'
 import { assign, fromPromise, setup } from 'xstate'
-import { sleep } from '../jobs.ts'
+import { sleep } from '../../harness/sleep.ts'
 import type { Ledger } from './ledger.ts'
 import { leg, waitingLeg, type LegInput } from './legs.ts'
 

@@ -1,9 +1,9 @@
 /** The verdict on the machines of a storm. */
 import type { JobRecord, Store } from 'jobchart'
 import type { StormOptions } from '../command.ts'
-import type { Broken } from '../broken.ts'
+import { spreadOf, type Broken, type Spread } from '../../harness/report.ts'
 import { Archive, type Evidence } from './evidence.ts'
-import { checkMachine, firedOf, machinePromises } from './promises.ts'
+import { checkMachine, firedOf } from './promises.ts'
 
 export interface MachineFigures {
   readonly machines: number
@@ -19,7 +19,7 @@ export interface MachineFigures {
   readonly workAgain: number
   readonly timers: number
   /** How long after their time they fired: half of them, 99 of 100, the last. */
-  readonly lateMs: readonly [median: number, p99: number, max: number]
+  readonly lateMs: Spread
 }
 
 export async function judgeMachines(
@@ -48,14 +48,10 @@ export async function judgeMachines(
     count.work += begun.length
     count.workAgain += begun.length - new Set(begun).size
   }
-  late.sort((a, b) => a - b)
-  const at = (part: number): number => late[Math.ceil(late.length * part) - 1] ?? 0
   const { kept: messages, duplicate: repeated } = archive.messages
   const figures = { machines: options.machines, ended, messages, repeated, ...count }
-  return { broken, figures: { ...figures, timers: late.length, lateMs: [at(0.5), at(0.99), at(1)] } }
+  return { broken, figures: { ...figures, timers: late.length, lateMs: spreadOf(late) } }
 }
-
-export const machinePromiseRows = Object.entries(machinePromises)
 
 /** All that is known of it, in the order of time. */
 function story({ record, stands, lines, children, cancels }: Evidence): string[] {

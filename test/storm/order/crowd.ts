@@ -2,15 +2,15 @@
  * Processes of the example on one file and one ledger, killed at random instants and started again. Orders come in
  * waves: a wave is over when a process of the example says that all have ended, and then more are ordered.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { seededRandom } from 'jobchart/testing'
+import { forkProgram } from '../../harness/processes.ts'
 import { plainEnvironment } from '../../support/plain-environment.ts'
-import { pulse } from '../pulse.ts'
+import { pulse } from '../../harness/pulse.ts'
 import { LedgerTail } from './ledger.ts'
-import { sleep } from '../jobs.ts'
+import { sleep } from '../../harness/sleep.ts'
 
 export interface OrderOptions {
   readonly kills: number
@@ -28,9 +28,6 @@ const silenceMsMax = 60_000
  * little.
  */
 const atWorkMs = 300
-
-const example = fileURLToPath(new URL('../../../examples/order/main.ts', import.meta.url))
-const record = new URL('record.ts', import.meta.url).href
 
 export class Crowd {
   killed = 0
@@ -105,10 +102,12 @@ export class Crowd {
   private start(): void {
     const args = ['--db', join(this.folder, 'jobs.db'), '--ledger', join(this.folder, 'ledger.jsonl'), '--work']
     args.push('--orders', `${this.orders}`, '--lease', `${this.options.leaseMs}`)
-    const child = spawn(process.execPath, ['--conditions=@jobchart/source', `--import=${record}`, example, ...args], {
+    const child = forkProgram(new URL('member.ts', import.meta.url), args, {
       env: { ...plainEnvironment, ORDER_HISTORY: join(this.folder, 'history') },
-      stdio: ['ignore', this.output, this.output],
+      stdio: ['ignore', this.output, this.output, 'ipc'],
     })
+    // A channel would keep it.
+    child.disconnect()
     this.started++
     this.alive.add(child)
     child.on('exit', (code, signal) => {

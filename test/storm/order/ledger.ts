@@ -1,5 +1,5 @@
 /** What the ledger of the example must say of each order, whatever has become of the processes. */
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import type { Entry as NewEntry } from '../../../examples/order/ledger.ts'
 
 export type Entry = NewEntry & { readonly at: number; readonly pid: number }
@@ -18,12 +18,6 @@ export type LateMsMax = (dueAt: number, firedAt: number) => number
 
 /** A clock may be a moment behind another look at it. */
 const earlyMs = 2
-
-export const readLedger = (path: string): Entry[] =>
-  readFileSync(path, 'utf8')
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Entry)
 
 export interface Writer {
   readonly firstAt: number

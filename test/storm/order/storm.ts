@@ -9,16 +9,17 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { checkHistory, finalState, invariants, readHistory, type HistoryFigures } from 'jobchart/store-testing'
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { FinalState } from '../../../src/store-testing/history/facts.ts'
-import type { Broken } from '../broken.ts'
+import { readLedger } from '../../harness/ledger.ts'
+import { promiseRows, spreadOf, type Broken, type PromiseRow, type Spread } from '../../harness/report.ts'
 import { Crowd, type OrderOptions } from './crowd.ts'
-import { checkLedger, ledgerPromises, readLedger } from './ledger.ts'
+import { checkLedger, ledgerPromises, type Entry } from './ledger.ts'
 
 /** What was promised of the work of a dead process: to begin again within its lease and this. */
 const promisedMs = 5_000
 
 export interface OrderVerdict {
   readonly broken: readonly Broken[]
-  readonly promises: readonly (readonly [promise: string, says: string, broken: number])[]
+  readonly promises: readonly PromiseRow[]
   readonly figures: HistoryFigures &
     Pick<Crowd, 'killed' | 'started' | 'waves' | 'orders' | 'pauses' | 'unattendedMs'> & {
       readonly durationMs: number
@@ -26,7 +27,7 @@ export interface OrderVerdict {
       /** Effects that were begun again, under the same key. */
       readonly again: number
       readonly timers: number
-      readonly lateMs: readonly [median: number, p99: number, max: number]
+      readonly lateMs: Spread
       readonly lateMsMax: number
     }
   readonly folder: string
@@ -76,15 +77,12 @@ function judge(
     ...(crowd.pauses === 0 && { rescueMs }),
   })
   for (const { invariant, message, evidence } of history.violations) tell(invariant, message, evidence)
-  const entries = readLedger(join(folder, 'ledger.jsonl'))
+  const entries = readLedger<Entry>(join(folder, 'ledger.jsonl'))
   const lateMsMax = leaseMs + rescueMs
   // Each kill in between may have hit the process that was at it, and then costs as much again.
   const kills = (from: number, until: number): number => crowd.killedAt.filter((at) => at > from && at < until).length
-  const lates = checkLedger(entries, crowd.orders, (due, fired) => (1 + kills(due, fired)) * lateMsMax, tell).toSorted(
-    (a, b) => a - b,
-  )
+  const lates = checkLedger(entries, crowd.orders, (due, fired) => (1 + kills(due, fired)) * lateMsMax, tell)
   checkEnds(crowd, final, tell)
-  const at = (part: number): number => lates[Math.ceil(lates.length * part) - 1] ?? 0
   const begun = entries.filter(({ what }) => what === 'begun').map(({ key }) => key)
   const { killed, started, waves, orders, pauses, unattendedMs } = crowd
   const effects = new Set(begun).size
@@ -95,16 +93,14 @@ function judge(
       ...Object.entries(invariants).map(([name, says]) => {
         return [name, says, history.counts[name as keyof typeof invariants] ?? 0] as const
       }),
-      ...Object.entries(own).map(([name, says]) => {
-        return [name, says, broken.filter(({ promise }) => promise === name).length] as const
-      }),
+      ...promiseRows(own, broken),
     ],
     figures: {
       ...history.figures,
       ...{ killed, started, waves, orders, pauses, unattendedMs, durationMs, effects },
       again: begun.length - effects,
       timers: lates.length,
-      lateMs: [at(0.5), at(0.99), at(1)],
+      lateMs: spreadOf(lates),
       lateMsMax,
     },
   }

@@ -1,13 +1,20 @@
 /** The schedules of a schedule storm, and how far apart their ticks are. */
-import { appendFileSync } from 'node:fs'
 import { defineJob, schedule, type ScheduleDefinition } from 'jobchart'
+import { ledgerAt } from '../../harness/ledger.ts'
 
-/** Each run leaves a line in the file of its process. */
-export const tickJob = (ledger: string) =>
-  defineJob<{ name: string }>({
+/** A run, as it stands in the ledger of its process. */
+export interface Run {
+  readonly name: string
+  readonly id: string
+}
+
+export function tickJob(ledger: string) {
+  const append = ledgerAt(ledger)
+  return defineJob<{ name: string }>({
     type: 'tick',
-    run: async ({ name }, { id }) => appendFileSync(ledger, `${name} ${id}\n`),
+    run: async ({ name }, { id }) => append({ name, id } satisfies Run),
   })
+}
 
 /** Names, and seconds from tick to tick. */
 export const everySeconds: Readonly<Record<string, number>> = { cron: 1, even: 2, interval: 1, computed: 1 }

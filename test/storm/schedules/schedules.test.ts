@@ -8,7 +8,7 @@ async function firesEachTickOnce(store: string): Promise<void> {
   const { path: folder, ...kept } = temporaryFolder()
   onTestFinished(() => kept.remove())
   const report = await stormSchedules({ store, folder, processes: 3, seconds: 4, killEverySeconds: 2, seed: 1 })
-  expect(report.faults).toEqual([])
+  expect(report.broken).toEqual([])
   expect(report.killed).toBe(1)
   expect(report.ticks['cron']).toBeGreaterThanOrEqual(4)
   expect(report.ticks['even']).toBeGreaterThanOrEqual(2)

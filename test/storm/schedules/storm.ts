@@ -2,18 +2,18 @@
  * Several processes fire the same schedules on one store, and some are killed. In the end each tick between the first
  * and the last must have made one job, and each job must have run: once, unless the process that ran it was killed.
  */
-import { fork, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { sleep } from '../../harness/sleep.ts'
 import { createClient, type JobRecord, type ScheduleRecord, type Store } from 'jobchart'
 import { seededRandom } from '../../../src/core/clock.ts'
-import { plainEnvironment } from '../../support/plain-environment.ts'
+import { readLedger } from '../../harness/ledger.ts'
+import { forkProgram } from '../../harness/processes.ts'
+import { promiseRows, spreadOf, type Broken, type PromiseRow, type Spread } from '../../harness/report.ts'
 import { StormServer } from '../server.ts'
 import { storeNamed } from '../stores.ts'
-import { everySeconds, tickJob } from './plan.ts'
+import { everySeconds, tickJob, type Run } from './plan.ts'
 
 export interface ScheduleStormOptions {
   /** Of the stores of storms; redis is on a server of its own. */
@@ -30,10 +30,16 @@ export interface ScheduleStormReport {
   readonly ticks: Readonly<Record<string, number>>
   readonly killed: number
   readonly runs: number
-  /** From the tick to the ENQUEUE, ms: median and the last. */
-  readonly lateMs: readonly [median: number, max: number]
-  readonly faults: readonly string[]
+  /** From the tick to the ENQUEUE, ms. */
+  readonly lateMs: Spread
+  readonly broken: readonly Broken[]
+  readonly promises: readonly PromiseRow[]
 }
+
+const promises = {
+  tick: 'each tick from the first to the last has made one job',
+  run: 'each job has run, once unless its process was killed',
+} as const
 
 export async function stormSchedules(options: ScheduleStormOptions): Promise<ScheduleStormReport> {
   const server = options.store === 'redis' ? await StormServer.start(options.folder) : null
@@ -50,10 +56,7 @@ async function storm(options: ScheduleStormOptions): Promise<ScheduleStormReport
   const start = async (): Promise<ChildProcess> => {
     const ledger = join(folder, `ledger-${ledgers.length}.txt`)
     ledgers.push(ledger)
-    const child = fork(fileURLToPath(new URL('member.ts', import.meta.url)), [store, folder, ledger], {
-      execArgv: ['--conditions=@jobchart/source'],
-      env: plainEnvironment,
-    })
+    const child = forkProgram(new URL('member.ts', import.meta.url), [store, folder, ledger])
     await once(child, 'message')
     return child
   }
@@ -95,16 +98,17 @@ async function verdict(
   }
   const schedules = await client.schedules()
   await client.close()
-  const lines = ledgers.flatMap((file) =>
-    existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [],
-  )
-  const faults = [...schedules.flatMap((each) => tickFaults(each, jobs)), ...runFaults(jobs, lines, killed)]
-  const late = jobs.map(({ id, enqueuedAt }) => enqueuedAt - tickOf(id)).toSorted((a, b) => a - b)
+  const runs = ledgers.flatMap((path) => readLedger<Run>(path))
+  const brokenAs = (promise: keyof typeof promises, faults: readonly string[]): Broken[] =>
+    faults.map((message) => ({ promise, message, evidence: [] }))
+  const tickBroken = schedules.flatMap((each) => brokenAs('tick', tickFaults(each, jobs)))
+  const broken = [...tickBroken, ...brokenAs('run', runFaults(jobs, runs, killed))]
   return {
     ticks: Object.fromEntries(schedules.map(({ name, fired }) => [name, fired])),
-    runs: lines.length,
-    lateMs: [late[Math.floor(late.length / 2)] ?? 0, late.at(-1) ?? 0],
-    faults,
+    runs: runs.length,
+    lateMs: spreadOf(jobs.map(({ id, enqueuedAt }) => enqueuedAt - tickOf(id))),
+    broken,
+    promises: promiseRows(promises, broken),
   }
 }
 
@@ -128,8 +132,8 @@ function tickFaults({ name, fired, missed, last }: ScheduleRecord, jobs: readonl
 }
 
 /** Each job has run; more than once at most as often as a process was killed. */
-function runFaults(jobs: readonly JobRecord[], lines: readonly string[], killed: number): string[] {
-  const ids = lines.map((line) => line.slice(line.indexOf(' ') + 1))
+function runFaults(jobs: readonly JobRecord[], runs: readonly Run[], killed: number): string[] {
+  const ids = runs.map(({ id }) => id)
   const ran = new Set(ids)
   const faults = jobs.filter(({ id, state }) => state === 'done' && !ran.has(id)).map(({ id }) => `${id} did not run`)
   const again = ids.length - ran.size

@@ -4,7 +4,7 @@
  * thread gone, and the history and the state of every job must be as promised.
  */
 import type { Worker } from 'node:worker_threads'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../harness/sleep.ts'
 import { constant, createRuntime, defineJob, memoryStore, thread, type JobRecord } from 'jobchart'
 import { checkHistory, finalState, recordingStore, recordRuns, type HistoryLine } from 'jobchart/store-testing'
 import { seededRandom } from 'jobchart/testing'

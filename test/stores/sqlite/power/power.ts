@@ -3,14 +3,11 @@
  * what may be on the disk if the power fails at a given call; each is opened, and must hold everything that had been
  * acknowledged.
  */
-import { execFile } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { seededRandom, type Random } from '../../../../src/core/clock.ts'
+import { runProgram } from '../../../harness/processes.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { childOptions } from '../child.ts'
 import { Disk, losses, type Loss } from './disk.ts'
 import { acksFile, dataFile, judge, type Ack } from './judge.ts'
 import { buildRecorder, readLog, type FileCall } from './log.ts'
@@ -59,10 +56,12 @@ async function recordWork(folder: string, { seed, durability = 'full', synchrono
   const [library, log, work] = [join(folder, 'recorder.so'), join(folder, 'calls'), join(folder, 'work')]
   await buildRecorder(library)
   mkdirSync(work)
-  const child = fileURLToPath(new URL('recorded-child.ts', import.meta.url))
-  const env = { ...childOptions.env, LD_PRELOAD: library, RECORDER_FOLDER: work, RECORDER_LOG: log }
-  const args = [...childOptions.execArgv, child, work, durability, synchronous ?? '', String(seed)]
-  await promisify(execFile)(process.execPath, args, { env })
+  const { exitCode, stderr } = await runProgram(
+    new URL('recorded-child.ts', import.meta.url),
+    [work, durability, synchronous ?? '', String(seed)],
+    { env: { LD_PRELOAD: library, RECORDER_FOLDER: work, RECORDER_LOG: log } },
+  )
+  if (exitCode !== 0) throw new Error(`the recorded process ended with ${exitCode}: ${stderr}`)
   return readLog(log)
 }
 
