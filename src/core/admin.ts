@@ -3,7 +3,8 @@ import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
 import { dropMessages, emptyInbox } from './dropped-events.ts'
 import type { DiscardAnswer, DropInbox, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
 import { applyEvent } from './transition.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 const anyCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
 /** The states from which a job is retried. */
@@ -19,8 +20,8 @@ export const discardable: ReadonlySet<JobState> = new Set(jobStates.filter(isEnd
  * @param dropInbox which messages to remove: see `dropMessages`
  * @param edit a new input for the jobs; implies `fromStart`
  */
-export function retry<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
+export function retry(
+  unit: Unit,
   selection: Selection,
   fromStart: boolean,
   dropInbox: DropInbox,
@@ -54,11 +55,11 @@ export function retry<Row extends JobRow>(
 /** What an end leaves in a job, and a new generation does not have. */
 const unended = { error: null, failure: null, cancelMark: null, output: undefined }
 
-const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Row): boolean =>
+const isKeyTaken = (unit: Unit, { type, key }: JobRow): boolean =>
   key !== null && (unit.holder(type, key) !== undefined || unit.hasPredecessor(type, key))
 
 /** Removes ended jobs. */
-export function discard<Row extends JobRow>(unit: UnitOfWork<Row>, selection: Selection): DiscardAnswer {
+export function discard(unit: Unit, selection: Selection): DiscardAnswer {
   const { rows, notFound, next } = unit.select(selection, discardable)
   const discarded: string[] = []
   const refused: string[] = []

@@ -16,7 +16,7 @@ import type {
 import { cancel, cancellable } from './cancel.ts'
 import { caps } from './caps.ts'
 import type { JobState } from './lifecycle.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { Unit } from './unit.ts'
 import type { Selection, SweepAnswer, WrittenTransition } from './values.ts'
 
 /** The states of the jobs that a change applies to; it leaves others that match its filter as they are. */
@@ -40,11 +40,7 @@ export interface BulkTable {
 }
 
 /** Keeps a new operation, and does its first batch. */
-export function startBulk<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  table: BulkTable,
-  { leaseMs, ...request }: StartBulk,
-): BulkAnswer {
+export function startBulk(unit: Unit, table: BulkTable, { leaseMs, ...request }: StartBulk): BulkAnswer {
   const there = table.get(request.id)
   if (there !== undefined) return unchanged('known', there)
   if (table.all('running').length >= caps.bulkRunning) return unchanged('full', null)
@@ -56,11 +52,7 @@ export function startBulk<Row extends JobRow>(
 }
 
 /** Does the next batch of an operation, unless another token carries it out. */
-export function advanceBulk<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  table: BulkTable,
-  { id, token, leaseMs }: AdvanceBulk,
-): BulkAnswer {
+export function advanceBulk(unit: Unit, table: BulkTable, { id, token, leaseMs }: AdvanceBulk): BulkAnswer {
   const there = table.get(id)
   if (there === undefined) return unchanged('notFound', null)
   if (there.state !== 'running') return unchanged('ended', there)
@@ -98,7 +90,7 @@ const unchanged = (outcome: BulkAnswer['outcome'], operation: BulkOperation | nu
   transitions: [],
 })
 
-function doBatch<Row extends JobRow>(unit: UnitOfWork<Row>, table: BulkTable, operation: BulkOperation): BulkAnswer {
+function doBatch(unit: Unit, table: BulkTable, operation: BulkOperation): BulkAnswer {
   const { filter, batchSize, cursor, change, counts } = operation
   const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
   const { jobs, transitions, next } = changeSelection(unit, change, selection)
@@ -114,11 +106,7 @@ export interface Batch {
 }
 
 /** Does what an operation does to each job of a selection. */
-export function changeSelection<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  change: BulkChange,
-  selection: Selection,
-): Batch {
+export function changeSelection(unit: Unit, change: BulkChange, selection: Selection): Batch {
   switch (change.kind) {
     case 'retry': {
       const answer = retry(unit, selection, change.fromStart, change.dropInbox)

@@ -10,19 +10,20 @@ import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
 import type { CancelMark } from './row-fields.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 /** The states in which a cancel does something. */
 export const cancellable: ReadonlySet<JobState> = new Set(jobStates.filter((state) => !isEnded(state)))
 
-export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: CancelRequest): CancelAnswer {
+export function cancel(unit: Unit, request: CancelRequest): CancelAnswer {
   const { selection, reason, graceMs } = request
   const { rows, notFound, next } = unit.select(selection, cancellable)
   const byUrgency = rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   const cancelled: string[] = []
   const cancelling: string[] = []
   const finished: string[] = []
-  const forced: Row[] = []
+  const forced: JobRow[] = []
   const transitions: WrittenTransition[] = []
   for (const row of byUrgency) {
     if (isEnded(row.state)) {
@@ -40,7 +41,7 @@ export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: Cance
 /**
  * Cancels the job that another one supersedes, as a forced cancel. Returns its CANCEL; null if it was cancelled before.
  */
-export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
+export function cancelSuperseded(unit: Unit, row: JobRow): WrittenTransition | null {
   const transitions: WrittenTransition[] = []
   if (cancelNow(unit, row, { reason: 'superseded', graceMs: null }, transitions)) {
     cancelChildren(unit, [row], null, transitions)
@@ -48,12 +49,7 @@ export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row:
   return transitions[0] ?? null
 }
 
-function cancelChildren<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  forced: Row[],
-  graceMs: number | null,
-  transitions: WrittenTransition[],
-): void {
+function cancelChildren(unit: Unit, forced: JobRow[], graceMs: number | null, transitions: WrittenTransition[]): void {
   const mark = { reason: 'its parent was cancelled', graceMs }
   // The loop appends to `forced`: children of children follow.
   for (const parent of forced) {
@@ -65,12 +61,7 @@ function cancelChildren<Row extends JobRow>(
 }
 
 /** Cancels a live job. Returns whether this call has forced the cancel. */
-function cancelJob<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
-  mark: CancelMark,
-  transitions: WrittenTransition[],
-): boolean {
+function cancelJob(unit: Unit, row: JobRow, mark: CancelMark, transitions: WrittenTransition[]): boolean {
   if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, transitions)
   unit.write(row, { cancelMark: { reason: mark.reason, graceMs: mark.graceMs } })
   const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason })
@@ -78,12 +69,7 @@ function cancelJob<Row extends JobRow>(
   return false
 }
 
-function cancelNow<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
-  mark: CancelMark,
-  transitions: WrittenTransition[],
-): boolean {
+function cancelNow(unit: Unit, row: JobRow, mark: CancelMark, transitions: WrittenTransition[]): boolean {
   if (nextArrow(row.state, 'CANCEL', row) === null) return false
   unit.write(row, { cancelMark: { reason: mark.reason, graceMs: mark.graceMs } })
   applyEvent(unit, row, 'CANCEL', mark)

@@ -7,13 +7,13 @@ import type { Recorder } from './recorder.ts'
 import { RowChange, type JobRow, type RowTransition } from './job-row.ts'
 
 /** An entry of the log; null: the ENQUEUE of the row. */
-export interface LogEntry<Row extends JobRow> {
+interface LogEntry<Row extends JobRow> {
   readonly row: Row
   readonly entry: RowTransition | null
 }
 
 /** A transition that adds to the activity of the queue of a job. */
-export interface CountedTransition<Row extends JobRow> {
+interface CountedTransition<Row extends JobRow> {
   readonly row: Row
   readonly counted: Counted
   readonly ms: number
@@ -28,13 +28,13 @@ export interface CountedFailure<Row extends JobRow> {
 }
 
 /** How a machine has ended: it is added to those of its type that have ended so. */
-export interface CountedOutcome {
+interface CountedOutcome {
   readonly type: string
   readonly outcome: string
 }
 
 /** An insert that was refused for want of room. */
-export interface Refusal {
+interface Refusal {
   /** Of the full queue; null: the store is full. */
   readonly type: string | null
   /** Was a free slot missing? */

@@ -5,9 +5,11 @@ import { failureOf } from './fingerprint.ts'
 import type { NewCheckpoint } from './machine-record.ts'
 import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
 import { clearUnsupported } from './unsupported.ts'
-import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import { stopNotice } from './stop-notice.ts'
+import type { Unit } from './unit.ts'
 
-export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: CheckpointRequest): CheckpointAnswer {
+export function checkpoint(unit: Unit, request: CheckpointRequest): CheckpointAnswer {
   const row = unit.findLeased(request.id)
   if (row?.isLeasedBy(request) !== true) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
   mustFollow(row, request.checkpoint)
@@ -27,7 +29,7 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
  * Writes a checkpoint; repeating the write has no effect. Attempts that led to a checkpoint do not count as failures.
  * @returns whether it was written now
  */
-export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): boolean {
+export function keepCheckpoint(unit: Unit, row: JobRow, next: NewCheckpoint): boolean {
   if (row.machine?.checkpoint?.number === next.number) return false
   readMessages(unit, row, next)
   for (const { error, ms } of next.failures ?? []) {

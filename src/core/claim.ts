@@ -4,7 +4,9 @@
  */
 import { claimCounted } from './activity.ts'
 import { applyEvent } from './transition.ts'
-import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
+import type { LoggedTransition, TransitionOptions } from './compiled-arrows.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 import type { Demand, RateLimit, Shortfall } from './values.ts'
 
 /**
@@ -13,9 +15,9 @@ import type { Demand, RateLimit, Shortfall } from './values.ts'
  * unique key only until its start gives it up.
  * @param queuedAt time of the transition that has queued the job, ms since the epoch
  */
-export function claimJob<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
+export function claimJob(
+  unit: Unit,
+  row: JobRow,
   { maxAttempts, onDead }: Demand,
   queuedAt: number,
   options?: TransitionOptions,

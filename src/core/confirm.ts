@@ -1,11 +1,12 @@
 /** Confirms a claimed job right before its start: since the claim it may have been cancelled, paused or lost. */
-import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
+import { stopNotice } from './stop-notice.ts'
+import type { Unit } from './unit.ts'
 import type { Lease, Standing } from './values.ts'
 
 const leased: Standing = { outcome: 'leased' }
 const paused: Standing = { outcome: 'paused' }
 
-export function confirm<Row extends JobRow>(unit: UnitOfWork<Row>, lease: Lease): Standing {
+export function confirm(unit: Unit, lease: Lease): Standing {
   const row = unit.findLeased(lease.id)
   if (row?.isLeasedBy(lease) !== true) return { outcome: 'lost' }
   const notice = stopNotice(row)

@@ -7,7 +7,8 @@ import type { ErrorRecord } from './failure.ts'
 import { bornReady } from './insert.ts'
 import type { Json } from './payload.ts'
 import type { JobMeta } from './record.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 import type { NewJob, WrittenTransition } from './values.ts'
 
 /** The input of the job that runs a hook: the job that died, as it was then. */
@@ -45,7 +46,7 @@ export const hookSuffix = ':dead'
 export const hookAttempts = 10
 
 /** The hook of a job that has just ended, if it is dead and has one. Gives its ENQUEUE. */
-export function insertHook<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
+export function insertHook(unit: Unit, row: JobRow): WrittenTransition | null {
   if (row.state !== 'dead' || row.onDead === null) return null
   const meta = unit.read(row, 'meta')
   const job: Omit<NewJob, 'id'> = {
@@ -71,7 +72,7 @@ export function insertHook<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row):
   }
 }
 
-function deathOf<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Json {
+function deathOf(unit: Unit, row: JobRow): Json {
   const { id, type, generation, attempt, maxAttempts, key } = row
   const [input, error] = [unit.read(row, 'input'), unit.read(row, 'error')]
   return {

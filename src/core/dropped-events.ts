@@ -9,7 +9,8 @@ import type { InboxEntry, NewCheckpoint, SentEvent } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { LogLine } from './record.ts'
 import type { DropInbox } from './values.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 /** Of more events that are dropped together, the line names these and the number of the others. */
 const namedMax = 20
@@ -29,7 +30,7 @@ type Why = keyof typeof reasons
 type SentEntry = InboxEntry & { readonly message: SentEvent }
 
 /** Removes messages that were read by a checkpoint, except those that it defers, and reports those that it drops. */
-export function readMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, checkpoint: NewCheckpoint): void {
+export function readMessages(unit: Unit, row: JobRow, checkpoint: NewCheckpoint): void {
   const { deferred = [], dropped = [] } = checkpoint
   const { machine } = row
   if (dropped.length > 0) {
@@ -61,7 +62,7 @@ export function mustBeInInbox({ id, machine }: JobRow, { read, deferred = [] }: 
 }
 
 /** Removes all messages: the machine has ended, or starts anew. */
-export function emptyInbox<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, why: 'done' | 'start'): void {
+export function emptyInbox(unit: Unit, row: JobRow, why: 'done' | 'start'): void {
   const { machine } = row
   if (machine === null || !hasMessages(row)) return
   report(unit, row, unit.inbox(row, 0), why)
@@ -73,7 +74,7 @@ export function emptyInbox<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, 
  * @param drop how many unread ones, oldest first; or numbers: of deferred ones, and of unread ones without a gap from
  * the first
  */
-export function dropMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, drop: DropInbox): void {
+export function dropMessages(unit: Unit, row: JobRow, drop: DropInbox): void {
   const { machine } = row
   if (machine === null || drop === 0 || !hasMessages(row)) return
   const { lastRead, lastMessage, deferred } = machine
@@ -88,7 +89,7 @@ export function dropMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row
 }
 
 /** A job that is dead or cancelled keeps its messages for a retry: a line of its log says so. */
-export function reportKept<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
+export function reportKept(unit: Unit, row: JobRow): void {
   if (!isEnded(row.state) || row.state === 'done' || !hasMessages(row)) return
   const line = keptLine(unit.inbox(row, 0), row.state)
   if (line !== null) keepLogs(unit, row, [{ at: unit.now, attempt: row.attempt, ...line }])
@@ -97,7 +98,7 @@ export function reportKept<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row):
 const hasMessages = ({ machine }: JobRow): boolean =>
   machine !== null && (machine.lastMessage > machine.lastRead || machine.deferred.length > 0)
 
-function report<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, entries: readonly InboxEntry[], why: Why): void {
+function report(unit: Unit, row: JobRow, entries: readonly InboxEntry[], why: Why): void {
   const line = droppedLine(entries, why)
   if (line === null) return
   keepLogs(unit, row, [{ at: unit.now, attempt: row.attempt, ...line }])

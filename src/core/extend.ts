@@ -2,13 +2,10 @@
 import type { HeartbeatPayload, HeartbeatAnswer } from './values.ts'
 import { notifyParentOfCheckin } from './inbox.ts'
 import { keepLogs } from './kept.ts'
-import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
+import { stopNotice } from './stop-notice.ts'
+import type { Unit } from './unit.ts'
 
-export function extend<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  heartbeat: HeartbeatPayload,
-  leaseMs: number,
-): HeartbeatAnswer {
+export function extend(unit: Unit, heartbeat: HeartbeatPayload, leaseMs: number): HeartbeatAnswer {
   const { checkin, logs, steps, lastMessageNumber: after } = heartbeat
   const row = unit.findLeased(heartbeat.id)
   if (row?.isLeasedBy(heartbeat) !== true) return { outcome: 'lost' }

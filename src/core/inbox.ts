@@ -7,12 +7,13 @@ import type { SendAnswer, SendRequest } from './machine-values.ts'
 import type { WrittenTransition } from './values.ts'
 import { applyEvent } from './transition.ts'
 import { isPutOff } from './unsupported.ts'
-import type { JobRow, MachineRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobMachine, JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 const waiting = new Set<string>(Object.keys(arrows('WAKE')))
 
 /** Puts an event into the inbox of a live job. Repeated calls with the same key deliver it once. */
-export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendRequest): SendAnswer {
+export function send(unit: Unit, request: SendRequest): SendAnswer {
   const row = unit.find(request.id)
   if (row === undefined) return { outcome: 'notFound', state: null }
   if (request.message.kind === 'resume' && isPutOff(row)) {
@@ -37,15 +38,11 @@ function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): Send
 }
 
 /** The difference is the number of unread messages, because message numbers have no gaps and are read in order. */
-const isFull = (machine: MachineRow | null): boolean =>
+const isFull = (machine: JobMachine | null): boolean =>
   machine !== null && machine.lastMessage - machine.lastRead + machine.deferred.length >= caps.inbox
 
 /** Puts a message into the inbox of a live job. @returns the WAKE of a job that was waiting, or null */
-export function deliver<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
-  message: InboxMessage,
-): WrittenTransition | null {
+export function deliver(unit: Unit, row: JobRow, message: InboxMessage): WrittenTransition | null {
   unit.addMessage(row, message)
   return wakeForMessages(unit, row, () => [message])
 }
@@ -55,9 +52,9 @@ export function deliver<Row extends JobRow>(
  * gathers messages, sets its due time instead.
  * @param latest returns the unread messages; it may omit those that an earlier call has seen
  */
-export function wakeForMessages<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
+export function wakeForMessages(
+  unit: Unit,
+  row: JobRow,
   latest: () => readonly InboxMessage[],
 ): WrittenTransition | null {
   const { machine } = row
@@ -73,18 +70,14 @@ export function wakeForMessages<Row extends JobRow>(
 }
 
 /** Sends the end of a job to its parent. Returns the WAKE of a parent that was waiting. */
-export function notifyParentOfEnd<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
+export function notifyParentOfEnd(unit: Unit, row: JobRow): WrittenTransition | null {
   if (!isEnded(row.state)) return null
   const parent = liveParent(unit, row)
   return parent === null ? null : deliver(unit, parent, endMessage(unit, row))
 }
 
 /** Sends a check-in to the parent, if it asked for check-ins and its inbox is not full. */
-export function notifyParentOfCheckin<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
-  value: Json,
-): WrittenTransition | null {
+export function notifyParentOfCheckin(unit: Unit, row: JobRow, value: Json): WrittenTransition | null {
   if (row.machine?.parent?.checkins !== true) return null
   const parent = liveParent(unit, row)
   return parent === null || isFull(parent.machine)
@@ -92,13 +85,13 @@ export function notifyParentOfCheckin<Row extends JobRow>(
     : deliver(unit, parent, { kind: 'checkin', child: row.id, value })
 }
 
-function liveParent<Row extends JobRow>(unit: UnitOfWork<Row>, { machine }: Row): Row | null {
+function liveParent(unit: Unit, { machine }: JobRow): JobRow | null {
   const id = machine?.parent?.id
   const parent = id === undefined ? undefined : unit.find(id)
   return parent === undefined || isEnded(parent.state) ? null : parent
 }
 
-function endMessage<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): InboxMessage {
+function endMessage(unit: Unit, row: JobRow): InboxMessage {
   const ended = { kind: 'ended', child: row.id } as const
   const [output, error] = [unit.read(row, 'output'), unit.read(row, 'error')]
   if (row.state === 'done') return { ...ended, state: 'done', ...(output !== undefined && { output }) }

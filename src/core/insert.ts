@@ -6,11 +6,13 @@ import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InsertAnswer, QueueLimit } from './values.ts'
 import { cancelSuperseded } from './cancel.ts'
 import { emptyInbox } from './dropped-events.ts'
-import { claimable } from './transition.ts'
-import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './unit-of-work.ts'
+import { claimable } from './compiled-arrows.ts'
+import type { JobRow, JobToInsert } from './job-row.ts'
+import { isStopping } from './stop-notice.ts'
+import type { Unit } from './unit.ts'
 
-interface InsertRequest<New> {
-  readonly jobs: readonly New[]
+interface InsertRequest<JobToInsert> {
+  readonly jobs: readonly JobToInsert[]
   /** Jobs in the backlog at most, of all types, after this insert; null = no limit. */
   readonly capacity: number | null
   /** The same for the jobs of one type. */
@@ -44,10 +46,7 @@ export const bornTimed = birth((state) => statesTagged('timed').has(state))
 const backlog = statesTagged('backlog')
 const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const
 
-export function insert<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  { jobs, capacity, queue }: InsertRequest<New>,
-): InsertAnswer[] {
+export function insert(unit: Unit, { jobs, capacity, queue }: InsertRequest<JobToInsert>): InsertAnswer[] {
   const room: Room = {
     store: capacity === null ? Infinity : capacity - unit.backlog,
     queue: queue === undefined ? null : queueRoom(unit, queue),
@@ -61,19 +60,13 @@ export function insert<Row extends JobRow, New extends JobToInsert>(
   return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
 
-const queueRoom = <Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  { type, capacity }: QueueLimit,
-): QueueRoom =>
+const queueRoom = (unit: Unit, { type, capacity }: QueueLimit): QueueRoom =>
   capacity === 0
     ? { type, jobs: unit.handOverRoom(type), counted: claimable }
     : { type, jobs: capacity - unit.backlogOf(type), counted: backlog }
 
 /** Inserts a job, or resolves the conflict if its unique key is taken. */
-export function insertJob<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  job: New,
-): InsertAnswer {
+export function insertJob(unit: Unit, job: JobToInsert): InsertAnswer {
   const holder = job.key === null ? undefined : unit.holder(job.type, job.key)
   if (holder === undefined) return insertNew(unit, job)
   const same = unit.find(job.id)
@@ -92,11 +85,7 @@ export function insertJob<Row extends JobRow, New extends JobToInsert>(
 }
 
 /** Gives a job in the backlog the input of a new one, and its due time. */
-function replace<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  holder: Row,
-  job: New,
-): InsertAnswer {
+function replace(unit: Unit, holder: JobRow, job: JobToInsert): InsertAnswer {
   unit.replaceInput(holder, job)
   emptyInbox(unit, holder, 'start')
   unit.forgetCheckpoints(holder)
@@ -112,10 +101,7 @@ const dueOf = ({ now }: { readonly now: number }, { runAt, delayMs }: JobToInser
   Math.ceil(runAt ?? now + delayMs)
 
 /** Inserts a job whose key, if any, is free. */
-export function insertNew<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  job: New,
-): InsertAnswer {
+export function insertNew(unit: Unit, job: JobToInsert): InsertAnswer {
   const due = dueOf(unit, job)
   // A job that takes a key which a live job has given up waits for the end of that job.
   const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)
@@ -124,22 +110,17 @@ export function insertNew<Row extends JobRow, New extends JobToInsert>(
   const seq = unit.insert(job, state, dueAt)
   const { id } = job
   if (seq === null) return ofSameId(unit, job, unit.find(id))
-  if (waits) unit.waitForPredecessor(unit.find(id) as Row, due)
+  if (waits) unit.waitForPredecessor(unit.find(id) as JobRow, due)
   return { outcome: 'inserted', id, state, seq, at: unit.now, dueAt }
 }
 
-const ofSameId = <Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  job: New,
-  same: Row | undefined,
-): InsertAnswer =>
+const ofSameId = (unit: Unit, job: JobToInsert, same: JobRow | undefined): InsertAnswer =>
   same?.type === job.type ? duplicate(unit, same, job) : { ...nowhere, outcome: 'id-taken', id: job.id }
 
-const duplicate = <Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  row: Row,
-  job: New,
-): InsertAnswer => ({ ...found('duplicate', row), sameInput: unit.hasSameInput(row, job) })
+const duplicate = (unit: Unit, row: JobRow, job: JobToInsert): InsertAnswer => ({
+  ...found('duplicate', row),
+  sameInput: unit.hasSameInput(row, job),
+})
 
 const found = (outcome: 'duplicate' | 'replaced', { id, state, dueAt }: JobRow): InsertAnswer => ({
   outcome,
@@ -161,11 +142,7 @@ interface Refusal {
  * Fast path of most requests: there is capacity, and no id is taken by a job of another type, so that nothing is
  * refused.
  */
-function isHarmless<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  jobs: readonly New[],
-  room: Room,
-): boolean {
+function isHarmless(unit: Unit, jobs: readonly JobToInsert[], room: Room): boolean {
   const [first] = jobs
   if (first === undefined) return true
   if (jobs.length > room.store || (room.queue !== null && jobs.length > room.queue.jobs)) return false
@@ -173,11 +150,7 @@ function isHarmless<Row extends JobRow, New extends JobToInsert>(
 }
 
 /** The reason for which a request must be refused, or null: simulates its inserts without writing. */
-function refusal<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
-  jobs: readonly New[],
-  room: Room,
-): Refusal | null {
+function refusal(unit: Unit, jobs: readonly JobToInsert[], room: Room): Refusal | null {
   const typesById = new Map(unit.existing(jobs))
   const keys = new Set<string>()
   /** By how much the backlog grows, in all and of the limited type. */

@@ -5,7 +5,7 @@
 import type { Assessment, ParkedJob } from './definition.ts'
 import { arrows } from './lifecycle.ts'
 import type { ReindexAnswer, ReindexRequest } from './machine-values.ts'
-import type { UnitOfWork, JobRow } from './unit-of-work.ts'
+import type { Unit } from './unit.ts'
 import { clearUnsupported, markUnsupported } from './unsupported.ts'
 
 const parked = new Set<string>(Object.keys(arrows('WAKE')))
@@ -23,10 +23,7 @@ export function reindexRequest(job: ParkedJob, found: Assessment): ReindexReques
 }
 
 /** Changes what a parked job is found by, if it still stands at the checkpoint that the caller has read. */
-export function reindex<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  { id, checkpoint, standing, unsupported }: ReindexRequest,
-): ReindexAnswer {
+export function reindex(unit: Unit, { id, checkpoint, standing, unsupported }: ReindexRequest): ReindexAnswer {
   const row = unit.find(id)
   if (row === undefined) return { outcome: 'notFound' }
   if (!parked.has(row.state) || row.machine?.checkpoint?.number !== checkpoint) return { outcome: 'changed' }

@@ -16,7 +16,8 @@ import type {
   StoredSchedule,
   TickAnswer,
 } from './schedule-record.ts'
-import type { InsertUnit, JobRow, JobToInsert } from './unit-of-work.ts'
+import type { JobRow, JobToInsert } from './job-row.ts'
+import type { Unit } from './unit.ts'
 import type { WrittenTransition } from './values.ts'
 import { sameJson } from './unique.ts'
 import type { Json } from './payload.ts'
@@ -81,10 +82,10 @@ export function pauseSchedule(
 }
 
 /** Creates the jobs of ticks and sets the next tick. */
-export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
-  unit: InsertUnit<Row, New>,
+export function fireSchedule(
+  unit: Unit,
   table: ScheduleUnit,
-  { name, ticks, advance }: FireSchedule<New>,
+  { name, ticks, advance }: FireSchedule<JobToInsert>,
 ): FireScheduleAnswer {
   const there = table.schedule(name)
   if (there === undefined) return { outcome: 'gone', ticks: [], transitions: [] }
@@ -100,16 +101,16 @@ export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
 }
 
 /** One firing: creates the jobs of the ticks one by one, and collects the new fields of the schedule. */
-class Firing<Row extends JobRow, New extends JobToInsert> {
+class Firing {
   last: StoredSchedule['last']
   recent: readonly string[]
   fired: number
   skipped: number
   readonly transitions: WrittenTransition[] = []
-  private readonly unit: InsertUnit<Row, New>
+  private readonly unit: Unit
   private readonly schedule: StoredSchedule
 
-  constructor(unit: InsertUnit<Row, New>, schedule: StoredSchedule) {
+  constructor(unit: Unit, schedule: StoredSchedule) {
     this.unit = unit
     this.schedule = schedule
     this.last = schedule.last
@@ -118,7 +119,7 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
     this.skipped = schedule.skipped
   }
 
-  tick({ at, job }: ScheduleTick<New>): TickAnswer {
+  tick({ at, job }: ScheduleTick<JobToInsert>): TickAnswer {
     const live = this.schedule.overlap === 'allow' ? [] : this.live(job)
     const answer = this.insert(job, live)
     if (answer.outcome === 'skipped') this.skipped++
@@ -129,7 +130,7 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
     return answer
   }
 
-  private insert(job: New, live: readonly Row[]): TickAnswer {
+  private insert(job: JobToInsert, live: readonly JobRow[]): TickAnswer {
     const { unit } = this
     const { overlap } = this.schedule
     const [first] = live
@@ -148,7 +149,7 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
   }
 
   /** Live jobs of earlier ticks, including a retried one, which holds the unique key of the schedule. */
-  private live(job: New): Row[] {
+  private live(job: JobToInsert): JobRow[] {
     const rows = this.recent.map((id) => this.unit.find(id))
     const holder = job.key === null ? undefined : this.unit.holder(job.type, job.key)
     const found = [...rows, holder].filter((row) => row !== undefined && !isEnded(row.state))

@@ -11,14 +11,16 @@ import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inb
 import { failureOf, type Failure } from './fingerprint.ts'
 import { keepError, keepLogs } from './kept.ts'
 import { releaseSuccessor } from './succession.ts'
-import { applyArrow, applyEvent, expectArrow } from './transition.ts'
+import { expectArrow } from './compiled-arrows.ts'
+import { applyArrow, applyEvent } from './transition.ts'
 import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 /** Mutable, because the answer is built field by field: this is the most frequent operation. */
 type SettledAnswer = { -readonly [K in keyof SettleAnswer]: SettleAnswer[K] }
 
-export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Settlement): SettleAnswer {
+export function settle(unit: Unit, settlement: Settlement): SettleAnswer {
   const { event, fatal, reason, delayMs, output, checkpoint, cancelTaken, outcome } = settlement
   const row = unit.findLeased(settlement.id)
   if (row === undefined) return lost(settlement)
@@ -59,11 +61,11 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   return answer
 }
 
-const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null =>
+const wakeForUnread = (unit: Unit, row: JobRow): WrittenTransition | null =>
   wakeForMessages(unit, row, () => unit.inbox(row, row.machine?.lastRead ?? 0).map(({ message }) => message))
 
 /** Writes the CANCEL of a machine that has handled its cancel message and is done: the job ends as cancelled. */
-function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
+function cancelFirst(unit: Unit, row: JobRow): void {
   const { cancelMark } = row
   if (cancelMark !== null && nextArrow(row.state, 'CANCEL', row) !== null) applyEvent(unit, row, 'CANCEL', cancelMark)
 }
@@ -71,12 +73,7 @@ function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void 
 const noError = { error: null, failure: null }
 
 /** Writes check-in, logs and error of an attempt. @returns the WAKE of a parent that waited for a check-in */
-function keepNews<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
-  settlement: Settlement,
-  failure: Failure | null,
-): WrittenTransition | null {
+function keepNews(unit: Unit, row: JobRow, settlement: Settlement, failure: Failure | null): WrittenTransition | null {
   const { event, error, checkin, logs } = settlement
   if (checkin !== undefined) unit.write(row, { checkin })
   if (logs !== undefined && logs.length > 0) keepLogs(unit, row, logs)
@@ -86,9 +83,9 @@ function keepNews<Row extends JobRow>(
 }
 
 /** The error entry of the current attempt. */
-export const attemptError = <Row extends JobRow>(
-  { now }: UnitOfWork<Row>,
-  { attempt, generation, startedAt, worker }: Row,
+export const attemptError = (
+  { now }: Unit,
+  { attempt, generation, startedAt, worker }: JobRow,
   error: ErrorRecord,
 ): AttemptError => ({
   attempt,

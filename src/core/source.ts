@@ -6,8 +6,15 @@
 import type { JobRow, JobToInsert, Tick } from './job-row.ts'
 import type { JobState } from './lifecycle.ts'
 import type { InboxEntry } from './machine-record.ts'
-import type { SelectedRows } from './unit-of-work.ts'
 import type { Selection } from './values.ts'
+
+/** What a selection has found. */
+export interface SelectedRows<Row> {
+  readonly rows: readonly Row[]
+  readonly notFound: readonly string[]
+  /** By filter: the cursor to continue after, if there may be more; otherwise null. */
+  readonly next: string | null
+}
 
 export interface Source<Row extends JobRow> {
   /** The same object for the same job as long as the unit lives, also for one that was added. */

@@ -5,13 +5,14 @@
 import { isEnded } from './lifecycle.ts'
 import type { WrittenTransition } from './values.ts'
 import { applyEvent } from './transition.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 /**
  * Releases the job that waits for the end of `row`, if that has ended.
  * @returns its DUE; null if there is none or it is due later
  */
-export function releaseSuccessor<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
+export function releaseSuccessor(unit: Unit, row: JobRow): WrittenTransition | null {
   const next = row.key === null || !isEnded(row.state) ? null : unit.successor(row)
   if (next === null) return null
   if (next.dueAt > unit.now) {

@@ -10,13 +10,13 @@ import { keepError } from './kept.ts'
 import { attemptError } from './settle.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { Unit } from './unit.ts'
 
 const failure = failureOf(leaseExpired)
 const waitingJobs = new Set<string>(Object.keys(arrows('WAKE')))
 
 /** DUE or WAKE of jobs that are due, `limit` at most. */
-export function promote<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number): SweepAnswer {
+export function promote(unit: Unit, limit: number): SweepAnswer {
   const transitions: WrittenTransition[] = []
   for (const row of unit.due(limit)) {
     applyEvent(unit, row, waitingJobs.has(row.state) ? 'WAKE' : 'DUE')
@@ -26,7 +26,7 @@ export function promote<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number
 }
 
 /** EXPIRE of jobs whose lease has run out, `limit` at most. The attempt was counted at its claim. */
-export function rescue<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number): SweepAnswer {
+export function rescue(unit: Unit, limit: number): SweepAnswer {
   const transitions: WrittenTransition[] = []
   let rescued = 0
   for (const row of unit.expired(limit)) {

@@ -9,7 +9,8 @@ import { enqueueCounted, type Counted } from './activity.ts'
 import { Packed, valueOf, type Cell } from './cell.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
-import { checkpointArrow, loggedWorker } from './history.ts'
+import { changeCounters, type CompiledArrow, type LoggedTransition, type TransitionOptions } from './compiled-arrows.ts'
+import { checkpointArrow } from './history.ts'
 import { part, RowTransition, Tick, type RowChange, type JobRow, type JobToInsert } from './job-row.ts'
 import { isEnded, statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
@@ -17,22 +18,13 @@ import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
 import { type FieldReaders, type FieldWriters, type ReadFields, type WrittenFields } from './row-fields.ts'
 import type { Recorder } from './recorder.ts'
-import type { Source } from './source.ts'
-import { changeCounters } from './transition.ts'
+import type { SelectedRows, Source } from './source.ts'
 import { sameJson } from './unique.ts'
-import type {
-  CompiledArrow,
-  InsertUnit,
-  LeaseKey,
-  LoggedTransition,
-  SelectedRows,
-  TransitionOptions,
-} from './unit-of-work.ts'
-import type { Selection, SettleAnswer, WrittenTransition } from './values.ts'
+import type { LeaseKey, Selection, SettleAnswer, WrittenTransition } from './values.ts'
 
 const timed = statesTagged('timed')
 
-export class Unit<Row extends JobRow = JobRow> implements InsertUnit<Row, JobToInsert> {
+export class Unit<Row extends JobRow = JobRow> {
   private tick = new Tick(0)
   /** The number of the last transition. */
   seq = 0
@@ -511,6 +503,10 @@ function writeField<Field extends keyof WrittenFields>(
 ): void {
   writers[field](row, value as WrittenFields[Field])
 }
+
+/** The worker in the log: that of the lease that begins, goes on or ends; null if there is no lease. */
+const loggedWorker = (row: JobRow, { lease }: CompiledArrow, { worker }: TransitionOptions): string | null =>
+  worker ?? (lease === 'none' ? null : row.worker)
 
 function end(row: JobRow, change: RowChange, at: Tick): void {
   row.withRun().ended = at

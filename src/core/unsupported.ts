@@ -7,7 +7,8 @@
  */
 import { arrows } from './lifecycle.ts'
 import type { Unsupported } from './machine-record.ts'
-import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { JobRow } from './job-row.ts'
+import type { Unit } from './unit.ts'
 
 const delayMs = { first: 30_000, max: 600_000 }
 
@@ -25,9 +26,9 @@ export const isPutOff = ({ machine, state, dueAt }: JobRow): boolean =>
  * Records the postponement by the given transition. A job that the transition has ended, because it was cancelled, is
  * not recorded.
  */
-export function putOff<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
+export function putOff(
+  unit: Unit,
+  row: JobRow,
   version: string,
   { seq, at }: { readonly seq: number; readonly at: number },
   reason = '',
@@ -41,9 +42,9 @@ export function putOff<Row extends JobRow>(
 }
 
 /** Records that no process can run a parked job, which is not claimed for that. */
-export function markUnsupported<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
+export function markUnsupported(
+  unit: Unit,
+  row: JobRow,
   { version, reason }: Pick<Unsupported, 'version' | 'reason'>,
 ): void {
   const { unsupported: before, checkpoint } = row.machine ?? {}
@@ -51,6 +52,6 @@ export function markUnsupported<Row extends JobRow>(
   unit.write(row, { unsupported: { ...first, version, reason } })
 }
 
-export function clearUnsupported<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
+export function clearUnsupported(unit: Unit, row: JobRow): void {
   if (row.machine !== null && row.machine.unsupported !== null) unit.write(row, { unsupported: null })
 }

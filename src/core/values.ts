@@ -232,6 +232,9 @@ export interface Lease {
   readonly token: string
 }
 
+/** Identifies an attempt among those of its job. */
+export type LeaseKey = Pick<Lease, 'attempt' | 'token'>
+
 /**
  * The state of a claimed job that has not started. `leased`: it may start · `cancelling`: it was cancelled · `paused`:
  * its queue was paused since the claim · `lost`: its lease belongs to another attempt, or it has none.

@@ -2,7 +2,7 @@
 import type { Observer } from 'rxjs'
 import type { JobDefinition } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
-import { claimable } from '../core/transition.ts'
+import { claimable } from '../core/compiled-arrows.ts'
 import type { Store } from '../store.ts'
 import type { WakeCommand } from './commands.ts'
 

@@ -29,7 +29,7 @@ const scheduling = () => import('../../src/core/schedule.ts')
 const settling = () => import('../../src/core/settle.ts')
 const succession = () => import('../../src/core/succession.ts')
 const sweeping = () => import('../../src/core/sweep.ts')
-const unitOfWork = () => import('../../src/core/unit-of-work.ts')
+const stopNotices = () => import('../../src/core/stop-notice.ts')
 const callQueue = () => import('../../src/stores/sqlite/call-queue.ts')
 const catchingUp = () => import('../../src/stores/sqlite/catch-up.ts')
 const engine = () => import('../../src/stores/sqlite/engine.ts')
@@ -43,7 +43,6 @@ const handOver = () => import('../../src/core/hand-over.ts')
 const histories = () => import('../../src/stores/sql/history.ts')
 const pruning = () => import('../../src/stores/sqlite/pruning.ts')
 const rowCache = () => import('../../src/stores/sqlite/row-cache.ts')
-const writer = () => import('../../src/stores/sqlite/writer.ts')
 const sqlRow = () => import('../../src/stores/sql/row.ts')
 const identity = () => import('../../src/stores/sqlite/file-identity.ts')
 const inboxWatch = () => import('../../src/stores/sqlite/inbox-watch.ts')
@@ -131,7 +130,7 @@ const tokens: readonly Mutant[] = [
     during(
       extending,
       'extend',
-      inFunction(unitOfWork, 'stopNotice', () => () => null),
+      inFunction(stopNotices, 'stopNotice', () => () => null),
     ),
   ),
 ]
@@ -497,7 +496,7 @@ const keys: readonly Mutant[] = [
   mutant(
     'a job that is being cancelled keeps new ones away',
     'contract: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
-    inFunction(unitOfWork, 'isStopping', () => () => false),
+    inFunction(stopNotices, 'isStopping', () => () => false),
   ),
   mutant(
     'a running job is given the input of a duplicate',

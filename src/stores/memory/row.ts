@@ -7,7 +7,7 @@ import { phases, type Phase } from './phases.ts'
 import type { Queue, QueuedJob } from './queue.ts'
 
 /** The lists that few jobs have. */
-export class Lists {
+class Lists {
   /** Messages that were not read, and deferred ones. */
   messages: InboxEntry[] = []
   /** The oldest first; the last one is the current one. */

@@ -11,7 +11,7 @@ import {
   selectionRange,
   type Position,
 } from '../../core/cursor.ts'
-import type { SelectedRows } from '../../core/unit-of-work.ts'
+import type { SelectedRows } from '../../core/source.ts'
 import type { JobFilter, ListOrder, Selection } from '../../store.ts'
 import { valueOf } from '../../core/cell.ts'
 import { Heap, type HeapItem } from '../../core/heap.ts'

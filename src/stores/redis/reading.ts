@@ -18,7 +18,7 @@ import { jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { MachineNameKind } from '../../core/machine-tally.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
-import { claimable } from '../../core/transition.ts'
+import { claimable } from '../../core/compiled-arrows.ts'
 import { isForgotten, isLost } from '../../core/workers.ts'
 import type {
   ActivityPeriod,

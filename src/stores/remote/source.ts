@@ -7,7 +7,7 @@ import { JobRow, Terms, type JobToInsert, type Tick } from '../../core/job-row.t
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Source } from '../../core/source.ts'
-import type { SelectedRows } from '../../core/unit-of-work.ts'
+import type { SelectedRows } from '../../core/source.ts'
 import type { Selection } from '../../store.ts'
 import { keyName } from './cells.ts'
 import { NotLoaded, type Timers } from './needs.ts'

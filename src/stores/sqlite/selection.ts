@@ -1,7 +1,7 @@
 /** Selects jobs by ids, or by a filter that becomes a WHERE. Each search looks at a bounded number of jobs. */
 import { caps } from '../../core/caps.ts'
 import { isListed, selectionAfter, selectionRange } from '../../core/cursor.ts'
-import type { SelectedRows } from '../../core/unit-of-work.ts'
+import type { SelectedRows } from '../../core/source.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import { conditionsOf } from './conditions.ts'

@@ -1,6 +1,6 @@
 /** What scripts know of the chart and of rows, as pieces of Lua. */
 import { jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
-import { claimable } from '../../../core/transition.ts'
+import { claimable } from '../../../core/compiled-arrows.ts'
 import { dataFields, dataLetters, headFields, type HeadField } from '../row-text.ts'
 
 /** Where a field stands in a row, for scripts: their lists begin at 1. */

@@ -6,7 +6,7 @@
 import { countedOf } from '../../../core/activity.ts'
 import { countersAfter, jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import type { SettleEvent } from '../../../core/settlement.ts'
-import { compiledArrow } from '../../../core/transition.ts'
+import { compiledArrow } from '../../../core/compiled-arrows.ts'
 import { caps } from '../../../core/caps.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
