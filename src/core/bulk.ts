@@ -43,14 +43,15 @@ export interface BulkTable {
 export function startBulk<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   table: BulkTable,
-  { leaseMs, ...request }: StartBulk,
+  { leaseMs, keep = 'always', ...request }: StartBulk,
 ): BulkAnswer {
   const there = table.get(request.id)
   if (there !== undefined) return unchanged('known', there)
-  if (table.all('running').length >= caps.bulkRunning) return unchanged('full', null)
+  const isShort = (): boolean => keep === 'unfinished' && hasOneBatch(unit, request)
+  if (table.all('running').length >= caps.bulkRunning && !isShort()) return unchanged('full', null)
   const { now } = unit
   const fresh = { state: 'running', counts: {}, cursor: null, requestedAt: now, endedAt: null, error: null } as const
-  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs })
+  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs }, keep)
   if (leaseMs === 0 && answer.operation?.state === 'running') table.offer(request.id)
   return answer
 }
@@ -98,12 +99,26 @@ const unchanged = (outcome: BulkAnswer['outcome'], operation: BulkOperation | nu
   transitions: [],
 })
 
-function doBatch<Row extends JobRow>(unit: UnitOfWork<Row>, table: BulkTable, operation: BulkOperation): BulkAnswer {
+/** Would the first batch of an operation be its last one? */
+function hasOneBatch<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  { filter, batchSize, change }: Pick<StartBulk, 'filter' | 'batchSize' | 'change'>,
+): boolean {
+  return unit.select({ filter, limit: batchSize }, changeableStates[change.kind]).next === null
+}
+
+function doBatch<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  table: BulkTable,
+  operation: BulkOperation,
+  keep: StartBulk['keep'] = 'always',
+): BulkAnswer {
   const { filter, batchSize, cursor, change, counts } = operation
   const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
   const { jobs, transitions, next } = changeSelection(unit, change, selection)
   const progress = { ...operation, counts: addJobs(counts, jobs), cursor: next }
-  const after = save(table, next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress)
+  const after: BulkOperation = next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress
+  if (next !== null || keep === 'always') save(table, after)
   return { outcome: 'advanced', operation: after, jobs, transitions }
 }
 
