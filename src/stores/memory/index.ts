@@ -18,7 +18,7 @@ import {
 } from '../../core/failures.ts'
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
-import type { BulkStore, NewJob, ScheduleStore, Store } from '../../store.ts'
+import type { BulkAnswer, BulkStore, NewJob, ScheduleStore, Store } from '../../store.ts'
 import { discard, retry } from '../../core/admin.ts'
 import { advanceBulk, latestFirst, startBulk, stopBulk, withAbandoned } from '../../core/bulk.ts'
 import { cancel } from '../../core/cancel.ts'
@@ -209,10 +209,12 @@ const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): Schedu
     ),
 })
 
-/** Operations are copied like schedules. */
+/** Operations are copied like schedules; lists of jobs and transitions are the answer's own. */
+const withCopy = (answer: BulkAnswer): BulkAnswer => ({ ...answer, operation: structuredClone(answer.operation) })
+
 const forBulk = (unit: MemoryUnit, write: Write): BulkStore => ({
-  start: (request) => write(() => structuredClone(startBulk(unit, unit.bulk, structuredClone(request)))),
-  advance: (request) => write(() => structuredClone(advanceBulk(unit, unit.bulk, request))),
+  start: (request) => write(() => withCopy(startBulk(unit, unit.bulk, structuredClone(request)))),
+  advance: (request) => write(() => withCopy(advanceBulk(unit, unit.bulk, request))),
   stop: async (request) => write(() => structuredClone(stopBulk(unit, unit.bulk, structuredClone(request)))),
   list: async (only) => structuredClone(latestFirst(unit.bulk.all(only))),
 })
