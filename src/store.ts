@@ -174,7 +174,7 @@ export interface ScheduleStore {
  * ended, and a runtime takes over an operation whose lease has expired. A start without a lease sends the hint `bulk`.
  */
 export interface BulkStore {
-  /** Keeps a new operation and does its first batch, in one write. */
+  /** Keeps a new operation, unless it need not be kept, and does its first batch, in one write. */
   start(request: StartBulk): Answer<BulkAnswer>
   /** Does the next batch of an operation, and extends its lease. */
   advance(request: AdvanceBulk): Answer<BulkAnswer>

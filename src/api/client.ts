@@ -215,27 +215,30 @@ export interface Client {
 
   /**
    * Cancels jobs. Jobs that do not run end at once; the signals of running jobs are aborted, in whichever process they
-   * run. After this has resolved none of the jobs starts.
+   * run. After this has resolved none of the jobs starts. By filter it is a bulk operation: if this process dies, is
+   * closed or loses the store, a runtime carries it to its end.
    * @param choice an id, ids, or a filter
-   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE, STORE_REFUSED; by filter also STOPPED, ABORTED if the
+   * operation is stopped, and CAPACITY if more than 100 jobs match while 100 bulk operations run
    * @example await runtime.cancel({ tag: 'tenant-7' }, { reason: 'account closed', priority: 10 })
    */
   cancel(choice: JobSelector, options?: CancelOptions): Promise<CancelReport>
 
   /**
    * Runs dead or cancelled jobs again: they are queued in a new generation, with attempts from 0. Machines resume from
-   * their last checkpoint, or from the start with `from: 'start'`.
+   * their last checkpoint, or from the start with `from: 'start'`. By filter it is a bulk operation.
    * @param options `input` gives the job another input; then `choice` is its id
-   * @throws JobchartError INVALID_OPTION, INVALID_INPUT, STORE_UNAVAILABLE
+   * @throws JobchartError INVALID_INPUT; and as `cancel`
    * @example await runtime.retry(id, { input: { to: 'ada@example.com' } })
    */
   retry(choice: JobSelector, options?: RetryFrom): Promise<RetryReport>
 
-  /** Removes ended jobs. @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE */
+  /** Removes ended jobs. By filter it is a bulk operation. @throws JobchartError as `cancel` */
   discard(choice: JobSelector): Promise<DiscardReport>
 
   /**
-   * Retries, discards and cancels by filter that outlive this process: `retry`, `discard` and `cancel` end with it.
+   * Retries, discards and cancels by filter that nobody has to wait for, and all such operations of the store: also
+   * those of `retry`, `discard` and `cancel` on more than 100 jobs.
    * @example const { id } = await client.bulk.start({ kind: 'retry', filter: { state: 'dead' } })
    */
   readonly bulk: BulkOperations

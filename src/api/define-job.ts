@@ -210,7 +210,7 @@ type JsonOutput<Output> = [Exclude<Output, Error>] extends [JsonOf<Exclude<Outpu
   : { readonly output: 'the output of the handler must be JSON: no Date, Map, Set, bigint or function' }
 
 /** What the types of handles know of a machine. */
-interface TypesOf<Machine extends AnyStateMachine> {
+type TypesOf<Machine extends AnyStateMachine> = {
   readonly event: EventFromLogic<Machine>
   readonly value: SnapshotFrom<Machine>['value']
   readonly context: SnapshotFrom<Machine>['context']

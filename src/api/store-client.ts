@@ -6,12 +6,14 @@ import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { promised, refusedBy } from '../client/answer.ts'
 import { ClientBulk } from '../client/bulk.ts'
+import { submitTo, type SubmitBatch } from '../client/bulk-driver.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
 import { checkType } from '../client/not-found.ts'
-import type { BulkOperations } from '../core/bulk-options.ts'
+import { dropInboxOfMany, type BulkOperations, type BulkRequest } from '../core/bulk-options.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
-import { inBatches, Report, type BatchAnswer } from '../client/batches.ts'
+import { Report, type JobOutcome } from '../core/report.ts'
+import { inBatches } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
 import { followPressure, followTransitions } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'
@@ -20,6 +22,7 @@ import type { JobEvent, JobRecord } from '../core/record.ts'
 import {
   cancelRequest,
   enqueueOptionsWithoutId,
+  retrySettings,
   selectionOf,
   sendSettings,
   type CancelOptions,
@@ -57,7 +60,6 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
-  Selection,
   Store,
   TransitionEntry,
   WorkerRecord,
@@ -67,6 +69,7 @@ import { withInputs } from '../client/running-inputs.ts'
 export class StoreClient implements Client {
   readonly connection: Connection
   readonly bulk: BulkOperations
+  private readonly operations: ClientBulk
   private readonly cancelGraceMs: number
 
   /** @param cancelGraceMs default time for a cancelled handler to end */
@@ -79,7 +82,7 @@ export class StoreClient implements Client {
       answered: () => this.answered(),
       cancel: (id, options) => this.cancel(id, options),
     })
-    this.bulk = new ClientBulk(this.connection, cancelGraceMs)
+    this.bulk = this.operations = new ClientBulk(this.connection, cancelGraceMs)
   }
 
   get store(): Store {
@@ -250,28 +253,42 @@ export class StoreClient implements Client {
 
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
+    const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
+    const { selection } = request
+    const { priority = 0, ...terms } = options
+    if ('filter' in selection) {
+      const submit = this.submitBatches(request, priority)
+      return this.changeMatching({ kind: 'cancel', ...terms, filter: selection.filter }, report, submit)
+    }
     // An open store needs no await: the cancel is submitted in this turn, before other events of the process.
     if (!this.connection.opened) await this.connection.ready()
-    const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
-    const priority = options.priority ?? 0
-    await this.inBatches(
-      request.selection,
-      (selection) => this.submitCancel({ ...request, selection }, priority),
-      report,
-    )
+    const act = (ids: readonly string[]): Promise<CancelAnswer> =>
+      this.submitCancel({ ...request, selection: { ids } }, priority)
+    await inBatches(selection.ids, act, report, this.connection.settings.clock)
     return report.made()
   }
 
-  async retry(choice: JobSelector, options?: RetryFrom): Promise<RetryReport> {
-    return this.connection.retry(choice, options)
+  async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
+    const selection = selectionOf(choice)
+    retrySettings(options)
+    if ('input' in options && typeof choice !== 'string') {
+      throw invalidOption('input of retry', 'the id of one job beside it', choice, 'Retry one job with each input.')
+    }
+    if ('ids' in selection) return this.connection.retry(selection.ids, options)
+    const { from } = options
+    const dropInbox = dropInboxOfMany(options.dropInbox)
+    const terms = { ...(from !== undefined && { from }), ...(dropInbox !== undefined && { dropInbox }) }
+    const report = new Report(['retried', 'refused', 'notFound'])
+    return this.changeMatching({ kind: 'retry', ...terms, filter: selection.filter }, report)
   }
 
   async discard(choice: JobSelector): Promise<DiscardReport> {
     const selection = selectionOf(choice)
-    await this.connection.ready()
-    const { store } = this.connection
     const report = new Report(['discarded', 'refused', 'notFound'])
-    await this.inBatches(selection, (part) => store.discard(part), report)
+    if ('filter' in selection) return this.changeMatching({ kind: 'discard', filter: selection.filter }, report)
+    await this.connection.ready()
+    const { store, settings } = this.connection
+    await inBatches(selection.ids, (ids) => store.discard({ ids }), report, settings.clock)
     return report.made()
   }
 
@@ -306,13 +323,15 @@ export class StoreClient implements Client {
     await this.close()
   }
 
-  /** Acts on a selection in calls of bounded size, and collects the outcomes of the jobs. */
-  private inBatches<Name extends string>(
-    selection: Selection,
-    act: (part: Selection) => Promise<BatchAnswer<Name>>,
+  /** Changes all jobs that match a filter, as a bulk operation that the caller waits for. */
+  private async changeMatching<Name extends JobOutcome>(
+    request: BulkRequest,
     report: Report<Name>,
-  ): Promise<void> {
-    return inBatches(selection, act, report, this.connection.settings.clock)
+    submit?: SubmitBatch,
+  ): Promise<ReturnType<Report<Name>['made']>> {
+    const { counts } = await this.operations.change(request, submit, (jobs) => report.add(jobs))
+    report.count(counts)
+    return report.made()
   }
 
   // ── overridden by Runtime ────────────────────────────────────────────────────────────────────────────────────────
@@ -343,6 +362,11 @@ export class StoreClient implements Client {
         return answer as CancelAnswer
       },
     )
+  }
+
+  /** How the batches of a cancel by filter reach the store. */
+  protected submitBatches(_terms: Pick<CancelRequest, 'reason' | 'graceMs'>, _priority: number): SubmitBatch {
+    return submitTo(this.connection.hub)
   }
 
   /** Number of picks so far, by type. */

@@ -25,6 +25,7 @@ import { slotHint } from '../worker/slot-waits.ts'
 import { statesOf } from '../client/states.ts'
 import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
 import type { Stream } from '../core/stream.ts'
+import type { CancelTerms } from '../worker/commands.ts'
 import { Worker } from '../worker/worker.ts'
 import {
   drainOptions,
@@ -43,6 +44,7 @@ import { type RuntimeSettings } from '../core/settings.ts'
 import { emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
 import type { QueueStats } from './queue-handle.ts'
+import type { SubmitBatch } from '../client/bulk-driver.ts'
 import type { CancelAnswer, CancelRequest, Store, WorkerRecord } from '../store.ts'
 
 /** Time after the first enqueue until a runtime that was not started logs a warning. */
@@ -228,6 +230,11 @@ export class WorkerRuntime extends StoreClient implements Runtime {
 
   protected override submitCancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
     return this.worker.stopped ? super.submitCancel(request, priority) : this.worker.cancel(request, priority)
+  }
+
+  protected override submitBatches(terms: CancelTerms, priority: number): SubmitBatch {
+    const submit = super.submitBatches(terms, priority)
+    return (ask) => (this.worker.stopped ? submit(ask) : this.worker.cancelBatch(terms, priority, ask))
   }
 
   protected override given(): ReadonlyMap<string, number> {

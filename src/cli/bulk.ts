@@ -8,9 +8,10 @@ import { countMatching } from '../dashboard/count-matching.ts'
 import type { BulkOperation, BulkRequest, Client } from '../index.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { filterIn, withFilter, withStore, type FilterOptions, type StoreOptions } from './options.ts'
-import { countsText, Report } from './report.ts'
 import type { Terminal } from './terminal.ts'
+import { expectDone } from '../core/bulk-options.ts'
 import { grouped } from '../core/counted.ts'
+import { countsText, Report, type JobOutcome } from '../core/report.ts'
 import { jobs } from './words.ts'
 
 export interface BulkOptions extends StoreOptions, FilterOptions {
@@ -19,16 +20,14 @@ export interface BulkOptions extends StoreOptions, FilterOptions {
   readonly detach?: true
 }
 
-interface Change {
-  /**
-   * The possible outcomes; the first are those that are requested. Others are findings if the jobs were given by id.
-   */
-  readonly outcomes: readonly string[]
-  readonly wanted: readonly string[]
+interface Change<Outcome extends JobOutcome> {
+  readonly outcomes: readonly Outcome[]
+  /** The outcomes that are requested. Others are findings if the jobs were given by id. */
+  readonly wanted: readonly Outcome[]
   /** Is a confirmation required? A retry needs none. */
   readonly destroys: boolean
-  /** Changes jobs by their ids. @returns the ids by what became of them */
-  readonly act: (ids: readonly string[]) => Promise<Readonly<Record<string, readonly string[]>>>
+  /** Changes jobs by their ids. */
+  readonly act: (ids: readonly string[]) => Promise<Readonly<Record<Outcome, readonly string[]>>>
   /** The operation on all jobs that match a filter. */
   readonly request: BulkRequest
 }
@@ -44,12 +43,12 @@ export const withSelection = (command: Command): Command =>
  * Makes the change, after a confirmation if it needs one.
  * @throws JobchartError INVALID_OPTION if neither ids nor a filter are given, or a confirmation is missing; ABORTED
  */
-export async function changeJobs(
+export async function changeJobs<Outcome extends JobOutcome>(
   client: Client,
   ids: readonly string[],
   options: BulkOptions,
   terminal: Terminal,
-  change: Change,
+  change: Change<Outcome>,
 ): Promise<ExitCode> {
   const verb = change.request.kind
   const isFilter = Object.keys(change.request.filter).length > 0
@@ -71,8 +70,10 @@ export async function changeJobs(
   const report = isFilter
     ? await byOperation(client, request, change, terminal)
     : await byIds([...new Set(ids)], change, terminal)
-  await terminal.print(options.json ? JSON.stringify(report.forJson()) : report.forPeople())
-  return !isFilter && report.hasOthers(change.wanted) ? exitCodes.finding : exitCodes.done
+  const { totals } = report
+  await terminal.print(options.json ? JSON.stringify({ totals, ...report.ids }) : countsText(totals))
+  const isFinding = !isFilter && change.outcomes.some((name) => totals[name] > 0 && !change.wanted.includes(name))
+  return isFinding ? exitCodes.finding : exitCodes.done
 }
 
 function checkChoice(verb: string, ids: readonly string[], isFilter: boolean, { detach }: BulkOptions): void {
@@ -102,20 +103,26 @@ async function confirmed(terminal: Terminal, verb: string, what: string): Promis
 
 const partSize = 250
 
-async function byIds(ids: readonly string[], change: Change, terminal: Terminal): Promise<Report> {
+async function byIds<Outcome extends JobOutcome>(
+  ids: readonly string[],
+  change: Change<Outcome>,
+  terminal: Terminal,
+): Promise<Report<Outcome>> {
   const report = new Report(change.outcomes)
   for (let done = 0; done < ids.length; done += partSize) {
-    if (terminal.signal.aborted) throw interrupted(terminal, report)
+    if (terminal.signal.aborted) throw interrupted(terminal, report.totals)
     report.add(await change.act(ids.slice(done, done + partSize)))
-    terminal.progress(`${change.request.kind}: ${grouped(report.sum)} of ${grouped(ids.length)}`)
+    terminal.progress(
+      `${change.request.kind}: ${grouped(Math.min(done + partSize, ids.length))} of ${grouped(ids.length)}`,
+    )
   }
   terminal.progress('')
   return report
 }
 
-function interrupted(terminal: Terminal, report: Report): JobchartError {
+function interrupted(terminal: Terminal, totals: Readonly<Record<string, number>>): JobchartError {
   terminal.progress('')
-  return new JobchartError('ABORTED', `interrupted after ${report.forPeople()}`, {
+  return new JobchartError('ABORTED', `interrupted after ${countsText(totals)}`, {
     hint: 'Repeat the command to continue with the remaining jobs.',
   })
 }
@@ -136,7 +143,12 @@ async function detached(
   return exitCodes.done
 }
 
-async function byOperation(client: Client, request: BulkRequest, change: Change, terminal: Terminal): Promise<Report> {
+async function byOperation<Outcome extends JobOutcome>(
+  client: Client,
+  request: BulkRequest,
+  change: Change<Outcome>,
+  terminal: Terminal,
+): Promise<Report<Outcome>> {
   const report = new Report(change.outcomes)
   let id: string | undefined
   try {
@@ -150,22 +162,13 @@ async function byOperation(client: Client, request: BulkRequest, change: Change,
     })
     terminal.progress('')
     report.count(operation.counts)
-    checkDone(operation)
+    expectDone(operation)
     return report
   } catch (error) {
     if (!terminal.signal.aborted || id === undefined) throw error
     report.count((await client.bulk.stop(id)).counts)
-    throw interrupted(terminal, report)
+    throw interrupted(terminal, report.totals)
   }
-}
-
-/** @throws JobchartError ABORTED for an operation that was stopped, STORE_REFUSED for one that has failed */
-export function checkDone({ id, state, change, counts, error }: BulkOperation): void {
-  if (state !== 'stopped' && state !== 'failed') return
-  const hint = `What it has changed stays changed. A new ${change.kind} changes the remaining jobs.`
-  const text = `bulk operation ${id} ${state === 'stopped' ? 'was stopped' : 'failed'} after ${countsText(counts)}`
-  if (state === 'stopped') throw new JobchartError('ABORTED', text, { hint })
-  throw new JobchartError('STORE_REFUSED', `${text}: ${error?.message}`, { hint })
 }
 
 /** `300 retried of 1,000`. */

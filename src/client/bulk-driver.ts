@@ -16,20 +16,35 @@ export interface DriverOptions {
   readonly hub: EventHub
   readonly clock: Clock
   readonly logger: Logger
+  /** Lets the store do a batch, and emits what it has written. Default: at once. */
+  readonly submit?: SubmitBatch
 }
+
+export type SubmitBatch = (ask: () => Answer<BulkAnswer>) => Promise<BulkAnswer>
+
+/** Lets the store do a batch at once, and emits what it has written. */
+export const submitTo =
+  (hub: EventHub): SubmitBatch =>
+  (ask) =>
+    promised(ask, (answer) => {
+      hub.emitAll(answer.transitions)
+      return answer
+    })
 
 /** Who carries out one operation. */
 export class BulkDriver {
   readonly token = nanoid()
   private readonly options: DriverOptions
+  private readonly submit: SubmitBatch
 
   constructor(options: DriverOptions) {
     this.options = options
+    this.submit = options.submit ?? submitTo(options.hub)
   }
 
   /** Starts an operation with its first batch. */
   start(request: Omit<StartBulk, 'token' | 'leaseMs'>, leaseMs = bulkLeaseMs): Promise<BulkAnswer> {
-    return this.emitted(() => this.options.store.bulk.start({ ...request, token: this.token, leaseMs }))
+    return this.submit(() => this.options.store.bulk.start({ ...request, token: this.token, leaseMs }))
   }
 
   /**
@@ -46,15 +61,16 @@ export class BulkDriver {
     for (;;) {
       let answer: BulkAnswer
       try {
-        answer = await this.emitted(() => store.bulk.advance({ id, token: this.token, leaseMs: bulkLeaseMs }))
+        answer = await this.submit(() => store.bulk.advance({ id, token: this.token, leaseMs: bulkLeaseMs }))
       } catch (error) {
         const isPassing = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
         if (!isPassing) await this.fail(id, error)
         throw error
       }
       if (answer.outcome === 'advanced') onBatch(answer)
-      if (answer.outcome !== 'advanced' || answer.operation?.state !== 'running' || !goesOn()) return answer
+      if (answer.outcome !== 'advanced' || answer.operation?.state !== 'running') return answer
       await new Promise<void>((resolve) => clock.nextTurn(resolve))
+      if (!goesOn()) return answer
     }
   }
 
@@ -75,12 +91,5 @@ export class BulkDriver {
     )
     if (refusal === null) return
     throw new AggregateError([error, refusal], `bulk operation ${id} failed, and the store could not keep why`)
-  }
-
-  private emitted(ask: () => Answer<BulkAnswer>): Promise<BulkAnswer> {
-    return promised(ask, (answer) => {
-      this.options.hub.emitAll(answer.transitions)
-      return answer
-    })
   }
 }

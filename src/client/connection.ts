@@ -5,7 +5,7 @@
  */
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineTypes, Parent } from '../core/machine-record.ts'
-import { invalidOption, JobchartError } from '../core/errors.ts'
+import { JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
@@ -14,17 +14,16 @@ import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import {
   checkId,
   retrySettings,
-  selectionOf,
   type CheckedEnqueueOptions,
   type EnqueueOptions,
-  type JobSelector,
   type RetryFrom,
   type RetryReport,
 } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Selection, Store } from '../store.ts'
+import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Store } from '../store.ts'
 import { promised } from './answer.ts'
-import { inBatches, Report } from './batches.ts'
+import { Report } from '../core/report.ts'
+import { inBatches } from './batches.ts'
 import {
   checkedInput,
   checkListed,
@@ -154,7 +153,7 @@ export class Connection {
       get: (id) => this.get(id),
       record: (id) => this.record(id),
       fork: this.fork.bind(this),
-      retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
+      retry: async (id, options) => expectRetried(id, await this.retry([id], options)),
     }
   }
 
@@ -348,34 +347,28 @@ export class Connection {
     )
   }
 
-  async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
-    const selection = selectionOf(choice)
+  /** @param ids one, if the options have a new input */
+  async retry(ids: readonly string[], options: RetryFrom = {}): Promise<RetryReport> {
     const { fromStart, dropInbox } = retrySettings(options)
     await this.ready()
     const { store, hub, settings } = this
-    const edit = 'input' in options ? await this.editedInput(choice, options.input) : undefined
-    const retry = (part: Selection): Promise<RetryAnswer> =>
+    const edit = 'input' in options ? await this.editedInput(ids[0] as string, options.input) : undefined
+    const retry = (part: readonly string[]): Promise<RetryAnswer> =>
       promised(
-        () => store.retry(part, fromStart, dropInbox, edit),
+        () => store.retry({ ids: part }, fromStart, dropInbox, edit),
         (answer) => {
           hub.emitAll(answer.transitions)
           return answer
         },
       )
     const report = new Report(['retried', 'refused', 'notFound'])
-    await inBatches(selection, retry, report, settings.clock)
+    await inBatches(ids, retry, report, settings.clock)
     return report.made()
   }
 
-  /**
-   * The input that a job is retried with, checked.
-   * @throws JobchartError INVALID_OPTION unless `choice` is an id, INVALID_INPUT
-   */
-  private async editedInput(choice: JobSelector, input: unknown): Promise<EditedInput | undefined> {
-    if (typeof choice !== 'string') {
-      throw invalidOption('input of retry', 'the id of one job beside it', choice, 'Retry one job with each input.')
-    }
-    const record = await this.get(choice)
+  /** The input that a job is retried with, checked. @throws JobchartError INVALID_INPUT */
+  private async editedInput(id: string, input: unknown): Promise<EditedInput | undefined> {
+    const record = await this.get(id)
     return record === null ? undefined : checkedInput(this.settings.jobs.get(record.type), record.type, input)
   }
 

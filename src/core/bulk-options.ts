@@ -14,9 +14,10 @@ import {
   table,
   type RulesOf,
 } from './checks.ts'
-import { invalidOption } from './errors.ts'
+import { invalidOption, JobchartError } from './errors.ts'
 import { limits } from './limits.ts'
-import type { JobFilter } from './values.ts'
+import { countsText } from './report.ts'
+import type { DropInbox, JobFilter } from './values.ts'
 
 interface Filtered {
   /** The jobs to change: at least one field. */
@@ -101,9 +102,8 @@ export function bulkTerms(request: BulkRequest, graceMs: number) {
 function changeOf(request: BulkRequest, graceMs: number): BulkChange {
   if (request.kind === 'discard') return { kind: 'discard' }
   if (request.kind === 'retry') {
-    const { from, dropInbox } = request
-    if (dropInbox !== undefined && typeof dropInbox !== 'number')
-      throw invalidOption('dropInbox', 'a number: the messages of each job have numbers of their own', dropInbox)
+    const { from } = request
+    const dropInbox = dropInboxOfMany(request.dropInbox)
     const { fromStart } = retrySettings({
       ...(from !== undefined && { from }),
       ...(dropInbox !== undefined && { dropInbox }),
@@ -114,6 +114,21 @@ function changeOf(request: BulkRequest, graceMs: number): BulkChange {
   const options = { ...(reason !== undefined && { reason }), ...(grace !== undefined && { grace }) }
   const cancel = cancelRequest(filter, options, graceMs)
   return { kind: 'cancel', reason: cancel.reason, graceMs: cancel.graceMs }
+}
+
+/** How many messages of each of many jobs are removed. @throws JobchartError INVALID_OPTION for numbers of messages */
+export function dropInboxOfMany(drop: DropInbox | undefined): number | undefined {
+  if (drop === undefined || typeof drop === 'number') return drop
+  throw invalidOption('dropInbox', 'a number: the messages of each job have numbers of their own', drop)
+}
+
+/** @throws JobchartError ABORTED for an operation that was stopped, STORE_REFUSED for one that has failed */
+export function expectDone({ id, state, change, counts, error }: BulkOperation): void {
+  if (state !== 'stopped' && state !== 'failed') return
+  const hint = `What it has changed stays changed. A new ${change.kind} changes the remaining jobs.`
+  const text = `bulk operation ${id} ${state === 'stopped' ? 'was stopped' : 'failed'} after ${countsText(counts)}`
+  if (state === 'stopped') throw new JobchartError('ABORTED', text, { hint })
+  throw new JobchartError('STORE_REFUSED', `${text}: ${error?.message}`, { hint })
 }
 
 export const bulkRunOptions = table({

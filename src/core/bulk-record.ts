@@ -52,6 +52,11 @@ export interface StartBulk {
   readonly token: string
   /** How long the operation is left to `token` after each batch, ms. 0: anyone may go on with it at once. */
   readonly leaseMs: number
+  /**
+   * `unfinished`: an operation that ends with its first batch is not kept and not listed, and it is started also if too
+   * many operations run. Default `always`.
+   */
+  readonly keep?: 'always' | 'unfinished'
 }
 
 export type AdvanceBulk = Pick<StartBulk, 'id' | 'token' | 'leaseMs'>

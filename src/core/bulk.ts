@@ -40,13 +40,18 @@ export interface BulkTable {
 }
 
 /** Keeps a new operation, and does its first batch. */
-export function startBulk(unit: Unit, table: BulkTable, { leaseMs, ...request }: StartBulk): BulkAnswer {
+export function startBulk(
+  unit: Unit,
+  table: BulkTable,
+  { leaseMs, keep = 'always', ...request }: StartBulk,
+): BulkAnswer {
   const there = table.get(request.id)
   if (there !== undefined) return unchanged('known', there)
-  if (table.all('running').length >= caps.bulkRunning) return unchanged('full', null)
+  const isShort = (): boolean => keep === 'unfinished' && hasOneBatch(unit, request)
+  if (table.all('running').length >= caps.bulkRunning && !isShort()) return unchanged('full', null)
   const { now } = unit
   const fresh = { state: 'running', counts: {}, cursor: null, requestedAt: now, endedAt: null, error: null } as const
-  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs })
+  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs }, keep)
   if (leaseMs === 0 && answer.operation?.state === 'running') table.offer(request.id)
   return answer
 }
@@ -90,12 +95,26 @@ const unchanged = (outcome: BulkAnswer['outcome'], operation: BulkOperation | nu
   transitions: [],
 })
 
-function doBatch(unit: Unit, table: BulkTable, operation: BulkOperation): BulkAnswer {
+/** Would the first batch of an operation be its last one? */
+function hasOneBatch(
+  unit: Unit,
+  { filter, batchSize, change }: Pick<StartBulk, 'filter' | 'batchSize' | 'change'>,
+): boolean {
+  return unit.select({ filter, limit: batchSize }, changeableStates[change.kind]).next === null
+}
+
+function doBatch(
+  unit: Unit,
+  table: BulkTable,
+  operation: BulkOperation,
+  keep: StartBulk['keep'] = 'always',
+): BulkAnswer {
   const { filter, batchSize, cursor, change, counts } = operation
   const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
   const { jobs, transitions, next } = changeSelection(unit, change, selection)
   const progress = { ...operation, counts: addJobs(counts, jobs), cursor: next }
-  const after = save(table, next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress)
+  const after: BulkOperation = next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress
+  if (next !== null || keep === 'always') save(table, after)
   return { outcome: 'advanced', operation: after, jobs, transitions }
 }
 

@@ -212,10 +212,11 @@ export interface CancelOptions {
 
 /**
  * The ids of the jobs by what became of them, in the order in which they were cancelled: higher priority first. By
- * filter, jobs are cancelled in parts of 100, oldest first. Each list holds the first 10,000 ids.
+ * filter, jobs are cancelled in parts of 100, oldest first. Each list holds the first 10,000 ids, of jobs that this
+ * process has changed: `totals` counts those as well that another one has done of a bulk operation.
  */
 export interface CancelReport {
-  /** The full number of jobs of each list; present only if a list was cut. */
+  /** The full number of jobs of each list; present only if a list has fewer ids. */
   readonly totals?: Readonly<Record<'cancelled' | 'cancelling' | 'notFound' | 'finished', number>>
   /** Ended by this call: they were not running. */
   readonly cancelled: readonly string[]
@@ -380,7 +381,7 @@ export function retrySettings(options: RetryFrom): RetrySettings {
 
 /** The ids of the jobs by what became of them. Each list holds the first 10,000 ids. */
 export interface RetryReport {
-  /** The full number of jobs of each list; present only if a list was cut. */
+  /** The full number of jobs of each list; present only if a list has fewer ids. */
   readonly totals?: Readonly<Record<'retried' | 'refused' | 'notFound', number>>
   readonly retried: readonly string[]
   /**
@@ -393,7 +394,7 @@ export interface RetryReport {
 
 /** The ids of the jobs by what became of them. Each list holds the first 10,000 ids. */
 export interface DiscardReport {
-  /** The full number of jobs of each list; present only if a list was cut. */
+  /** The full number of jobs of each list; present only if a list has fewer ids. */
   readonly totals?: Readonly<Record<'discarded' | 'refused' | 'notFound', number>>
   readonly discarded: readonly string[]
   /** Jobs that have not ended: cancel them first. */

@@ -11,9 +11,7 @@ import { invalidOption } from './errors.ts'
 export type Rule<Value> = (value: unknown, name: string) => Value
 
 /** A rule that is also asked for an option that is left out; any other option may be left out, and is then missing. */
-interface SureRule<Value> extends Rule<Value> {
-  readonly isSure: true
-}
+type SureRule<Value> = Rule<Value> & { readonly isSure: true }
 
 /** The rules of the options of an interface, for `satisfies`: none is forgotten, and what must be given is required. */
 export type RulesOf<Options> = {

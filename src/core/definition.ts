@@ -166,7 +166,7 @@ export interface ThreadSource {
 /** What a definition says of its retention; the rest is as the runtime says. */
 export type OwnRetention = Readonly<Partial<Record<'done' | 'dead' | 'cancelled', OwnBounds>>>
 
-interface OwnBounds {
+type OwnBounds = {
   readonly ageMs?: number
   readonly count?: number
   /** By `keepDead`: those beyond the count are removed without the minimum age. */

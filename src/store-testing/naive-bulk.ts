@@ -15,15 +15,18 @@ interface Operation {
 export class NaiveBulk extends NaiveSchedules {
   private operations: Operation[] = []
 
-  startBulk({ leaseMs, ...request }: contract.StartBulk): contract.BulkAnswer {
+  startBulk({ leaseMs, keep = 'always', ...request }: contract.StartBulk): contract.BulkAnswer {
     const there = this.operations.find(({ record }) => record.id === request.id)
     if (there) return { outcome: 'known', operation: there.record, jobs: {}, transitions: [] }
     const running = this.operations.filter(({ record }) => record.state === 'running')
-    if (running.length >= caps.bulkRunning) return { outcome: 'full', operation: null, jobs: {}, transitions: [] }
     const fresh = { counts: {}, cursor: null, requestedAt: this.time, endedAt: null, error: null }
     const record = { ...request, ...fresh, state: 'running', leaseUntil: this.time + leaseMs } as const
     const operation: Operation = { record, after: 0, until: this.log.length }
-    this.operations.push(operation)
+    const isShort = keep === 'unfinished' && this.matching(operation).length <= request.batchSize
+    if (running.length >= caps.bulkRunning && !isShort) {
+      return { outcome: 'full', operation: null, jobs: {}, transitions: [] }
+    }
+    if (!isShort) this.operations.push(operation)
     return this.batch(operation)
   }
 
@@ -57,8 +60,9 @@ export class NaiveBulk extends NaiveSchedules {
     return bulk.length === 0 ? answer : { ...answer, bulk }
   }
 
-  private batch(operation: Operation): contract.BulkAnswer {
-    const { change, filter, batchSize, counts } = operation.record
+  /** The jobs that it has not reached yet, in their order. */
+  private matching(operation: Operation) {
+    const { change, filter } = operation.record
     const eligible = {
       retry: ['dead', 'cancelled'],
       discard: ['done', 'dead', 'cancelled'],
@@ -72,7 +76,12 @@ export class NaiveBulk extends NaiveSchedules {
         job.seq <= operation.until &&
         !(is('ended', job) && (job.record.history.at(-1)?.seq ?? 0) > operation.until),
     )
-    const inOrder = matching.toSorted((a, b) => a.seq - b.seq)
+    return matching.toSorted((a, b) => a.seq - b.seq)
+  }
+
+  private batch(operation: Operation): contract.BulkAnswer {
+    const { change, batchSize, counts } = operation.record
+    const inOrder = this.matching(operation)
     const batch = inOrder.slice(0, batchSize)
     operation.after = batch.at(-1)?.seq ?? operation.until
     const selection = { ids: batch.map(({ record }) => record.id) }
@@ -80,7 +89,10 @@ export class NaiveBulk extends NaiveSchedules {
     const sums = Object.entries(jobs).map(([name, ids]) => [name, (counts[name as 'retried'] ?? 0) + ids.length])
     const positive = Object.fromEntries(sums.filter(([, count]) => count !== 0)) as contract.BulkOperation['counts']
     operation.record = { ...operation.record, counts: { ...counts, ...positive } }
-    if (batch.length === inOrder.length) this.endBulk(operation, 'done', null)
+    if (batch.length === inOrder.length) {
+      operation.record = { ...operation.record, state: 'done', endedAt: this.time }
+      if (this.operations.includes(operation)) this.endBulk(operation, 'done', null)
+    }
     return { outcome: 'advanced', operation: operation.record, jobs, transitions }
   }
 

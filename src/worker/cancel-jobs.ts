@@ -6,11 +6,11 @@ import type { BehaviorSubject, OperatorFunction } from 'rxjs'
 import { JobCancelledError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { AnyJobEvent } from '../core/record.ts'
-import type { CancelAnswer, HeartbeatAnswer, Store } from '../store.ts'
+import type { Answer, CancelAnswer, HeartbeatAnswer, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from '../client/answer.ts'
 import type { Run } from './attempt.ts'
 import type { Claims } from './claims.ts'
-import type { CancelCommand } from './commands.ts'
+import type { CancelBatch, CancelByIds, CancelCommand, CancelTerms } from './commands.ts'
 import type { Runs } from './runs.ts'
 import { stage } from './stage.ts'
 import type { Workload } from './workload.ts'
@@ -33,36 +33,75 @@ export function cancelJobs(options: CancelJobsOptions): OperatorFunction<readonl
     if (--inFlight === 0) cancelling.next(false)
     workload.notify()
   }
-  return stage(logger, (out) => (commands) => {
-    const byPriority = commands.toSorted((a, b) => b.priority - a.priority)
-    if (inFlight++ === 0) cancelling.next(true)
-    whenAnswered(
-      () => store.cancel(byPriority.map(({ request }) => request)),
-      (answers) => {
-        byPriority.forEach((command, i) => {
+  return stage(logger, (out) => {
+    const call = <T>(ask: () => Answer<T>, commands: readonly CancelCommand[], apply: (answer: T) => void): void =>
+      whenAnswered(
+        ask,
+        (answer) => {
+          apply(answer)
+          answered()
+        },
+        (error) => {
+          for (const { reject } of commands) reject(error)
+          answered()
+        },
+      )
+    const cancelled = (terms: CancelTerms, answer: Cancelled): void => {
+      abortCancelled(terms, answer, options)
+      for (const transition of answer.transitions) out.next(transition)
+    }
+    const cancelByIds = (commands: readonly CancelByIds[]): void => {
+      const ask = (): Answer<CancelAnswer[]> => store.cancel(commands.map(({ request }) => request))
+      call(ask, commands, (answers) =>
+        commands.forEach(({ request, resolve, reject }, i) => {
           const answer = answers[i] as CancelAnswer
-          if (answer.error !== undefined) return command.reject(refusedBy(store.name, 'the cancel', answer.error))
-          abortCancelled(command, answer, options)
-          for (const transition of answer.transitions) out.next(transition)
-          command.resolve(answer)
-        })
-        answered()
-      },
-      (error) => {
-        for (const command of byPriority) command.reject(error)
-        answered()
-      },
-    )
+          if (answer.error !== undefined) return reject(refusedBy(store.name, 'the cancel', answer.error))
+          cancelled(request, answer)
+          resolve(answer)
+        }),
+      )
+    }
+    const cancelBatch = (command: CancelBatch): void =>
+      call(command.ask, [command], (answer) => {
+        cancelled(command.terms, { cancelling: answer.jobs.cancelling ?? [], transitions: answer.transitions })
+        command.resolve(answer)
+      })
+    return (commands) => {
+      const calls = callsOf(commands.toSorted((a, b) => b.priority - a.priority))
+      // Counted before the first one is sent: no claimed job starts between two of these calls.
+      if (inFlight === 0) cancelling.next(true)
+      inFlight += calls.length
+      for (const each of calls) {
+        if (Array.isArray(each)) cancelByIds(each)
+        else cancelBatch(each)
+      }
+    }
   })
 }
 
-function abortCancelled({ request }: CancelCommand, answer: CancelAnswer, options: CancelJobsOptions): void {
-  const { runs, claims } = options
-  const { reason, graceMs } = request
+type Cancelled = Pick<CancelAnswer, 'cancelling' | 'transitions'>
+
+/** The calls of the store for these commands, in their order: one for neighbours that cancel jobs by their ids. */
+function callsOf(commands: readonly CancelCommand[]): (CancelByIds[] | CancelBatch)[] {
+  const calls: (CancelByIds[] | CancelBatch)[] = []
+  for (const command of commands) {
+    const last = calls.at(-1)
+    if ('ask' in command) calls.push(command)
+    else if (Array.isArray(last)) last.push(command)
+    else calls.push([command])
+  }
+  return calls
+}
+
+function abortCancelled(
+  { reason, graceMs }: CancelTerms,
+  { cancelling, transitions }: Cancelled,
+  { runs, claims }: CancelJobsOptions,
+): void {
   // A job that is cancelled now may be part of an unanswered claim, made before its lease ran out.
-  const cancelled = new Set(answer.transitions.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
+  const cancelled = new Set(transitions.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
   // `transitions` also holds cancelled child jobs, `cancelling` also jobs that were being cancelled before.
-  const ids = [...new Set([...answer.cancelling, ...cancelled])]
+  const ids = [...new Set([...cancelling, ...cancelled])]
   runs.find(ids).forEach((run, at) => {
     const id = ids[at] as string
     // A machine that handles the cancel gets it as a message: there is no transition, and the run continues.

@@ -6,14 +6,14 @@ import { BehaviorSubject, Subject, type Subscription } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
 import { TurnBudget } from '../core/turn-budget.ts'
-import type { CancelAnswer, CancelRequest, Hint, WorkerRecord } from '../store.ts'
+import type { Answer, BulkAnswer, CancelAnswer, CancelRequest, Hint, WorkerRecord } from '../store.ts'
 import type { Connection } from '../client/connection.ts'
 import type { RunServices } from './attempt.ts'
 import { Batches } from './batches.ts'
 import { cancelRun } from './cancel-jobs.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { Claims } from './claims.ts'
-import type { CancelCommand, WakeCommand } from './commands.ts'
+import type { CancelCommand, CancelTerms, WakeCommand } from './commands.ts'
 import { Confirmer } from './confirm.ts'
 import { DefinitionCheck } from './definition-check.ts'
 import { DrainWatcher } from './drain.ts'
@@ -240,6 +240,13 @@ export class Worker {
   cancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
     return new Promise((resolve, reject) => {
       this.cancels.next({ request, priority, resolve, reject })
+    })
+  }
+
+  /** Lets the store do a batch of an operation that cancels, before the next pick. */
+  cancelBatch(terms: CancelTerms, priority: number, ask: () => Answer<BulkAnswer>): Promise<BulkAnswer> {
+    return new Promise((resolve, reject) => {
+      this.cancels.next({ terms, ask, priority, resolve, reject })
     })
   }
 

@@ -56,6 +56,11 @@ export function door({ store, atOnce }: Pick<MadeStore, 'store' | 'atOnce'>, led
       const call = () => store.cancel(requests)
       return see(call, (answers) => answers.forEach(swept))
     },
+    bulk: {
+      ...store.bulk,
+      start: (request) => see(() => store.bulk.start(request), swept),
+      advance: (request) => see(() => store.bulk.advance(request), swept),
+    },
     retry: (selection) => see(() => store.retry(selection), swept),
     promote: (limit) => see(() => store.promote(limit), swept),
     rescue: (limit) => see(() => store.rescue(limit), swept),

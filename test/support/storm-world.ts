@@ -33,7 +33,7 @@ export async function storm(seed: number): Promise<Verdict> {
   const cancelAsked = new Set<string>()
   let haltAsked: string | null = null
   const started = new Set<string>()
-  const stored = new Set<string>()
+  const stored = new Map<string, Type>()
   const active = { all: 0, byType: { a: 0, b: 0, c: 0 }, byKey: new Map<string, number>() }
   const claims: number[] = []
   const ids: string[] = []
@@ -60,6 +60,7 @@ export async function storm(seed: number): Promise<Verdict> {
     } else if (what < 0.68) {
       count('cancel by type')
       const type = types[below(3)] as Type
+      for (const [id, of] of stored) if (of === type && !started.has(id)) cancelAsked.add(id)
       later(runtime.cancel({ type, state: ['queued', 'scheduled', 'running'] }, { grace: 0 }))
     } else if (what < 0.76 && haltAsked === null) {
       count('stop')
@@ -142,12 +143,9 @@ export async function storm(seed: number): Promise<Verdict> {
     ids.push(id)
     count('enqueue')
     const delay = chance(0.2) ? { delay: below(4) } : {}
-    await to.enqueue(
-      jobs[types[below(3)] as Type],
-      { n: named, key: `k${below(2)}` },
-      { id, priority: below(3), ...delay },
-    )
-    stored.add(id)
+    const type = types[below(3)] as Type
+    await to.enqueue(jobs[type], { n: named, key: `k${below(2)}` }, { id, priority: below(3), ...delay })
+    stored.set(id, type)
   }
   let events = 0
   const actAt = below(40)

@@ -1,9 +1,9 @@
 /** Cancels: one write for those that wait, higher priority first; nothing starts until it is answered. */
 import { BehaviorSubject, map, Subject } from 'rxjs'
 import { expect, test, vi } from 'vitest'
-import type { CancelAnswer, CancelRequest } from '../../src/store.ts'
+import type { BulkAnswer, CancelAnswer, CancelRequest } from '../../src/store.ts'
 import { cancelJobs } from '../../src/worker/cancel-jobs.ts'
-import type { CancelCommand } from '../../src/worker/commands.ts'
+import type { CancelBatch, CancelByIds, CancelCommand } from '../../src/worker/commands.ts'
 import { Runs } from '../../src/worker/runs.ts'
 import { claimedJob, marbles, workerParts } from '../support/marbles.ts'
 
@@ -33,7 +33,7 @@ function cancelling(answer: (requests: readonly CancelRequest[]) => CancelAnswer
   const inFlight = new BehaviorSubject(false)
   const stage = cancelJobs({ ...parts, store, runs, cancelling: inFlight })
   const [resolve, reject] = [vi.fn(), vi.fn()]
-  const command = (id: string, priority = 0): CancelCommand => ({
+  const command = (id: string, priority = 0): CancelByIds => ({
     request: { selection: { ids: [id] }, reason: 'enough', graceMs: 1_000 },
     priority,
     resolve,
@@ -96,4 +96,54 @@ test('cancels are in flight until the last is answered, also when the store fail
   calls[1]?.resolve([cancelled(command('b').request)])
   await Promise.resolve()
   expect([inFlight.value, resolve.mock.calls.length]).toEqual([false, 1])
+})
+
+/** A batch of an operation on these jobs, which run. */
+function batchOf(ids: readonly string[], priority: number, ask: (answer: BulkAnswer) => BulkAnswer): CancelBatch {
+  const { transitions } = cancelled({ selection: { ids }, reason: null, graceMs: 0 })
+  const answer: BulkAnswer = { outcome: 'advanced', operation: null, jobs: { cancelling: ids }, transitions }
+  const terms = { reason: 'all', graceMs: 1_000 }
+  return { terms, priority, ask: () => ask(answer), resolve: vi.fn(), reject: vi.fn() }
+}
+
+test('a batch of an operation is a call of its own, at its place by priority, and aborts runs like any cancel', () => {
+  const order: string[] = []
+  const { stage, command, runs, runOf, inFlight } = cancelling((all) => {
+    order.push(`${all.flatMap(idsOf).join()} ${inFlight.value}`)
+    return all.map(cancelled)
+  })
+  const run = runOf('x')
+  runs.add(run)
+  const batch = batchOf(['x'], 2, (answer) => {
+    order.push(`batch ${inFlight.value}`)
+    return answer
+  })
+  marbles(({ hot, expectObservable }) => {
+    const commands = [command('a'), batch, command('b', 3), command('c', 4), command('d', 1)]
+    const events = hot('-c', { c: commands }).pipe(
+      stage,
+      map(({ id }) => id),
+    )
+    expectObservable(events).toBe('-(cbxda)')
+  })
+  expect(order, 'nothing starts between the calls').toEqual(['c,b true', 'batch true', 'd,a true'])
+  expect(inFlight.value).toBe(false)
+  expect([run.abortReason?.code, run.abortReason?.message]).toEqual(['CANCELLED', expect.stringContaining('all')])
+  expect(vi.mocked(batch.resolve).mock.calls.length).toBe(1)
+})
+
+test('a batch that the store refuses fails alone', () => {
+  const { stage, command, resolve, inFlight } = cancelling((all) => all.map(cancelled))
+  const gone = new Error('gone')
+  const batch = batchOf(['x'], 1, () => {
+    throw gone
+  })
+  marbles(
+    ({ hot }) =>
+      void hot('-c', { c: [command('a'), batch] })
+        .pipe(stage)
+        .subscribe(),
+  )
+  expect(vi.mocked(batch.reject).mock.calls).toEqual([[gone]])
+  expect([resolve.mock.calls.length, inFlight.value]).toEqual([1, false])
 })

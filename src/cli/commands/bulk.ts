@@ -1,8 +1,9 @@
 /** `jobchart bulk`: lists, stops and goes on with bulk operations. */
 import type { Command } from 'commander'
+import { expectDone } from '../../core/bulk-options.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { BulkOperation, BulkState, Client } from '../../index.ts'
-import { checkDone, progressText } from '../bulk.ts'
+import { progressText } from '../bulk.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
@@ -90,7 +91,7 @@ export function bulkCommand({ command, terminal, run }: Program): Command {
           onProgress: (now) => terminal.progress(`${now.change.kind}: ${progressText(now)}`),
         })
         terminal.progress('')
-        checkDone(operation)
+        expectDone(operation)
         await terminal.print(options.json ? JSON.stringify({ operation }) : progressText(operation))
         return exitCodes.done
       }),

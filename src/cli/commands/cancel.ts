@@ -1,7 +1,5 @@
 /** `jobchart cancel`: cancels jobs in any state and any process. */
 import type { Command } from 'commander'
-import { cancelRequest } from '../../core/call-options.ts'
-import { JobchartError } from '../../core/errors.ts'
 import type { Duration } from '../../core/duration.ts'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'
@@ -27,14 +25,7 @@ export function cancelCommand({ command, terminal, run }: Program): Command {
             wanted: ['cancelled', 'cancelling'],
             destroys: true,
             request: { kind: 'cancel', filter: filterIn(options), ...settings },
-            act: async (part) => {
-              const [answer] = await client.store.cancel([cancelRequest(part, settings, 0)])
-              if (answer === undefined || answer.error !== undefined) {
-                throw new JobchartError('STORE_REFUSED', `the store refused the cancel: ${answer?.error?.message}`)
-              }
-              const { cancelled, cancelling, notFound, finished } = answer
-              return { cancelled, cancelling, notFound, finished }
-            },
+            act: (part) => client.cancel(part, settings),
           })
         }),
       ),

@@ -15,10 +15,7 @@ export function discardCommand({ command, terminal, run }: Program): Command {
             wanted: ['discarded'],
             destroys: true,
             request: { kind: 'discard', filter: filterIn(options) },
-            act: async (part) => {
-              const { discarded, refused, notFound } = await client.store.discard({ ids: part })
-              return { discarded, refused, notFound }
-            },
+            act: (part) => client.discard(part),
           }),
         ),
       ),

@@ -22,15 +22,13 @@ export function retryCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, async (client) => {
           const { fromStart = false, dropInbox = 0 } = options
+          const terms = { from: fromStart ? 'start' : 'checkpoint', dropInbox } as const
           return changeJobs(client, ids, options, terminal, {
             outcomes: ['retried', 'refused', 'notFound'],
             wanted: ['retried'],
             destroys: false,
-            request: { kind: 'retry', filter: filterIn(options), from: fromStart ? 'start' : 'checkpoint', dropInbox },
-            act: async (part) => {
-              const { retried, refused, notFound } = await client.store.retry({ ids: part }, fromStart, dropInbox)
-              return { retried, refused, notFound }
-            },
+            request: { kind: 'retry', filter: filterIn(options), ...terms },
+            act: (part) => client.retry(part, terms),
           })
         }),
       ),

@@ -91,6 +91,27 @@ export const bulkCases: Cases = {
     assert.deepEqual([none.outcome, operationOf(none).state, operationOf(none).counts], ['advanced', 'done', {}])
     assert.deepEqual(await store.bulk.list('running'), [])
   },
+  'an operation that is to be kept only unfinished leaves nothing if its first batch is its last one': async ({
+    store,
+  }) => {
+    await putDead(store, 'a', 'b')
+    const short = await store.bulk.start(request('short', { keep: 'unfinished' }))
+    const { state, counts, cursor } = operationOf(short)
+    assert.deepEqual(
+      [short.outcome, short.jobs.retried, state, counts, cursor],
+      ['advanced', ['a', 'b'], 'done', { retried: 2 }, null],
+    )
+    assert.deepEqual(await store.bulk.list(), [])
+    assert.equal((await store.bulk.advance({ id: 'short', token: 't1', leaseMs })).outcome, 'notFound')
+    await putDead(store, 'c', 'd', 'e')
+    const long = await store.bulk.start(request('long', { keep: 'unfinished' }))
+    assert.deepEqual(await store.bulk.list(), [operationOf(long)])
+    await finish(store, 'long')
+    assert.deepEqual(
+      (await store.bulk.list()).map((each) => [each.id, each.state]),
+      [['long', 'done']],
+    )
+  },
   'jobs that were enqueued, or that have ended, after the start are not changed': async ({ store }) => {
     await putDead(store, 'a', 'b', 'c', 'd')
     const running = await putAndTake(store, 'later dead')
@@ -228,6 +249,10 @@ export const bulkCases: Cases = {
     for (let i = 0; i < caps.bulkRunning; i++) await store.bulk.start(request(`bulk ${i}`, { batchSize: 1 }))
     const full = await store.bulk.start(request('one more'))
     assert.deepEqual([full.outcome, full.operation, full.jobs], ['full', null, {}])
+    const long = await store.bulk.start(request('long', { keep: 'unfinished', batchSize: 1 }))
+    assert.deepEqual([long.outcome, long.operation, long.jobs], ['full', null, {}])
+    const short = await store.bulk.start(request('short', { keep: 'unfinished' }))
+    assert.deepEqual([short.outcome, operationOf(short).state], ['advanced', 'done'])
     await store.bulk.stop({ id: 'bulk 0', error: null })
     assert.equal((await store.bulk.start(request('one more'))).outcome, 'advanced')
     assert.equal((await store.bulk.list('running')).length, caps.bulkRunning - 1)

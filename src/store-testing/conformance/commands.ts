@@ -252,7 +252,8 @@ function bulkCommand(pick: Pick): BulkCommand {
   if (op === 'stopBulk') return { op, request: { id, error: from(pick, [null, { name: 'Error', message: 'stuck' }]) } }
   if (op === 'advanceBulk') return { op, request: { id, ...driver } }
   const size = { batchSize: from(pick, [1, 2, 100]), expected: from(pick, [null, 3]) }
-  return { op, request: { id, ...driver, ...size, change: bulkChange(pick), filter: filter(pick) } }
+  const keep = from<{ readonly keep?: 'unfinished' }>(pick, [{}, {}, { keep: 'unfinished' }])
+  return { op, request: { id, ...driver, ...size, ...keep, change: bulkChange(pick), filter: filter(pick) } }
 }
 
 const bulkChange = (pick: Pick): contract.BulkChange =>

@@ -18,7 +18,7 @@ import {
 } from '../../core/failures.ts'
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
-import type { BulkStore, NewJob, ScheduleStore, Store } from '../../store.ts'
+import type { BulkAnswer, BulkStore, NewJob, ScheduleStore, Store } from '../../store.ts'
 import { discard, retry } from '../../core/admin.ts'
 import { advanceBulk, latestFirst, startBulk, stopBulk, withAbandoned } from '../../core/bulk.ts'
 import { cancel } from '../../core/cancel.ts'
@@ -222,10 +222,12 @@ const forSchedules = ({ unit, tables }: Both, now: () => number, write: Write): 
     ),
 })
 
-/** Operations are copied like schedules. */
+/** Operations are copied like schedules; lists of jobs and transitions are the answer's own. */
+const withCopy = (answer: BulkAnswer): BulkAnswer => ({ ...answer, operation: structuredClone(answer.operation) })
+
 const forBulk = ({ unit, tables }: Both, write: Write): BulkStore => ({
-  start: (request) => write(() => structuredClone(startBulk(unit, tables.bulk, structuredClone(request)))),
-  advance: (request) => write(() => structuredClone(advanceBulk(unit, tables.bulk, request))),
+  start: (request) => write(() => withCopy(startBulk(unit, tables.bulk, structuredClone(request)))),
+  advance: (request) => write(() => withCopy(advanceBulk(unit, tables.bulk, request))),
   stop: async (request) => write(() => structuredClone(stopBulk(unit, tables.bulk, structuredClone(request)))),
   list: async (only) => structuredClone(latestFirst(tables.bulk.all(only))),
 })

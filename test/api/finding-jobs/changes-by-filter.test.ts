@@ -1,6 +1,7 @@
 /** Cancels, retries and discards of many jobs: in parts, each of which is short, and each job once. */
 import { createClient, defineJob, memoryStore, type Store } from 'jobchart'
 import { describe, expect, test } from 'vitest'
+import type { Answer, BulkAnswer } from '../../../src/store.ts'
 import { fileStore } from '../../support/file-store.ts'
 
 const job = defineJob<number>({ type: 'job', run: () => {} })
@@ -9,19 +10,33 @@ const stores: readonly (readonly [string, () => Store])[] = [
   ['sqlite', fileStore],
 ]
 
+/** The store, and what is called with each answer of a cancel, before the caller gets it. */
+function watched(store: Store, cancelled: (jobs: readonly string[]) => Promise<void> | void): Store {
+  const seen = async (ask: () => Answer<BulkAnswer>): Promise<BulkAnswer> => {
+    const answer = await ask()
+    if (answer.jobs.cancelled !== undefined) await cancelled(answer.jobs.cancelled)
+    return answer
+  }
+  return {
+    ...store,
+    bulk: {
+      ...store.bulk,
+      start: (request) => seen(() => store.bulk.start(request)),
+      advance: (request) => seen(() => store.bulk.advance(request)),
+    },
+    async cancel(requests) {
+      const answers = await store.cancel(requests)
+      for (const { cancelled: ids } of answers) await cancelled(ids)
+      return answers
+    },
+  }
+}
+
 describe.each(stores)('on %s', (_, create) => {
   test('all jobs of a filter are cancelled, retried and discarded, 100 in one call of the store', async () => {
-    const store = create()
     const sizes: number[] = []
-    const counted: Store = {
-      ...store,
-      async cancel(requests) {
-        const answers = await store.cancel(requests)
-        sizes.push(...answers.map(({ cancelled }) => cancelled.length))
-        return answers
-      },
-    }
-    await using client = createClient({ store: counted, jobs: [job] })
+    const store = watched(create(), (ids) => void sizes.push(ids.length))
+    await using client = createClient({ store, jobs: [job] })
     const handles = await client.enqueueMany(job, Array<number>(250).fill(0), { tags: ['all'] })
     const ids = handles.map(({ id }) => id)
     const { cancelled, totals } = await client.cancel({ tag: 'all' })
@@ -33,16 +48,10 @@ describe.each(stores)('on %s', (_, create) => {
   })
 
   test('what is enqueued while a filter is worked through is left alone', async () => {
-    const store = create()
-    const enqueueing: Store = {
-      ...store,
-      async cancel(requests) {
-        const answers = await store.cancel(requests)
-        await client.enqueueMany(job, Array<number>(300).fill(1), { tags: ['late'] })
-        return answers
-      },
-    }
-    const client = createClient({ store: enqueueing, jobs: [job] })
+    const store = watched(create(), async () => {
+      await client.enqueueMany(job, Array<number>(300).fill(1), { tags: ['late'] })
+    })
+    const client = createClient({ store, jobs: [job] })
     await client.enqueueMany(job, Array<number>(250).fill(0))
     expect((await client.cancel({ type: 'job' })).cancelled).toHaveLength(250)
     expect(await client.counts()).toMatchObject({ cancelled: 250, queued: 900 })
