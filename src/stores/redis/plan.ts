@@ -1,4 +1,7 @@
-/** What a transaction has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
+/**
+ * What a transaction has read and written, as the plan of a commit: texts only, which the script carries out as they
+ * are.
+ */
 import { addTo, noActivity, type Tally } from '../../core/activity.ts'
 import { jsonOf } from '../../core/cell.ts'
 import type { Changes, CountedFailure } from '../../core/changes.ts'

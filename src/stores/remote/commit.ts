@@ -8,7 +8,7 @@ import type { JobRow } from '../../core/job-row.ts'
 import { claimable } from '../../core/transition.ts'
 import type { Hint, Transition, WorkerInfo } from '../../store.ts'
 import { keyName, type CellKind } from './cells.ts'
-import { encodeRow, numberedDocument, type JobDocument } from './document.ts'
+import { encodeRow, LoadedDocument, numberedDocument, revisionOf, type JobDocument } from './document.ts'
 import { pending, type Transaction } from './transaction.ts'
 
 /** A small value, and what it was or becomes; null: it is not there. */
@@ -70,7 +70,7 @@ export function staleOf(commit: Commit, current: Current, now: number): string[]
   const stale: string[] = []
   for (const [id, revision] of commit.revisions) {
     const document = current.document(id)
-    if ((document === null ? null : `${document.rev}:${document.seq}`) !== revision) stale.push(`row ${id}`)
+    if ((document && revisionOf(document)) !== revision) stale.push(`row ${id}`)
   }
   for (const { cells, field, value } of commit.cells) {
     if (current.cell(cells, field) !== value) stale.push(`${cells} ${field}`)
@@ -110,7 +110,7 @@ export function commitOf(transaction: Transaction): Commit {
   const expected = [...set.cells].map(([name, value]) => ({ ...cellOf(name), value }))
   const jobs = changes.rows.flatMap((row): Writes['jobs'][number][] => {
     const loaded = set.rows.get(row.id) ?? null
-    const before = loaded !== null && 'document' in loaded ? (loaded.document as JobDocument) : null
+    const before = loaded instanceof LoadedDocument ? loaded.document : null
     if (row.isRemoved) return before === null ? [] : [{ id: row.id, before, after: null }]
     return [{ id: row.id, before, after: encodeRow(row) }]
   })

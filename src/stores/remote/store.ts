@@ -1,5 +1,4 @@
 /** A whole store over a port: see `port.ts`. */
-import { latestFirst } from '../../core/bulk.ts'
 import { caps } from '../../core/caps.ts'
 import {
   cursorOfEntry,
@@ -15,7 +14,7 @@ import { jobStates } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
 import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
-import { bulkFrom, bulkKinds, bulkWritesOf } from './bulk.ts'
+import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
 import { claimAll } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
@@ -84,14 +83,10 @@ export function remoteStore(port: StorePort): Store {
       list: (names) => read(() => reading.schedules(names)),
       due: (request) => read(async () => dueOf(await reading.schedules(), request, server.now())),
     },
-    bulk: {
-      ...bulkWritesOf(() => driver),
-      async list(only) {
-        const kinds = only === 'running' ? [bulkKinds.running] : Object.values(bulkKinds)
-        const kept = await read(() => Promise.all(kinds.map((kind) => reading.values(kind))))
-        return latestFirst(kept.flat().map(bulkFrom))
-      },
-    },
+    bulk: bulkStoreOf(
+      () => driver,
+      (kind) => read(() => reading.values(kind)),
+    ),
     checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
     get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
     list: (query) => read(() => reading.list(query)),
