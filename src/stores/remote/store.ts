@@ -34,7 +34,10 @@ export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDo
   return wakeAt === null ? null : { dueAt: wakeAt, number: seq }
 }
 
-/** A store that keeps documents where a port says. */
+/**
+ * A store that keeps documents where a port says. The port is opened by the first `open`, and closed with the last
+ * `close`.
+ */
 export function remoteStore(port: StorePort): Store {
   const hints = new Listeners()
   const server = new DocumentServer(port, (told) => {
@@ -47,17 +50,30 @@ export function remoteStore(port: StorePort): Store {
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
-  let ending: (() => void) | undefined
+  let opening: Promise<void> | null = null
+  let opened = 0
+  let endWatch: (() => void) | null = null
   return {
     name: port.name,
     capabilities: port.capabilities,
     now: () => Math.floor(port.now()),
     async open(options) {
-      await port.open(options)
-      ending ??= port.watch?.((hint) => hear([hint]))
+      opening ??= (async () => port.open(options))()
+      try {
+        await opening
+      } catch (error) {
+        opening = null
+        throw error
+      }
+      opened++
+      endWatch ??= port.watch?.((hint) => hear([hint])) ?? null
     },
     async close() {
+      if (opened === 0 || --opened > 0) return
+      // Earlier calls are completed first.
       await driver.inTurn(async () => {})
+      endWatch?.()
+      opening = endWatch = null
       await port.close()
     },
     watch: (listener) => hints.add(listener),

@@ -91,3 +91,26 @@ test('a write that was carried out although its answer was lost has the same ans
   const { transitions } = await store.transitions(null, 10)
   expect(transitions.map(({ event }) => event)).toEqual(['ENQUEUE', 'CLAIM', 'COMPLETE'])
 })
+
+test('a port is opened by the first who opens the store, and closed with the last one', async () => {
+  const calls: string[] = []
+  class Counting extends MapPort {
+    override open(): void {
+      calls.push('open')
+      if (calls.length === 1) throw new JobchartError('STORE_UNAVAILABLE', 'not yet', { hint: 'Try again.' })
+    }
+
+    override close(): void {
+      calls.push('close')
+    }
+  }
+  const clock = movingClock()
+  const store = remoteStore(new Counting(new SharedMap(), clock))
+  await expect(store.open({ clock })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await Promise.all([store.open({ clock }), store.open({ clock })])
+  await store.close()
+  expect(calls).toEqual(['open', 'open'])
+  await store.close()
+  await store.close()
+  expect(calls).toEqual(['open', 'open', 'close'])
+})
