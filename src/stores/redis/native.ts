@@ -22,8 +22,7 @@ import type {
   Store,
 } from '../../store.ts'
 import { keyName } from '../remote/cells.ts'
-import type { RemoteDriver } from '../remote/driver.ts'
-import { insertPart, settlePart } from '../remote/operations.ts'
+import { insertPart, settlePart, writesOf } from '../remote/operations.ts'
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
@@ -31,31 +30,52 @@ import { claimedFrom } from './records.ts'
 import { flagLetters, headFields, rowTextOf, scriptText, StoredRow, textOfScript } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
-import type { RedisServer } from './server.ts'
+import { prune, retain } from './prune.ts'
+import type { Redis, RedisServer } from './server.ts'
 
-/** A server, and the driver of its operations. */
-export interface Redis {
-  readonly server: RedisServer
-  readonly driver: RemoteDriver
+/**
+ * The writes of the store.
+ * @param native where it is false, a test compares the scripts with the way of the core
+ */
+export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store, Writes> {
+  const writes = writesOf(() => opened().driver)
+  return {
+    ...writes,
+    async insert(requests) {
+      const { server, driver } = opened()
+      return joined(insertParts(requests), (part) =>
+        insertPart(driver, part, native ? () => insertNew(server, part) : undefined),
+      )
+    },
+    claim: async (request) => claim(opened(), request),
+    async settle(settlements) {
+      const redis = opened()
+      return joined(
+        partsOf(settlements, ({ output }) => output),
+        (part) => (native && maySettle(redis, part) ? settlePlain(redis, part) : settlePart(redis.driver, part)),
+      )
+    },
+    async extend(request) {
+      const { server, driver } = opened()
+      const seen = driver.inLine(() => server.seen(request.worker))
+      const [answers] = await Promise.all([writes.extend(request), seen])
+      return answers
+    },
+    async discard(selection) {
+      const answer = await writes.discard(selection)
+      if (answer.notFound.length === 0) return answer
+      // Jobs that cannot be read are found by nothing but their ids.
+      const { server, driver } = opened()
+      const dropped = await driver.inTurn(() => server.dropAside(answer.notFound))
+      const notFound = answer.notFound.filter((id) => !dropped.includes(id))
+      return { ...answer, discarded: [...answer.discarded, ...dropped], notFound }
+    },
+    retain: async (policies) => retain(opened(), policies),
+    prune: async (limit) => prune(opened(), limit),
+  }
 }
 
-/** @param native where it is false, a test compares the scripts with the way of the core */
-export const nativeWritesOf = (opened: () => Redis, native: boolean): Pick<Store, 'insert' | 'claim' | 'settle'> => ({
-  insert: async (requests) => {
-    const { server, driver } = opened()
-    return joined(insertParts(requests), (part) =>
-      insertPart(driver, part, native ? () => insertNew(server, part) : undefined),
-    )
-  },
-  claim: async (request) => claim(opened(), request),
-  settle: async (settlements) => {
-    const redis = opened()
-    return joined(
-      partsOf(settlements, ({ output }) => output),
-      (part) => (native && maySettle(redis, part) ? settlePlain(redis, part) : settlePart(redis.driver, part)),
-    )
-  },
-})
+type Writes = keyof ReturnType<typeof writesOf> | 'claim' | 'retain' | 'prune'
 
 const timed = statesTagged('timed')
 

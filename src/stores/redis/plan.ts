@@ -1,14 +1,17 @@
-/** What a transaction has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
+/**
+ * What a transaction has read and written, as the plan of a commit: texts only, which the script carries out as they
+ * are.
+ */
 import { addTo, noActivity, type Tally } from '../../core/activity.ts'
 import { jsonOf } from '../../core/cell.ts'
 import type { Changes, CountedFailure } from '../../core/changes.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import type { JobRow, RowChange } from '../../core/job-row.ts'
-import { isEnded, isLeased } from '../../core/lifecycle.ts'
+import { isEnded } from '../../core/lifecycle.ts'
 import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
-import type { Hint } from '../../store.ts'
-import { keyName, type CellKind } from '../remote/cells.ts'
+import type { CellKind } from '../remote/cells.ts'
+import { keyMovesOf, messageHints } from '../remote/commit.ts'
 import type { Progress } from '../remote/driver.ts'
 import type { Transaction } from '../remote/transaction.ts'
 import { hintForScript } from './hints.ts'
@@ -110,7 +113,7 @@ export function planOf(transaction: Transaction, keys: Keys): Planned {
   const cells = cellsOf(transaction, keys)
   const full = changes.refusals.filter(({ isHandOver }) => !isHandOver).map(({ type }) => type)
   const fullSlots = changes.refusals.flatMap(({ type, isHandOver }) => (type !== null && isHandOver ? [type] : []))
-  const hints = hintsOf(transaction)
+  const hints = [...transaction.hints, ...messageHints(changes)]
   const changed = cells.some(([, , , becomes]) => becomes !== 0)
   return {
     writes: rows.length > 0 || changed || changes.refusals.length > 0 || hints.length > 0,
@@ -332,24 +335,11 @@ function setsFor(row: JobRow, { failure, isUnsupported, states, tags }: Standing
   return names
 }
 
-/** What the unique keys of rows are from now on. */
 function keysOf({ rows }: Changes<JobRow>, keys: Keys): Pick<Plan, 'freed' | 'taken'> {
-  const freed: [string, string, string][] = []
-  const taken: [string, string, string][] = []
-  for (const row of rows) {
-    const { id, type, key } = row
-    if (key === null) continue
-    const change = changeOf(row)
-    const name = keyName(type, key)
-    const isLive = !change.isRemoved && !isEnded(row.state)
-    const wasLive = change.state !== null && !isEnded(change.state)
-    const move = (kind: CellKind, was: boolean, is: boolean): void => {
-      if (was !== is) (is ? taken : freed).push([keys.cells(kind), name, id])
-    }
-    move('holders', change.holdsKey, isLive && row.holdsKey)
-    move('predecessors', wasLive && !change.holdsKey, isLive && !row.holdsKey)
-  }
-  return { ...some('freed', freed), ...some('taken', taken) }
+  const moves = keyMovesOf(rows)
+  const those = (taken: boolean): [string, string, string][] =>
+    moves.flatMap(({ cells, field, id, isTaken }) => (isTaken === taken ? [[keys.cells(cells), field, id]] : []))
+  return { ...some('freed', those(false)), ...some('taken', those(true)) }
 }
 
 // ── the log and figures ────────────────────────────────────────────────────────────────────────────────────────────
@@ -423,12 +413,4 @@ function ticksOf({ cells }: Transaction): NonNullable<Plan['ticks']> {
     const indexed = schedule !== null && !schedule.paused && schedule.nextAt !== null && !schedule.computed
     return [[name.slice('schedules '.length), indexed ? String(schedule.nextAt) : false] as const]
   })
-}
-
-/** Leased jobs that have got messages are told. */
-function hintsOf({ changes, hints }: Transaction): readonly Hint[] {
-  const ids = changes.rows.flatMap(({ id, state, change }) =>
-    isLeased(state) && (change?.added?.messages.length ?? 0) > 0 ? [id] : [],
-  )
-  return ids.length === 0 ? hints : [...hints, { kind: 'messages', ids }]
 }

@@ -358,7 +358,7 @@ export class StoredRow implements LoadedRow {
 const hasRare = /[eElcG]/
 
 /** A row that was loaded. */
-export class RedisRow extends JobRow {
+class RedisRow extends JobRow {
   readonly stored: StoredRow
 
   constructor(id: string, stored: StoredRow, terms: Terms, input: JobRow['input']) {

@@ -1,6 +1,6 @@
 /** A Redis server: what operations need is loaded by one pipeline, and what they write is committed by one script. */
 import type { Hint, RepairAnswer } from '../../store.ts'
-import type { Redis, Reply } from './connection.ts'
+import type { Redis as Connection, Reply } from './connection.ts'
 import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
 import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
@@ -9,7 +9,7 @@ import { Exchange } from './exchange.ts'
 import { load, texts, type Select } from './loading.ts'
 import type { Need } from '../remote/needs.ts'
 import { headOf, planOf, progressOf, rowsWritten } from './plan.ts'
-import type { CommitEach, Server, Written } from '../remote/driver.ts'
+import type { CommitEach, RemoteDriver, Server, Written } from '../remote/driver.ts'
 import { LeasedRows } from '../remote/leased-rows.ts'
 import { textOfScript } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
@@ -40,6 +40,12 @@ type ScriptName =
  */
 const greetEveryMs = 5_000
 
+/** A server, and the driver of its operations. */
+export interface Redis {
+  readonly server: RedisServer
+  readonly driver: RemoteDriver
+}
+
 /** What a call needs of time. */
 export interface StoreTime {
   /** The store's time as far as it is known here, ms. */
@@ -55,7 +61,7 @@ export interface StoreTime {
 export class RedisServer implements Server {
   readonly name = 'Redis'
   readonly leased = new LeasedRows()
-  readonly redis: Redis
+  readonly redis: Connection
   readonly keys: Keys
   readonly scripts: Scripts<ScriptName>
   readonly time: StoreTime
@@ -68,7 +74,7 @@ export class RedisServer implements Server {
   private greetedAt = -Infinity
 
   constructor(
-    redis: Redis,
+    redis: Connection,
     keys: Keys,
     scripts: Scripts<ScriptName>,
     time: StoreTime,

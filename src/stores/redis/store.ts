@@ -10,19 +10,17 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint, Store, WorkerInfo } from '../../store.ts'
-import { latestFirst } from '../../core/bulk.ts'
-import { bulkFrom, bulkKinds, bulkWritesOf } from '../remote/bulk.ts'
+import { bulkStoreOf } from '../remote/bulk.ts'
 import { RemoteDriver } from '../remote/driver.ts'
-import { scheduleWritesOf, writesOf } from '../remote/operations.ts'
+import { scheduleWritesOf } from '../remote/operations.ts'
 import { Redis, unavailable, type Commands, type RedisClient } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { EvictionWatch, evictionOf } from './eviction.ts'
 import { Hints } from './hints.ts'
 import { serverInfoOf, type RedisServerInfo } from './inspect.ts'
 import { Keys } from './keys.ts'
-import { nativeWritesOf } from './native.ts'
+import { redisWritesOf } from './native.ts'
 import { Openings } from './openings.ts'
-import { prune, retain } from './prune.ts'
 import { Reading } from './reading.ts'
 import { Reads } from './reads.ts'
 import { Scripts, ScriptTexts } from './scripts.ts'
@@ -109,7 +107,6 @@ export function redisStoreOf(settings: Settings): Store {
     return writes.afterWrites(() => ask(reading))
   }
   const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
-  const writes = { ...writesOf(driver), ...nativeWritesOf(opened, settings.native !== false) }
   const openings = new Openings((clock, signal) => {
     time ??= settings.clock === undefined ? serverTime(clock) : givenTime(settings.clock)
     return connect(settings, keys, origin, time, hints, signal)
@@ -142,53 +139,50 @@ export function redisStoreOf(settings: Settings): Store {
     unreadable: () => read((reading) => reading.unreadable()),
     repair: async () => driver().inTurn(() => opened().server.repair()),
     announce: async (ids, forMs) => opened().server.announce(ids, forMs),
-    ...writes,
-    async extend(request) {
-      const seen = driver().inLine(() => opened().server.seen(request.worker))
-      const [answers] = await Promise.all([writes.extend(request), seen])
-      return answers
-    },
-    async discard(selection) {
-      const answer = await writes.discard(selection)
-      if (answer.notFound.length === 0) return answer
-      // Jobs that cannot be read are found by nothing but their ids.
-      const dropped = await driver().inTurn(() => opened().server.dropAside(answer.notFound))
-      const notFound = answer.notFound.filter((id) => !dropped.includes(id))
-      return { ...answer, discarded: [...answer.discarded, ...dropped], notFound }
-    },
-    retain: async (policies) => retain(opened(), policies),
-    prune: async (limit) => prune(opened(), limit),
+    ...redisWritesOf(opened, settings.native !== false),
     schedules: {
       ...scheduleWritesOf(driver),
       list: (names) => read((reading) => reading.schedules(names)),
       due: (request) => read((reading) => reading.dueSchedules(request, now())),
     },
-    bulk: {
-      ...bulkWritesOf(driver),
-      async list(only) {
-        const kinds = only === 'running' ? [bulkKinds.running] : Object.values(bulkKinds)
-        const kept = await read((reading) => Promise.all(kinds.map((kind) => reading.values(kind))))
-        return latestFirst(kept.flat().map(bulkFrom))
-      },
-    },
+    bulk: bulkStoreOf(driver, (kind) => read((reading) => reading.values(kind))),
     worker: async (id, info) => register(opened(), now(), id, info),
     async queue(type, change) {
       if (change !== undefined) await driver().write((transaction) => transaction.pause(type, change.paused))
       return read((reading) => reading.queue(type))
     },
-    checkpoints: (id) => read((reading) => reading.checkpoints(id)),
-    get: (ids) => read((reading) => reading.get(ids)),
-    list: (query) => read((reading) => reading.list(query)),
-    counts: () => read((reading) => reading.counts()),
-    machineCounts: (type) => read((reading) => reading.machineCounts(type)),
-    queues: () => read((reading) => reading.queues()),
-    queuedSince: (types) => read((reading) => reading.queuedSince(types)),
-    activity: (query) => read((reading) => reading.activity(query, now())),
-    failures: (query) => read((reading) => reading.failures(query)),
-    workers: () => read((reading) => reading.workers(now())),
-    transitions: (from, limit) => read((reading) => reading.transitions(from, limit)),
+    ...questionsOf(read, now),
   }
 }
+
+type Read = <T>(ask: (reading: Reading) => Promise<T>) => Promise<T>
+
+type Questions =
+  | 'checkpoints'
+  | 'get'
+  | 'list'
+  | 'counts'
+  | 'machineCounts'
+  | 'queues'
+  | 'queuedSince'
+  | 'activity'
+  | 'failures'
+  | 'workers'
+  | 'transitions'
+
+const questionsOf = (read: Read, now: () => number): Pick<Store, Questions> => ({
+  checkpoints: (id) => read((reading) => reading.checkpoints(id)),
+  get: (ids) => read((reading) => reading.get(ids)),
+  list: (query) => read((reading) => reading.list(query)),
+  counts: () => read((reading) => reading.counts()),
+  machineCounts: (type) => read((reading) => reading.machineCounts(type)),
+  queues: () => read((reading) => reading.queues()),
+  queuedSince: (types) => read((reading) => reading.queuedSince(types)),
+  activity: (query) => read((reading) => reading.activity(query, now())),
+  failures: (query) => read((reading) => reading.failures(query)),
+  workers: () => read((reading) => reading.workers(now())),
+  transitions: (from, limit) => read((reading) => reading.transitions(from, limit)),
+})
 
 /** Registers a worker, or removes it; with those that are no longer kept. */
 const register = (

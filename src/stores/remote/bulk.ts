@@ -7,6 +7,7 @@ import {
   advanceBulk,
   changeableStates,
   changeSelection,
+  latestFirst,
   startBulk,
   stopBulk,
   withAbandoned,
@@ -21,7 +22,7 @@ import type { Need } from './needs.ts'
 import type { Transaction } from './transaction.ts'
 import type { SelectedIds } from './working-set.ts'
 
-export const bulkKinds = { running: 'bulk', ended: 'bulk-ended' } as const
+const kinds = { running: 'bulk', ended: 'bulk-ended' } as const
 
 /**
  * As it is kept: with jobs of earlier batches that others have changed meanwhile. They are judged before the next
@@ -31,7 +32,7 @@ interface KeptOperation extends BulkOperation {
   readonly left?: readonly string[]
 }
 
-export function bulkFrom(text: string): BulkOperation {
+function bulkFrom(text: string): BulkOperation {
   const { left: _, ...operation } = JSON.parse(text) as KeptOperation
   return operation
 }
@@ -44,24 +45,24 @@ class BulkCells implements BulkTable {
   }
 
   get(id: string): BulkOperation | undefined {
-    const running = this.transaction.cell(bulkKinds.running, id)
-    const text = running ?? this.transaction.cell(bulkKinds.ended, id)
+    const running = this.transaction.cell(kinds.running, id)
+    const text = running ?? this.transaction.cell(kinds.ended, id)
     if (running !== null) this.transaction.source.among = (JSON.parse(running) as KeptOperation).left
     return text === null ? undefined : bulkFrom(text)
   }
 
   all(of: 'running' | 'ended'): readonly BulkOperation[] {
-    return this.transaction.set.valuesOf(bulkKinds[of]).map(bulkFrom)
+    return this.transaction.set.valuesOf(kinds[of]).map(bulkFrom)
   }
 
   save(operation: BulkOperation): void {
     const isRunning = operation.state === 'running'
-    this.transaction.setCell(bulkKinds.running, operation.id, isRunning ? JSON.stringify(operation) : null)
-    if (!isRunning) this.transaction.setCell(bulkKinds.ended, operation.id, JSON.stringify(operation))
+    this.transaction.setCell(kinds.running, operation.id, isRunning ? JSON.stringify(operation) : null)
+    if (!isRunning) this.transaction.setCell(kinds.ended, operation.id, JSON.stringify(operation))
   }
 
   remove(id: string): void {
-    this.transaction.setCell(bulkKinds.ended, id, null)
+    this.transaction.setCell(kinds.ended, id, null)
   }
 
   offer(id: string): void {
@@ -70,13 +71,12 @@ class BulkCells implements BulkTable {
 }
 
 /** What `withAbandonedBulk` needs. */
-export const runningBulk: Need = { kind: 'values', cells: bulkKinds.running }
+export const runningBulk: Need = { kind: 'values', cells: kinds.running }
 
 export const withAbandonedBulk = (answer: SweepAnswer, transaction: Transaction): SweepAnswer =>
   withAbandoned(answer, transaction, new BulkCells(transaction))
 
-const cellsOf = (id: string): Need[] =>
-  Object.values(bulkKinds).map((cells): Need => ({ kind: 'cell', cells, field: id }))
+const cellsOf = (id: string): Need[] => Object.values(kinds).map((cells): Need => ({ kind: 'cell', cells, field: id }))
 
 type Act = (transaction: Transaction) => BulkAnswer
 
@@ -111,7 +111,7 @@ async function batchApart(
     const selection = { filter, after: page.end }
     const ids = await selectedAmong(driver, set, selection, changeableStates[change.kind], page.ids)
     const { counts, ...others } = operation
-    const progress = { cells: bulkKinds.running, field: id, counts, others }
+    const progress = { cells: kinds.running, field: id, counts, others }
     const changeOne = ({ unit }: Transaction): Batch => changeSelection(unit, change, selection)
     const outcome = await changeJobs(driver, commitEach, set, ids, changeOne, transaction, progress, outcomesOf)
     if (outcome !== null) return answerOf(operation, outcome.done)
@@ -139,11 +139,21 @@ function answerOf(operation: BulkOperation, batches: readonly Batch[]): BulkAnsw
   }
 }
 
-/** The writes: operations of the core. A batch needs what its change needs, and is one commit. */
-export const bulkWritesOf = (driver: () => RemoteDriver): Omit<BulkStore, 'list'> => ({
+/**
+ * The writes are operations of the core. A batch needs what its change needs, and is one commit.
+ * @param values reads all small values of a kind
+ */
+export const bulkStoreOf = (
+  driver: () => RemoteDriver,
+  values: (kind: 'bulk' | 'bulk-ended') => Promise<readonly string[]>,
+): BulkStore => ({
   start: async (request) => inBatch(driver(), request.id, (each) => startBulk(each.unit, new BulkCells(each), request)),
   advance: async (request) =>
     inBatch(driver(), request.id, (each) => advanceBulk(each.unit, new BulkCells(each), request)),
   stop: async (request) =>
     driver().write((each) => stopBulk(each, new BulkCells(each), request), { needs: cellsOf(request.id) }),
+  async list(only) {
+    const wanted = only === 'running' ? [kinds.running] : Object.values(kinds)
+    return latestFirst((await Promise.all(wanted.map(values))).flat().map(bulkFrom))
+  },
 })

@@ -8,6 +8,7 @@ import type { JobRow } from '../../core/job-row.ts'
 import { demandUnder, termsAfter, type HeldTerms } from '../../core/key-terms.ts'
 import { statesTagged } from '../../core/lifecycle.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
+import { claimable } from '../../core/transition.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
 import type { Transaction } from './transaction.ts'
@@ -21,7 +22,7 @@ interface ClaimBook {
   /** Times of claims under a rate limit of the type, and under one per key. */
   readonly times: readonly number[]
   readonly keyTimes: Readonly<Record<string, readonly number[]>>
-  /** See `core/shares.ts`: the virtual clock, and the starts of keys; that of jobs without a key has no sign before it. */
+  /** See `core/shares.ts`: the virtual clock, and the starts of keys. */
   readonly clock: number
   readonly starts: Readonly<Record<string, number>>
 }
@@ -233,7 +234,7 @@ function claimRow(
   demand: Demand,
   request: ClaimRequest,
 ): ClaimedJob | null {
-  if (row === undefined || row.state !== 'queued') return null
+  if (row === undefined || !claimable.has(row.state)) return null
   claimJob(transaction.unit, row, demand, movedAt(encodeRow(row)), request)
   return claimedJob(transaction, encodeRow(row), row)
 }

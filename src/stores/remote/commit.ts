@@ -1,5 +1,6 @@
 /** What a transaction has read and written, as plain data: what a store of documents commits. */
 import type { Counted } from '../../core/activity.ts'
+import type { Changes } from '../../core/changes.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { enqueueEntry } from '../../core/history.ts'
 import { isEnded, isLeased, statesTagged } from '../../core/lifecycle.ts'
@@ -8,7 +9,7 @@ import type { JobRow } from '../../core/job-row.ts'
 import { claimable } from '../../core/compiled-arrows.ts'
 import type { Hint, Transition, WorkerInfo } from '../../store.ts'
 import { keyName, type CellKind } from './cells.ts'
-import { encodeRow, numberedDocument, type JobDocument } from './document.ts'
+import { encodeRow, LoadedDocument, numberedDocument, revisionOf, type JobDocument } from './document.ts'
 import { pending, type Transaction } from './transaction.ts'
 
 /** A small value, and what it was or becomes; null: it is not there. */
@@ -70,7 +71,7 @@ export function staleOf(commit: Commit, current: Current, now: number): string[]
   const stale: string[] = []
   for (const [id, revision] of commit.revisions) {
     const document = current.document(id)
-    if ((document === null ? null : `${document.rev}:${document.seq}`) !== revision) stale.push(`row ${id}`)
+    if ((document && revisionOf(document)) !== revision) stale.push(`row ${id}`)
   }
   for (const { cells, field, value } of commit.cells) {
     if (current.cell(cells, field) !== value) stale.push(`${cells} ${field}`)
@@ -110,7 +111,7 @@ export function commitOf(transaction: Transaction): Commit {
   const expected = [...set.cells].map(([name, value]) => ({ ...cellOf(name), value }))
   const jobs = changes.rows.flatMap((row): Writes['jobs'][number][] => {
     const loaded = set.rows.get(row.id) ?? null
-    const before = loaded !== null && 'document' in loaded ? (loaded.document as JobDocument) : null
+    const before = loaded instanceof LoadedDocument ? loaded.document : null
     if (row.isRemoved) return before === null ? [] : [{ id: row.id, before, after: null }]
     return [{ id: row.id, before, after: encodeRow(row) }]
   })
@@ -151,22 +152,41 @@ function cellOf(name: string): Pick<CellValue, 'cells' | 'field'> {
   return { cells: name.slice(0, space) as CellKind, field: name.slice(space + 1) }
 }
 
-/** What the unique keys of rows are from now on: of several changes of one key in a commit, those that take it last. */
-function keysOf(rows: readonly JobRow[]): CellValue[] {
-  const freed: CellValue[] = []
-  const taken: CellValue[] = []
-  for (const { id, type, key, change, state, holdsKey } of rows) {
-    if (key === null || change === null) continue
+/** A unique key that a job has taken (it holds it, or has given it up), or that is free of it from now on. */
+interface KeyMove {
+  readonly cells: 'holders' | 'predecessors'
+  readonly field: string
+  readonly id: string
+  readonly isTaken: boolean
+}
+
+/** What changes of the unique keys of rows: those that are freed first, because another row may take them. */
+export function keyMovesOf(rows: readonly JobRow[]): KeyMove[] {
+  const moves = rows.flatMap(({ id, type, key, change, state, holdsKey }): KeyMove[] => {
+    if (key === null || change === null) return []
+    const field = keyName(type, key)
     const isLive = !change.isRemoved && !isEnded(state)
     const wasLive = change.state !== null && !isEnded(change.state)
-    const move = (cells: CellKind, was: boolean, is: boolean): void => {
-      const list = is ? taken : freed
-      if (was !== is) list.push({ cells, field: keyName(type, key), value: is ? id : null })
-    }
-    move('holders', change.holdsKey, isLive && holdsKey)
-    move('predecessors', wasLive && !change.holdsKey, isLive && !holdsKey)
-  }
-  return [...freed, ...taken]
+    const [was, is] = [wasLive && !change.holdsKey, isLive && !holdsKey]
+    return [
+      ...(change.holdsKey === (isLive && holdsKey)
+        ? []
+        : [{ cells: 'holders', field, id, isTaken: isLive && holdsKey } as const]),
+      ...(was === is ? [] : [{ cells: 'predecessors', field, id, isTaken: is } as const]),
+    ]
+  })
+  return moves.toSorted((a, b) => Number(a.isTaken) - Number(b.isTaken))
+}
+
+const keysOf = (rows: readonly JobRow[]): CellValue[] =>
+  keyMovesOf(rows).map(({ cells, field, id, isTaken }) => ({ cells, field, value: isTaken ? id : null }))
+
+/** Leased jobs that have got messages are told. */
+export function messageHints({ rows }: Changes<JobRow>): Hint[] {
+  const ids = rows.flatMap(({ id, state, change }) =>
+    isLeased(state) && (change?.added?.messages.length ?? 0) > 0 ? [id] : [],
+  )
+  return ids.length === 0 ? [] : [{ kind: 'messages', ids }]
 }
 
 /** The hints that follow from what was written. */
@@ -188,11 +208,8 @@ export function hintsOf({ jobs }: Writes, { changes, hints, now }: Transaction):
     if (after !== null && statesTagged('timed').has(after.state)) dueAt = Math.min(dueAt, after.wakeAt ?? Infinity)
     hasRoom ||= before !== null && before.state !== after?.state
   }
-  const messages = changes.rows.flatMap(({ id, state, change }) =>
-    isLeased(state) && (change?.added?.messages.length ?? 0) > 0 ? [id] : [],
-  )
   if (cancelled.length > 0) found.push({ kind: 'cancelled', ids: cancelled })
-  if (messages.length > 0) found.push({ kind: 'messages', ids: messages })
+  found.push(...messageHints(changes))
   for (const type of ready) found.push({ kind: 'ready', type })
   if (dueAt < Infinity && dueAt >= now) found.push({ kind: 'due', at: dueAt })
   if (hasRoom) {

@@ -297,16 +297,7 @@ export const recordOfDocument = <Name extends keyof JobRecord = keyof JobRecord>
 /** When a job made its last transition. */
 export const movedAt = ({ history, enqueuedAt }: JobDocument): number => history.at(-1)?.at ?? enqueuedAt
 
-/** Numbers of jobs by `STATE` and by `STATE:TYPE`, of some documents. */
-export function countsOf(documents: Iterable<JobDocument>): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const { state, type } of documents) {
-    for (const name of [state, `${state}:${type}`]) counts.set(name, (counts.get(name) ?? 0) + 1)
-  }
-  return counts
-}
-
-/** Those of `countsOf`, of each type and of all. */
+/** The numbers of jobs of a type (null: of all) by state. @param counts by `STATE` and by `STATE:TYPE` */
 export function stateCountsOf(counts: ReadonlyMap<string, number>, type: string | null): Record<JobState, number> {
   const numbers = jobStates.map((state): [JobState, number] => [
     state,

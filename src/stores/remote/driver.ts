@@ -80,7 +80,7 @@ export type CommitEach = (
   progress: Progress | null,
 ) => Promise<readonly (Written | null)[] | null>
 
-export const isWritten = (answer: Written | readonly string[]): answer is Written => 'base' in answer
+const isWritten = (answer: Written | readonly string[]): answer is Written => 'base' in answer
 
 interface Operated<T> {
   readonly transaction: Transaction

@@ -1,4 +1,6 @@
-/** The writes of a store: each an operation of the core in a transaction, and what is known beforehand of what it needs. */
+/**
+ * The writes of a store: each an operation of the core in a transaction, and what is known beforehand of what it needs.
+ */
 import { discard, discardable, retry, retryable } from '../../core/admin.ts'
 import { cancel, cancellable } from '../../core/cancel.ts'
 import { Packed } from '../../core/cell.ts'

@@ -59,7 +59,7 @@ export const partsOf = <I>(items: readonly I[], payload?: (item: I) => Json | un
         (item) => (payload === undefined ? 0 : sizeOf(() => payload(item))),
       )
 
-export const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0
+const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0
 
 /**
  * A hand-over has a commit of its own: the slots are counted by the server, which does not know the inserts before it.

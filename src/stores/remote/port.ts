@@ -1,7 +1,11 @@
 /**
  * What a store of documents must do. `remoteStore` makes a whole store of it: the operations of the core decide, over
  * documents that were loaded, and what comes out is committed under the condition that these are still as they were.
- * Each method may answer at once or by a promise. Several processes may use one store, if `commit` is atomic.
+ * Each method may answer at once or by a promise, and rejects with JobchartError STORE_UNAVAILABLE if the store cannot
+ * be reached. Several processes may use one store, if `commit` is atomic.
+ *
+ * A store keeps: documents of jobs by id (`JobDocument`, plain JSON) · small values by kind and field · figures by type
+ * (`TypeFigures`, plain JSON) · the log, of which it may remove the oldest entries · the number of the last transition.
  */
 import type { Position } from '../../core/cursor.ts'
 import type { JobState } from '../../core/lifecycle.ts'

@@ -1,6 +1,6 @@
 /**
- * What a unit asks, answered from what was loaded and from what the unit has changed since. What is missing is thrown as
- * `NotLoaded`, all of it together. Answers of indexes are hints: the rows that they name are judged as they are now.
+ * What a unit asks, answered from what was loaded and from what the unit has changed since. What is missing is thrown
+ * as `NotLoaded`, all of it together. Answers of indexes are hints: the rows that they name are judged as they are now.
  */
 import type { Changes } from '../../core/changes.ts'
 import { JobRow, Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'

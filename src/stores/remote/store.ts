@@ -1,5 +1,4 @@
 /** A whole store over a port: see `port.ts`. */
-import { latestFirst } from '../../core/bulk.ts'
 import { caps } from '../../core/caps.ts'
 import {
   cursorOfEntry,
@@ -15,7 +14,7 @@ import { jobStates } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
 import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
-import { bulkFrom, bulkKinds, bulkWritesOf } from './bulk.ts'
+import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
 import { claimAll } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
@@ -35,7 +34,10 @@ export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDo
   return wakeAt === null ? null : { dueAt: wakeAt, number: seq }
 }
 
-/** A store that keeps documents where a port says. */
+/**
+ * A store that keeps documents where a port says. The port is opened by the first `open`, and closed with the last
+ * `close`.
+ */
 export function remoteStore(port: StorePort): Store {
   const hints = new Listeners()
   const server = new DocumentServer(port, (told) => {
@@ -48,17 +50,30 @@ export function remoteStore(port: StorePort): Store {
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
-  let ending: (() => void) | undefined
+  let opening: Promise<void> | null = null
+  let opened = 0
+  let endWatch: (() => void) | null = null
   return {
     name: port.name,
     capabilities: port.capabilities,
     now: () => Math.floor(port.now()),
     async open(options) {
-      await port.open(options)
-      ending ??= port.watch?.((hint) => hear([hint]))
+      opening ??= (async () => port.open(options))()
+      try {
+        await opening
+      } catch (error) {
+        opening = null
+        throw error
+      }
+      opened++
+      endWatch ??= port.watch?.((hint) => hear([hint])) ?? null
     },
     async close() {
+      if (opened === 0 || --opened > 0) return
+      // Earlier calls are completed first.
       await driver.inTurn(async () => {})
+      endWatch?.()
+      opening = endWatch = null
       await port.close()
     },
     watch: (listener) => hints.add(listener),
@@ -84,14 +99,10 @@ export function remoteStore(port: StorePort): Store {
       list: (names) => read(() => reading.schedules(names)),
       due: (request) => read(async () => dueOf(await reading.schedules(), request, server.now())),
     },
-    bulk: {
-      ...bulkWritesOf(() => driver),
-      async list(only) {
-        const kinds = only === 'running' ? [bulkKinds.running] : Object.values(bulkKinds)
-        const kept = await read(() => Promise.all(kinds.map((kind) => reading.values(kind))))
-        return latestFirst(kept.flat().map(bulkFrom))
-      },
-    },
+    bulk: bulkStoreOf(
+      () => driver,
+      (kind) => read(() => reading.values(kind)),
+    ),
     checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
     get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
     list: (query) => read(() => reading.list(query)),

@@ -14,7 +14,7 @@ export interface KnownWorker {
   readonly seenAt: number
 }
 
-export const workerFrom = (text: string): KnownWorker => JSON.parse(text) as KnownWorker
+const workerFrom = (text: string): KnownWorker => JSON.parse(text) as KnownWorker
 
 const isGone = ({ info, seenAt }: KnownWorker, now: number): boolean => isForgotten(info, now - seenAt)
 
