@@ -37,28 +37,11 @@ export const enqueueEntry = (to: JobState, seq: number, at: number): HistoryEntr
   attempt: 0,
 })
 
-/** The entry of a transition of a job whose counters have been changed. */
-export const transitionEntry = (
-  row: JobRow,
-  arrow: CompiledArrow,
-  options: TransitionOptions,
-  seq: number,
-  at: number,
-): HistoryEntry => historyEntry(arrow, seq, at, row.attempt, loggedWorker(row, arrow, options), options.reason ?? null)
-
 /**
  * The worker in the entry of a transition: that of the lease that begins, goes on or ends; null if there is no lease.
  */
 export const loggedWorker = (row: JobRow, { lease }: CompiledArrow, { worker }: TransitionOptions): string | null =>
   worker ?? (lease === 'none' ? null : row.worker)
-
-/** The entry of a CHECKPOINT: the state does not change; the reason is the note. */
-export const checkpointEntry = (
-  { state, attempt, worker }: JobRow,
-  seq: number,
-  at: number,
-  note: string,
-): HistoryEntry => historyEntry({ event: 'CHECKPOINT', from: state, to: state }, seq, at, attempt, worker, note)
 
 const checkpointArrows = Object.fromEntries(
   jobStates.map((state): [JobState, LoggedArrow] => [state, { event: 'CHECKPOINT', from: state, to: state }]),

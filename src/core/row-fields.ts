@@ -53,18 +53,3 @@ export type FieldReaders<Row> = { readonly [Field in keyof ReadFields]: (row: Ro
 export type FieldWriters<Row> = {
   readonly [Field in keyof WrittenFields]: (row: Row, value: WrittenFields[Field]) => void
 }
-
-export function writeFields<Row>(writers: FieldWriters<Row>, row: Row, fields: Partial<WrittenFields>): void {
-  for (const field of Object.keys(fields) as (keyof WrittenFields)[]) {
-    writeField(writers, row, field, fields[field])
-  }
-}
-
-function writeField<Row, Field extends keyof WrittenFields>(
-  writers: FieldWriters<Row>,
-  row: Row,
-  field: Field,
-  value: WrittenFields[Field],
-): void {
-  writers[field](row, value)
-}

@@ -88,5 +88,5 @@ export function rowTexts(dialect: Dialect): Readonly<Record<RowQuestion | RowTex
 type RowQuestion = keyof ReturnType<typeof readingTexts>
 type RowText = keyof ReturnType<typeof writingTexts>
 
-/** What `write-row.ts` asks for. `changeName`, by which one name of a machine replaces another, is each database's own. */
+/** What `write-row.ts` asks for. How one name of a machine replaces another (`changeName`) is each database's own. */
 export type RowStatement = RowText | 'changeName'

@@ -15,7 +15,7 @@ const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, key_t
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 
-// `LIMIT +?`, not `LIMIT ?`: the planner peeks at a plain parameter, and prepares the statement again for every value.
+// The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
   ...rowTexts(sqlite),
   bySeq: `SELECT ${columns} FROM jobs WHERE seq = ?`,
