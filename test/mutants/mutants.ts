@@ -8,6 +8,7 @@ import type { WorkerSlots } from '../../src/core/hand-over.ts'
 import type { BulkOperation } from '../../src/core/bulk-record.ts'
 import { isEnded, isLeased, type ArrowEvent } from '../../src/core/lifecycle.ts'
 import type { StoredSchedule } from '../../src/core/schedule-record.ts'
+import type { CompiledArrow } from '../../src/core/unit-of-work.ts'
 import type { WrittenFields } from '../../src/core/row-fields.ts'
 import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
 import { during, inFunction, inGetter, inMethod, inSetter, together, type Injection } from '../support/faults.ts'
@@ -16,6 +17,7 @@ import type { Mutant } from './hunt.ts'
 const admin = () => import('../../src/core/admin.ts')
 const bulk = () => import('../../src/core/bulk.ts')
 const bulkRows = () => import('../../src/stores/sqlite/bulk.ts')
+const cells = () => import('../../src/core/cell.ts')
 const cancelling = () => import('../../src/core/cancel.ts')
 const checkpointing = () => import('../../src/core/checkpoint.ts')
 const claiming = () => import('../../src/core/claim.ts')
@@ -373,6 +375,13 @@ const writesNot = (...names: readonly (keyof WrittenFields)[]): Injection =>
       Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name as (typeof names)[number]))),
     )
   })
+/** A job gives up its key at a transition. */
+const losesKey = (at: (arrow: CompiledArrow) => boolean): Injection =>
+  inMethod(units, 'Unit', 'apply', (apply, unit) => (job, arrow, options) => {
+    const logged = apply(job, arrow, options)
+    if (at(arrow)) unit.giveUpKey(job)
+    return logged
+  })
 const noHook = inFunction(death, 'insertHook', () => () => null)
 const noPredecessor = inMethod(rows, 'Rows', 'hasPredecessor', () => () => false)
 /** An insert has room for one more. */
@@ -408,16 +417,12 @@ const keys: readonly Mutant[] = [
   mutant(
     'a failure frees the key',
     'contract: unique: a key is taken while its job is scheduled, runs, or waits to retry',
-    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
-      return apply(job, arrow.to === 'retrying' ? { ...arrow, key: 'freed' } : arrow, options)
-    }),
+    losesKey(({ to }) => to === 'retrying'),
   ),
   mutant(
     'a retry does not take its key back',
     'contract: succession: a retry of the ended job takes the key until its next start',
-    inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
-      return apply(job, arrow.key === 'taken' ? { ...arrow, key: 'kept' } : arrow, options)
-    }),
+    losesKey(({ key }) => key === 'taken'),
   ),
   mutant(
     'a retry takes a key from its holder',
@@ -765,13 +770,22 @@ const processes: readonly Mutant[] = [
   mutant(
     'what cannot be read is passed over',
     'files: a damaged job is set aside',
-    inFunction(claimed, 'parsed', (parsed) => (text, otherwise) => {
-      try {
-        return parsed(text, otherwise)
-      } catch {
-        return otherwise
-      }
-    }),
+    together(
+      inFunction(claimed, 'parsed', (parsed) => (text, otherwise) => {
+        try {
+          return parsed(text, otherwise)
+        } catch {
+          return otherwise
+        }
+      }),
+      inMethod(cells, 'Packed', 'get', (get) => () => {
+        try {
+          return get()
+        } catch {
+          return null
+        }
+      }),
+    ),
   ),
 ]
 

@@ -1,13 +1,13 @@
 /** What is kept of jobs beside their rows: machines, checkpoints, messages and steps. */
-import { caps } from '../../core/caps.ts'
-import { Deferred, jsonOf } from '../../core/cell.ts'
-import { JobMachine, part, type Additions, type RowChange } from '../../core/job-row.ts'
+import { Deferred } from '../../core/cell.ts'
+import { JobMachine, type RowChange } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
-import type { MachineNameKind, MachineStanding } from '../../core/machine-tally.ts'
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
 import type { PackedInboxEntry, PackedStep } from '../sql/columns.ts'
-import { machineOf, machineValues, type KeptOfMachine } from '../sql/machine.ts'
+import { machineOf, type KeptOfMachine } from '../sql/machine.ts'
+import { isSame } from '../sql/write-row.ts'
 import { Contradiction } from './errors.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row-cache.ts'
@@ -116,23 +116,6 @@ export class Machines {
 
   // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  write(row: Row, was: RowChange): void {
-    const { machine, seq } = row
-    if (machine === null) return
-    const values = machineValues(machine)
-    if (was.machine !== null && (was.parts & part.machine) === 0) {
-      this.sql.run('writeCheckpoint', values[0], values[1], values[2], values[4], values[12], values[13], seq)
-    } else this.sql.run('writeMachine', seq, ...values)
-    const attempts = machine.checkpointedAttempts
-    if (row.storedCheckpointed !== attempts) {
-      this.sql.run('writeCheckpointed', attempts, seq)
-      row.storedCheckpointed = attempts
-    }
-    const { states, tags } = was.machine ?? noNames
-    if (states !== machine.states) this.changeNames(seq, 'state', states, machine.states)
-    if (tags !== machine.tags) this.changeNames(seq, 'tag', tags, machine.tags)
-  }
-
   /** Jobs that have not ended are counted by the states and tags of their machines. */
   count(row: Row, was: RowChange): void {
     const { machine, queue } = row
@@ -141,47 +124,6 @@ export class Machines {
     if (isSame(before.states, after.states) && isSame(before.tags, after.tags)) return
     this.queues.countMachine(queue, before, -1)
     this.queues.countMachine(queue, after, 1)
-  }
-
-  /** Writes the names that differ only: a step of a machine with parallel states leaves most of them. */
-  private changeNames(seq: number, kind: MachineNameKind, before: readonly string[], after: readonly string[]): void {
-    const entered = after.filter((name) => !before.includes(name))
-    for (const name of before) {
-      if (after.includes(name)) continue
-      // One statement for a state that is left and one that is entered instead.
-      const next = entered.pop()
-      if (next === undefined) this.sql.run('forgetName', kind, name, seq)
-      else this.sql.run('changeName', next, kind, name, seq)
-    }
-    for (const name of entered) this.sql.run('addName', kind, name, seq)
-  }
-
-  /** Writes what was added to the lists of a job, and removes from them what is to be removed. */
-  extend(row: Row, { messages, checkpoints, forgetsCheckpoints, steps, forgetsSteps }: Additions): void {
-    const { sql } = this
-    const { seq } = row
-    for (const { number, at, message } of messages) sql.run('addMessage', seq, number, at, JSON.stringify(message))
-    if (forgetsCheckpoints) sql.run('removeCheckpoints', seq, Number.MAX_SAFE_INTEGER)
-    for (const { number, state, seq: entry, at, note } of checkpoints) {
-      sql.run('addCheckpoint', entry, seq, number, at, note, jsonOf(state))
-      if (number > caps.checkpoints) sql.run('removeCheckpoints', seq, number - caps.checkpoints)
-    }
-    if (forgetsSteps && row.startedAt !== null) sql.run('forgetSteps', seq)
-    const forgotten: string[] = []
-    for (const [name, result] of steps) {
-      if (result === null) forgotten.push(name)
-      else sql.run('saveStep', seq, name, JSON.stringify(result))
-    }
-    if (forgotten.length > 0) sql.run('forgetNamedSteps', seq, JSON.stringify(forgotten))
-  }
-
-  /** Removes the messages that the machine has read, except the deferred ones. */
-  dropRead({ seq, machine }: Row, was: RowChange): void {
-    if (machine === null) return
-    const { lastRead, deferred } = machine
-    if (lastRead === (was.machine?.lastRead ?? 0) && isSame(deferred, was.machine?.deferred ?? [])) return
-    if (deferred.length === 0) this.sql.run('removeMessages', seq, lastRead)
-    else this.sql.run('removeOtherMessages', seq, lastRead, JSON.stringify(deferred))
   }
 
   /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
@@ -194,6 +136,3 @@ export class Machines {
     this.sql.run('removeMessagesOf', numbers)
   }
 }
-
-const isSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
-  a === b || (a.length === b.length && a.every((item, i) => item === b[i]))

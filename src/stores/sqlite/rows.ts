@@ -1,5 +1,4 @@
 /** Finds rows for operations. What the transaction has changed is written before a query that depends on it. */
-import { jsonOf } from '../../core/cell.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import { Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
@@ -9,7 +8,8 @@ import type { SelectedRows } from '../../core/source.ts'
 import type { Selection } from '../../store.ts'
 import type { RowValues } from '../sql/columns.ts'
 import { inboxOf } from '../sql/machine.ts'
-import { dueColumn, noTags, optionsText, plainTerms, Row as SqlRow, rowOf, textOrNull } from '../sql/row.ts'
+import { noTags, plainTerms, Row as SqlRow, rowOf } from '../sql/row.ts'
+import { valuesOfNew, valuesOfPlain } from '../sql/write-row.ts'
 import type { Machines } from './machines.ts'
 import { keyless } from './key-groups.ts'
 import type { Minutes } from './minutes.ts'
@@ -197,48 +197,12 @@ export class Rows implements Source<Row> {
     return true
   }
 
+  /** Most jobs have nothing but an input, and a null that is bound costs as much as a value. */
   private insert(row: Row): boolean {
-    const { sql } = this
-    const { seq, id, queue, priority, terms, enqueuedAt, history, key, concurrencyKey } = row
-    const { number } = queue
-    const input = jsonOf(row.input)
-    const tags = (row.storedTags = textOrNull(terms.tags))
-    const due = dueColumn(row)
-    const meta = textOrNull(terms.meta)
-    const options = optionsText(row)
-    // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
-    const isPlain =
-      due === null &&
-      key === null &&
-      concurrencyKey === null &&
-      tags === null &&
-      meta === null &&
-      options === null &&
-      row.machineCell === null
-    if (isPlain) {
-      return sql.changes('addPlain', seq, id, number, row.state, priority, terms.attempts, enqueuedAt, history, input)
-    }
-    const checkpointed = (row.storedCheckpointed = row.isMachine ? 0 : null)
-    const isAdded = sql.changes(
-      'add',
-      seq,
-      id,
-      number,
-      row.state,
-      priority,
-      terms.attempts,
-      enqueuedAt,
-      history,
-      input,
-      due,
-      key,
-      concurrencyKey,
-      tags,
-      meta,
-      options,
-      checkpointed,
-    )
-    if (isAdded && tags !== null) sql.run('addTags', seq, tags)
+    const plain = valuesOfPlain(row)
+    if (plain !== null) return this.sql.changes('addPlain', ...plain)
+    const isAdded = this.sql.changes('add', ...valuesOfNew(row))
+    if (isAdded && row.storedTags !== null) this.sql.run('addTags', row.seq, row.storedTags)
     return isAdded
   }
 }

@@ -4,14 +4,15 @@ import { isListed, selectionAfter, selectionRange } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/source.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
-import { conditionsOf } from './conditions.ts'
+import { conditionsOf } from '../sql/conditions.ts'
 import { columns } from '../sql/columns.ts'
 import type { Minutes } from './minutes.ts'
 import type { Queues } from './queues.ts'
 import type { RowValues } from '../sql/columns.ts'
 import type { Row } from './row-cache.ts'
-import { search, type FoundPage, type PageRange } from './search.ts'
-import { sourcesOf } from './sources.ts'
+import { search, type FoundPage, type PageRange } from '../sql/search.ts'
+import { sourcesOf } from '../sql/sources.ts'
+import { sqlite } from './dialect.ts'
 import type { Statements } from './statements.ts'
 
 /** What a search reads. */
@@ -77,13 +78,14 @@ export function find(
     wanted.includes(state) && eligible(state) && isListed(by, state) && (isEnded(state) || !isEndedOnly)
   const states = jobStates.filter((state) => fits(state) && queues.some((queue) => queue.in(state) > 0))
   if (states.length === 0) return { found: [], next: null }
-  const conditions = conditionsOf(filter)
+  const conditions = conditionsOf(sqlite, filter)
   if (range.until !== undefined && states.every(isEnded))
     conditions.push({ term: 'last_seq <= ?', values: [range.until] })
   const since = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
   const endedSince = since(filter.finishedAfter)
   const hasMore = conditions.length > 0
-  const sources = sourcesOf(file.sql, { filter, queues, states, allQueues, by, hasMore, endedSince })
+  const scope = { dialect: sqlite, filter, queues, states, allQueues, by, hasMore, endedSince }
+  const sources = file.sql.answer(sourcesOf(scope))
   const first = by === 'finished' ? endedSince : since(filter.enqueuedAfter)
-  return search(file.sql, sources, conditions, { ...range, since: first })
+  return file.sql.answer(search(sqlite, sources, conditions, { ...range, since: first }))
 }

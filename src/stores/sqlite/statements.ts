@@ -1,15 +1,9 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import {
-  columns,
-  columnsFor,
-  machineColumns,
-  type MachineValues,
-  type PackedInboxEntry,
-  type PackedStep,
-  type RowValues,
-} from '../sql/columns.ts'
-import { never } from '../sql/row.ts'
+import { columns, type MachineValues, type PackedInboxEntry, type PackedStep, type RowValues } from '../sql/columns.ts'
+import type { Asking } from '../sql/dialect.ts'
+import { rowTexts } from '../sql/texts.ts'
+import { sqlite } from './dialect.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
 import { repairTexts, type columnsByState, type RepairRowOf, type tablesByJobs } from './repair-statements.ts'
 import { claimable } from './state-names.ts'
@@ -20,13 +14,14 @@ export type StatementListener = (sql: string, moment: 'before' | 'after') => voi
 const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines'
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
-const transitionColumns =
-  'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, last_seq, held_key, due_after, output, settled, history'
-const dataColumns = 'input, tags, meta, checkin, logs, cancel'
-const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
 
-// `LIMIT +?`, not `LIMIT ?`: the planner peeks at a plain parameter, and prepares the statement again for every value.
+// The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
+  ...rowTexts(sqlite),
+  bySeq: `SELECT ${columns} FROM jobs WHERE seq = ?`,
+  changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
+  removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
+    FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
   begin: 'BEGIN IMMEDIATE',
   beginReading: 'BEGIN',
   commit: 'COMMIT',
@@ -63,41 +58,10 @@ const texts = {
   failuresOf: `SELECT ${failureColumns} FROM failures WHERE queue = ? ORDER BY last_seq DESC LIMIT +?`,
   writeFailure: 'UPDATE jobs SET failure = ? WHERE seq = ?',
 
-  existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
-  byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
-  bySeq: `SELECT ${columns} FROM jobs WHERE seq = ?`,
   setAside: 'INSERT OR REPLACE INTO set_aside SELECT * FROM jobs WHERE seq = ?',
   unreadable: 'SELECT DISTINCT id FROM set_aside ORDER BY id',
   aside: 'SELECT seq, id, tags FROM set_aside WHERE id IN (SELECT value FROM json_each(?))',
   removeAside: 'DELETE FROM set_aside WHERE seq IN (SELECT value FROM json_each(?))',
-  holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
-  anyPredecessor: `SELECT 1 FROM jobs INDEXED BY leaving WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL
-    LIMIT 1`,
-  predecessor: `SELECT 1 FROM jobs INDEXED BY leaving WHERE queue = ? AND key = ? AND key IS NOT NULL AND held_key IS NULL
-    AND finished_at IS NULL LIMIT 1`,
-  addPlain: `INSERT INTO jobs (seq, place, last_seq, id, queue, state, priority, attempt, max_attempts, generation,
-    enqueued_at, history, input)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING`,
-  add: `INSERT INTO jobs (seq, place, last_seq, id, queue, state, priority, attempt, max_attempts, generation,
-    enqueued_at, history, input, due_at, key, held_key, concurrency_key, tags, meta, options, checkpointed_attempts)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO NOTHING`,
-  writeTransition: `UPDATE jobs SET ${assigned(transitionColumns)} WHERE seq = ?`,
-  writeClaim: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, last_seq, history')}, due_after = NULL WHERE seq = ?`,
-  writeEnd: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
-    ${assigned('state, attempt, token, finished_at, last_seq, output, settled, history')} WHERE seq = ?`,
-  writeData: `UPDATE jobs SET ${assigned(dataColumns)} WHERE seq = ?`,
-  writeErrors: 'UPDATE jobs SET error = ?, errors = ?, failure = ? WHERE seq = ?',
-  writeMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
-  writeOptions: 'UPDATE jobs SET options = ? WHERE seq = ?',
-  writeLease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
-  saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
-    ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
-  stepsOf: 'SELECT name, result FROM steps WHERE job = ? ORDER BY step',
-  forgetSteps: 'DELETE FROM steps WHERE job = ?',
-  forgetNamedSteps: 'DELETE FROM steps WHERE job = ? AND name IN (SELECT value FROM json_each(?))',
-  removeSteps: 'DELETE FROM steps WHERE job IN (SELECT value FROM json_each(?))',
-  remove: 'DELETE FROM jobs WHERE seq IN (SELECT value FROM json_each(?))',
-
   ready: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT +?`,
   readyOfKey: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
@@ -154,14 +118,6 @@ const texts = {
     ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until)`,
   forgetKeyClaimsToCome: 'DELETE FROM key_rates WHERE queue = ? AND at > ?',
 
-  due: `SELECT ${columns} FROM jobs INDEXED BY due WHERE due_at <= ? ORDER BY due_at, seq LIMIT +?`,
-  nextDue: `SELECT due_at FROM jobs INDEXED BY due WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
-  expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
-  nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
-  leased: `SELECT ${columnsFor(['checkin'])} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
-  leasesByWorker: 'SELECT worker, count(*) FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL GROUP BY worker',
-  ended: `SELECT seq, finished_at, checkpointed_attempts, failure, tags FROM jobs INDEXED BY ended
-    WHERE queue = ? AND state = ? AND finished_at IS NOT NULL ORDER BY last_seq LIMIT +?`,
   retention: 'SELECT policy FROM retention WHERE type = ?',
   setRetention: `INSERT INTO retention (type, policy) VALUES (?, ?)
     ON CONFLICT (type) DO UPDATE SET policy = excluded.policy WHERE policy <> excluded.policy`,
@@ -170,39 +126,11 @@ const texts = {
   setLook: 'INSERT INTO looks (queue, at) VALUES (?, ?) ON CONFLICT (queue) DO UPDATE SET at = excluded.at',
   lookAtAll: 'UPDATE looks SET at = 0',
 
-  writeCheckpointed: 'UPDATE jobs SET checkpointed_attempts = ? WHERE seq = ?',
-  machine: `SELECT ${machineColumns} FROM machines WHERE job = ?`,
-  writeMachine: `INSERT INTO machines (job, ${machineColumns}) VALUES (?${', ?'.repeat(machineColumns.split(',').length)})
-    ON CONFLICT (job) DO UPDATE SET ${machineColumns.replaceAll(/\w+/g, (name) => `${name} = excluded.${name}`)}`,
-  addName: 'INSERT OR IGNORE INTO machine_names (kind, name, job) VALUES (?, ?, ?)',
-  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, last_read, standing, deferred')} WHERE job = ?`,
-  changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
-  forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
-  removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
-    FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
-  removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
-  removeCheckpointsOf: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
-  removeMessagesOf: 'DELETE FROM messages WHERE job IN (SELECT value FROM json_each(?))',
-  addCheckpoint: 'INSERT INTO checkpoints (seq, job, number, at, note, state) VALUES (?, ?, ?, ?, ?, ?)',
-  checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
-  checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
-  removeCheckpoints: 'DELETE FROM checkpoints WHERE job = ? AND number <= ?',
-  addMessage: 'INSERT INTO messages (job, number, at, message) VALUES (?, ?, ?, ?)',
-  messagesAfter: 'SELECT number, at, message FROM messages WHERE job = ? AND number > ? ORDER BY number',
-  removeMessages: 'DELETE FROM messages WHERE job = ? AND number <= ?',
-  removeOtherMessages: `DELETE FROM messages WHERE job = ? AND number <= ? AND number NOT IN (SELECT value FROM json_each(?))`,
   lastMessage: 'SELECT max(place) FROM messages',
   messagesSince: `SELECT messages.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
     FROM messages CROSS JOIN jobs ON seq = job WHERE messages.place > ? ORDER BY messages.place`,
   leasedWithMessages: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND checkpointed_attempts IS NOT NULL
     AND EXISTS (SELECT 1 FROM messages WHERE job = seq)`,
-  anyChild: 'SELECT 1 FROM machines INDEXED BY children WHERE parent IS NOT NULL LIMIT 1',
-  childrenOf: `SELECT id FROM machines INDEXED BY children CROSS JOIN jobs ON seq = job
-    WHERE parent = ? AND finished_at IS NULL ORDER BY priority DESC, seq`,
-
-  addTags: 'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, ?1 FROM json_each(?2)',
-  forgetTags: 'DELETE FROM job_tags WHERE job = ?1 AND tag IN (SELECT value FROM json_each(?2))',
-
   addMinute: `INSERT OR IGNORE INTO minutes (minute, first)
     SELECT ?1, ?2 WHERE ?1 >= (SELECT coalesce(min(minute), ?1) FROM minutes)`,
   forgetMinutes: 'DELETE FROM minutes WHERE minute < (SELECT max(minute) FROM minutes) - ?',
@@ -383,28 +311,23 @@ export class Statements {
   }
 
   all<N extends keyof RowOf>(name: N, ...values: SQLInputValue[]): RowOf[N][] {
-    return this.rows(texts[name], values) as RowOf[N][]
+    return this.rows(texts[name], values) as unknown[] as RowOf[N][]
   }
 
-  /** Jobs by the statement of a list. */
-  jobs(sql: string, ...values: SQLInputValue[]): RowValues[] {
-    return this.rows(sql, values, this.occasional) as RowValues[]
+  /** Asks questions one after the other. */
+  answer<Answer>(asking: Asking<Answer>): Answer {
+    for (let step = asking.next(); ;) {
+      if (step.done === true) return step.value
+      const query = step.value
+      step = asking.next(query.decode(this.rows(query.text, query.params, this.occasional)))
+    }
   }
 
-  /** How many rows the statement of a list selects, or another number of them. */
-  countOf(sql: string, ...values: SQLInputValue[]): number {
-    return (this.rows(sql, values, this.occasional)[0] as [number])[0]
-  }
-
-  /** The numbers in the first row that the statement of a list selects; undefined if it selects none. */
-  numbersOf(sql: string, ...values: SQLInputValue[]): readonly number[] | undefined {
-    return this.rows(sql, values, this.occasional)[0] as readonly number[] | undefined
-  }
-
-  private rows(sql: string, values: SQLInputValue[], kept = this.prepared): unknown[] {
+  private rows(sql: string, values: readonly SQLInputValue[], kept = this.prepared): unknown[][] {
     const statement = this.prepare(sql, kept)
     this.listener?.(sql, 'before')
-    const rows = statement.all(...values)
+    // It gives lists, as `prepare` has set it.
+    const rows = statement.all(...values) as unknown as unknown[][]
     this.listener?.(sql, 'after')
     return rows
   }

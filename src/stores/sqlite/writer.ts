@@ -3,15 +3,13 @@
  * the latest at the end of the transaction.
  */
 import type { Counted } from '../../core/activity.ts'
-import { jsonOf, Packed, type Cell } from '../../core/cell.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import { enqueueArrow } from '../../core/history.ts'
-import { part, RowChange, type RowTransition } from '../../core/job-row.ts'
+import { RowChange, type RowTransition } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Recorder } from '../../core/recorder.ts'
-import { dueColumn, heldKeyColumn, leaseColumn, optionsText, textOrNull } from '../sql/row.ts'
-import { settledText } from '../sql/settled.ts'
+import { writeRow } from '../sql/write-row.ts'
 import type { FailureTable } from './failure-table.ts'
 import type { Hints } from './hints.ts'
 import type { InboxWatch } from './inbox-watch.ts'
@@ -23,7 +21,6 @@ import type { Queues } from './queues.ts'
 import type { Removals } from './removals.ts'
 import type { Row, RowCache } from './row-cache.ts'
 import { workerSlots } from './slots.ts'
-import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 interface Tables {
@@ -39,13 +36,6 @@ interface Tables {
   readonly hints: Hints
   readonly inboxWatch: InboxWatch
 }
-
-/** Parts that are in the statements of transitions. */
-const ofTransitions = part.transition | part.output | part.settled | part.key | part.wakeAt
-/** A claim leaves these as they are, and an end these. */
-const notOfClaims = ofTransitions & ~part.transition
-const data = part.input | part.terms | part.cancelMark | part.checkin | part.logs
-const ofMachines = part.checkpoint | part.machine
 
 export class Writer implements Recorder<Row> {
   readonly storesRows = false
@@ -145,14 +135,15 @@ export class Writer implements Recorder<Row> {
   write(): void {
     if (this.rows.length === 0) return
     const { rows } = this
-    const { cache } = this.tables
+    const { sql, cache } = this.tables
     this.rows = []
     this.hasNew = false
     let removed: Row[] | null = null
     for (const row of rows) {
       const was = row.change as RowChange
       if (was.isRemoved) (removed ??= []).push(row)
-      else this.writeRow(row, was)
+      else writeRow(sql, row, was)
+      if (was.added !== null && was.added.messages.length > 0) this.messagesAdded(row)
       if (isFoundByMore(row, was)) this.writeBeside(row, was)
       row.change = null
       this.spare.push(was)
@@ -178,102 +169,10 @@ export class Writer implements Recorder<Row> {
     }
   }
 
-  private writeRow(row: Row, was: RowChange): void {
-    const { parts, added } = was
-    const { sql, machines } = this.tables
-    if ((parts & ~ofTransitions) !== 0) this.writeData(row, parts)
-    if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) machines.write(row, was)
-    if ((parts & ofTransitions) === part.wakeAt && row.isLeased) sql.run('writeLease', row.wakeAt, row.seq)
-    else if ((parts & ofTransitions) !== 0 || (added !== null && added.historyUntil !== null)) {
-      this.writeTransition(row, was)
-    }
-    if (added !== null) this.extend(row, was)
-  }
-
-  private writeTransition(row: Row, was: RowChange): void {
-    const { sql } = this.tables
-    const { parts } = was
-    const { history, lastRun: run } = row
-    if (hasOneTransition(row, was)) {
-      const isClaim = was.state === claimable && row.isLeased
-      if (isClaim && (parts & notOfClaims) === 0) {
-        const { state, attempt, wakeAt, lastSeq, seq } = row
-        return sql.run(
-          'writeClaim',
-          state,
-          attempt,
-          wakeAt,
-          run.token,
-          run.worker,
-          row.startedAt,
-          lastSeq,
-          history,
-          seq,
-        )
-      }
-      if (was.wasLeased && row.isEnded) {
-        const { state, attempt, finishedAt, lastSeq, seq } = row
-        const [output, settled] = [jsonOf(run.output), settledText(run.settled)]
-        return sql.run('writeEnd', state, attempt, run.token, finishedAt, lastSeq, output, settled, history, seq)
-      }
-    }
-    sql.run(
-      'writeTransition',
-      row.state,
-      row.place,
-      row.attempt,
-      row.generation,
-      dueColumn(row),
-      leaseColumn(row),
-      run.token,
-      run.worker,
-      row.startedAt,
-      row.finishedAt,
-      row.lastSeq,
-      heldKeyColumn(row),
-      row.rarely.dueAfter,
-      jsonOf(run.output),
-      settledText(run.settled),
-      history,
-      row.seq,
-    )
-  }
-
-  /** Values become texts: they may be those of a caller, who may change them. */
-  private writeData(row: Row, parts: number): void {
-    const { sql } = this.tables
-    const { terms, rare, seq } = row
-    if ((parts & part.errors) !== 0 && rare !== null) {
-      rare.error = packed(rare.error)
-      rare.errors = packed(rare.errors)
-      sql.run('writeErrors', textOrNull(rare.error), textOrNull(rare.errors), rare.failure, seq)
-    }
-    if ((parts & part.attempts) !== 0) sql.run('writeMaxAttempts', terms.attempts, seq)
-    if ((parts & part.onDead) !== 0) sql.run('writeOptions', optionsText(row), seq)
-    if ((parts & data) === 0) return
-    row.input = packed(row.input)
-    if (rare !== null) {
-      rare.checkin = packed(rare.checkin)
-      rare.logs = packed(rare.logs)
-      rare.cancelMark = packed(rare.cancelMark)
-    }
-    const { checkin, logs, cancelMark } = row.rarely
-    const tags = textOrNull(terms.tags)
-    const texts = [textOrNull(terms.meta), textOrNull(checkin), textOrNull(logs), textOrNull(cancelMark)]
-    sql.run('writeData', jsonOf(row.input), tags, ...texts, seq)
-    if (tags === row.storedTags) return
-    if (row.storedTags !== null) sql.run('forgetTags', seq, row.storedTags)
-    if (tags !== null) sql.run('addTags', seq, tags)
-    row.storedTags = tags
-  }
-
-  private extend(row: Row, was: RowChange): void {
-    const { machines, hints, inboxWatch } = this.tables
-    if (was.added === null) return
-    machines.extend(row, was.added)
-    if (was.added.messages.length === 0) return
+  private messagesAdded({ id, isLeased }: Row): void {
+    const { hints, inboxWatch } = this.tables
     inboxWatch.posted()
-    if (row.isLeased) hints.messagesArrived(row.id)
+    if (isLeased) hints.messagesArrived(id)
   }
 
   /** Writes what follows from a change of a row beside its state: what it is counted and found by. */
@@ -281,10 +180,7 @@ export class Writer implements Recorder<Row> {
     const { machines, keyGroups, failures, hints } = this.tables
     const { queue } = row
     const to = was.isRemoved ? null : row.state
-    if (row.machineCell !== null) {
-      machines.count(row, was)
-      if (!was.isRemoved) machines.dropRead(row, was)
-    }
+    if (row.machineCell !== null) machines.count(row, was)
     if (queue.hasKeyGroup(row.concurrencyKey)) keyGroups.moved(queue, row, was, to)
     const diedOf = was.state === 'dead' ? was.failure : null
     const diesOf = to === 'dead' ? row.rarely.failure : null
@@ -306,13 +202,3 @@ const isFoundByMore = (row: Row, { failure }: RowChange): boolean =>
   row.dueAt !== null ||
   failure !== null ||
   row.queue.hasKeyGroup(row.concurrencyKey)
-
-/** Has it made one transition since it was written? */
-const hasOneTransition = ({ last }: Row, { lastSeq }: RowChange): boolean =>
-  last !== null && last.seq > lastSeq && (last.before === null || last.before.seq <= lastSeq)
-
-function packed<T>(cell: Cell<T>): Cell<T> {
-  if (cell instanceof Packed || cell === null || cell === undefined) return cell
-  if (Array.isArray(cell) && cell.length === 0) return cell
-  return new Packed<T>(jsonOf(cell) as string)
-}

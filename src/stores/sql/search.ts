@@ -2,14 +2,12 @@
  * One search over several sources, whose jobs are merged. Of sources in the order of the search a bounded number of
  * jobs is looked at.
  */
-import type { SQLInputValue } from 'node:sqlite'
 import { comparePositions, inSequence, scanMax, type Position } from '../../core/cursor.ts'
-import type { ListOrder } from '../../store.ts'
-import type { Condition } from './conditions.ts'
-import type { RowValues } from '../sql/columns.ts'
-import type { Source } from './sources.ts'
-import { never } from '../sql/row.ts'
-import type { Statements } from './statements.ts'
+import type { ListOrder } from '../../core/figures.ts'
+import type { RowValues } from './columns.ts'
+import { ask, termOf, valuesIn, type Asking, type Condition, type Dialect } from './dialect.ts'
+import { never } from './row.ts'
+import { fromOf, type Source } from './sources.ts'
 
 /** In which order jobs are found, and what is read of them. */
 export interface PageRange {
@@ -32,18 +30,18 @@ export interface FoundPage {
 }
 
 /** Up to `limit` jobs of the sources that meet the conditions. */
-export function search(
-  sql: Statements,
+export function* search(
+  dialect: Dialect,
   sources: readonly Source[],
   conditions: readonly Condition[],
   range: PageRange,
-): FoundPage {
+): Asking<FoundPage> {
   const { limit } = range
-  const bound = boundOf(sql, sources, conditions, range)
+  const bound = yield* boundOf(dialect, sources, conditions, range)
   let found: RowValues[] = []
   let until = bound
   for (const source of sources) {
-    found = merged(found, pageOf(sql, source, conditions, range, until), range)
+    found = merged(found, yield* pageOf(dialect, source, conditions, range, until), range)
     // One row more than the page holds shows whether there is a next page. What comes after it is not read.
     if (found.length > limit) until = positionOf(found[limit] as RowValues, range)
   }
@@ -56,48 +54,55 @@ export function search(
  * The position up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the
  * bound.
  */
-function boundOf(
-  sql: Statements,
+function* boundOf(
+  dialect: Dialect,
   sources: readonly Source[],
   conditions: readonly Condition[],
   range: PageRange,
-): Position | null {
+): Asking<Position | null> {
   const searched = sources.filter(({ inOrder, also }) => inOrder && (also.length > 0 || conditions.length > 0))
   const count = Math.ceil(scanMax / searched.length)
-  const bounds = searched.flatMap((source): Position[] => {
-    const own = [
-      source.own,
-      start(source, range),
-      { term: `${numberColumn(source, range)} >= ?`, values: [range.since] },
-    ]
-    const text = `SELECT ${columnsOf(source, range).join(', ')} FROM ${source.from}
-      WHERE ${termOf(own)} ORDER BY ${orderOf(source, range)} LIMIT 1 OFFSET +?`
-    const last = sql.numbersOf(text, ...valuesOf(own), count - 1)
-    if (last === undefined) return []
+  const bounds: Position[] = []
+  for (const source of searched) {
+    const since = { term: `${numberColumn(source, range)} >= ?`, values: [range.since] }
+    const own = [source.own, start(source, range), since]
+    const text = `SELECT ${columnsOf(source, range).join(', ')} FROM ${fromOf(dialect, source)}
+      WHERE ${termOf(own)} ORDER BY ${orderOf(source, range)} ${dialect.limit('1', '?')}`
+    const last = yield* ask({
+      text: dialect.statement(text),
+      params: [...valuesIn(own), count - 1],
+      decode: ([first]) => first as readonly number[] | undefined,
+    })
+    if (last === undefined) continue
     const [number, dueAt = 0] = last.toReversed() as [number, number?]
-    return [{ dueAt, number }]
-  })
+    bounds.push({ dueAt, number })
+  }
   const [first] = bounds.toSorted((a, b) => compare(a, b, range))
   return first ?? null
 }
 
-function pageOf(
-  sql: Statements,
+function* pageOf(
+  dialect: Dialect,
   source: Source,
   conditions: readonly Condition[],
   range: PageRange,
   until: Position | null,
-): RowValues[] {
+): Asking<RowValues[]> {
   const { newestFirst, limit, columns, until: end, since } = range
   const number = numberColumn(source, range)
-  const table = source.job === 'seq' ? source.from : `${source.from} CROSS JOIN jobs ON seq = ${source.job}`
+  const from = fromOf(dialect, source)
+  const table = source.job === 'seq' ? from : dialect.join(from, 'jobs', `seq = ${source.job}`)
   const bounds = [start(source, range)]
   if (until !== null) bounds.push(beyond(source, range, newestFirst ? '>=' : '<=', until))
   if (end !== undefined) bounds.push({ term: `${number} <= ?`, values: [end] })
   if (since > 0) bounds.push({ term: `${number} >= ?`, values: [since] })
   const all: readonly Condition[] = [source.own, ...bounds, ...source.also, ...conditions]
-  const text = `SELECT ${columns} FROM ${table} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} LIMIT +?`
-  return sql.jobs(text, ...valuesOf(all), limit === Infinity ? -1 : limit + 1)
+  const text = `SELECT ${columns} FROM ${table} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} ${dialect.limit('?')}`
+  return yield* ask({
+    text: dialect.statement(text),
+    params: [...valuesIn(all), limit === Infinity ? Number.MAX_SAFE_INTEGER : limit + 1],
+    decode: (rows) => rows as RowValues[],
+  })
 }
 
 /** The first rows of two lists in the order of the range, one more than its limit. */
@@ -107,9 +112,6 @@ function merged(some: RowValues[], others: RowValues[], range: PageRange): RowVa
     .toSorted((a, b) => compare(positionOf(a, range), positionOf(b, range), range))
     .slice(0, range.limit + 1)
 }
-
-const termOf = (all: readonly Condition[]): string => all.map(({ term }) => term).join(' AND ')
-const valuesOf = (all: readonly Condition[]): SQLInputValue[] => all.flatMap(({ values }) => values)
 
 /** What the order of a range goes by: columns of a source, and their values in a row. */
 const numberColumn = ({ job }: Source, { by }: PageRange): string => (by === 'finished' ? 'last_seq' : job)

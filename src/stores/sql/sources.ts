@@ -1,16 +1,17 @@
 /** The indexes in which a search looks for jobs that match its filter: of several, the one with the fewest jobs. */
-import type { SQLInputValue } from 'node:sqlite'
 import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { isListed } from '../../core/cursor.ts'
-import type { JobFilter, ListOrder } from '../../store.ts'
-import { queueIn, stateIn, type Condition } from './conditions.ts'
-import type { Queue } from './queue.ts'
-import { never } from '../sql/row.ts'
-import type { Statements } from './statements.ts'
+import type { ListOrder } from '../../core/figures.ts'
+import type { JobFilter } from '../../core/values.ts'
+import { queueIn, stateIn } from './conditions.ts'
+import { ask, type Asking, type Condition, type Dialect, type SqlValue } from './dialect.ts'
+import { never, type StoredQueue } from './row.ts'
 
 /** Rows of a table, among which jobs are searched. */
 export interface Source {
-  readonly from: string
+  readonly table: string
+  /** By which it is read; null: in the order of its rows; undefined: the database chooses. */
+  readonly index: string | null | undefined
   /** The column with the number of the job; `seq` in the table of jobs itself. */
   readonly job: string
   /** The condition of the index itself. */
@@ -21,12 +22,18 @@ export interface Source {
   readonly inOrder: boolean
 }
 
+/** A queue, and how many jobs it has in each state. */
+interface CountedQueue extends StoredQueue {
+  in(state: JobState): number
+}
+
 /** What is searched: jobs of these queues in these states. */
 interface Scope {
+  readonly dialect: Dialect
   readonly filter: JobFilter
-  readonly queues: readonly Queue[]
+  readonly queues: readonly CountedQueue[]
   readonly states: readonly JobState[]
-  readonly allQueues: readonly Queue[]
+  readonly allQueues: readonly CountedQueue[]
   /** All states are those of jobs in this order. */
   readonly by: ListOrder
   /** Has the filter anything but types and states? */
@@ -51,7 +58,7 @@ const manyJobs = 100_000
 /** Of more queues and states, the table is read in its order, if the filter has more. */
 const sourcesMax = 200
 
-export function sourcesOf(sql: Statements, scope: Scope): readonly Source[] {
+export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   let best = { enqueued: wholeTable, finished: endedSince, due: inDueOrder }[scope.by](scope)
   const consider = (plan: Plan): void => {
     const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder }) => inOrder)
@@ -63,19 +70,30 @@ export function sourcesOf(sql: Statements, scope: Scope): readonly Source[] {
   }
   for (const sources of narrowSources(scope)) {
     const limit = Math.min(fewJobs + 1, best.jobs)
-    const jobs = sources.reduce((sum, source) => sum + countUpTo(sql, source, limit), 0)
+    let jobs = 0
+    for (const source of sources) jobs += yield* countUpTo(scope.dialect, source, limit)
     consider({ sources, jobs: jobs > fewJobs ? manyJobs : jobs })
   }
   return best.sources
 }
 
-const countUpTo = (sql: Statements, { from, own }: Source, limit: number): number =>
-  sql.countOf(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${own.term} LIMIT +?)`, ...own.values, limit)
+export const fromOf = (dialect: Dialect, { table, index }: Source): string =>
+  index === undefined ? table : dialect.table(table, index)
 
-const jobsIn = (queues: readonly Queue[], states: readonly JobState[]): number =>
+const countUpTo = (dialect: Dialect, source: Source, limit: number): Asking<number> =>
+  ask({
+    text: dialect.statement(
+      `SELECT count(*) FROM (SELECT 1 FROM ${fromOf(dialect, source)} WHERE ${source.own.term} ${dialect.limit('?')}) AS counted`,
+    ),
+    params: [...source.own.values, limit],
+    decode: ([first]) => Number(first?.[0]),
+  })
+
+const jobsIn = (queues: readonly CountedQueue[], states: readonly JobState[]): number =>
   queues.reduce((sum, queue) => sum + states.reduce((jobs, state) => jobs + queue.in(state), 0), 0)
 
-const among = ({ filter, queues }: Scope): Condition[] => (filter.type === undefined ? [] : [queueIn(queues)])
+const among = ({ dialect, filter, queues }: Scope): Condition[] =>
+  filter.type === undefined ? [] : [queueIn(dialect, queues)]
 
 /** The conditions for the queues and the states of the search. */
 function within(scope: Scope): Condition[] {
@@ -87,7 +105,7 @@ function within(scope: Scope): Condition[] {
 
 const wholeTable = (scope: Scope): Plan => ({
   sources: [
-    { from: 'jobs NOT INDEXED', job: 'seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
+    { table: 'jobs', index: null, job: 'seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
   ],
   jobs: jobsIn(scope.allQueues, jobStates),
 })
@@ -154,25 +172,27 @@ const isDue: Condition = { term: `due_at < ${never}`, values: [] }
 const plan = (source: Source, jobs: number): Plan => ({ sources: [source], jobs })
 
 /** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
-const jobSource = (index: string, inOrder: boolean, own: string, ...values: SQLInputValue[]): Source => ({
-  from: `jobs INDEXED BY ${index}`,
+const jobSource = (index: string, inOrder: boolean, own: string, ...values: SqlValue[]): Source => ({
+  table: 'jobs',
+  index,
   job: 'seq',
   own: { term: own, values },
   also: [],
   inOrder,
 })
 
-const endedOf = (queue: Queue, state: JobState): Source =>
+const endedOf = (queue: CountedQueue, state: JobState): Source =>
   jobSource('ended_of', true, 'queue = ? AND state = ? AND finished_at IS NOT NULL', queue.number, state)
 
-const liveOf = (queue: Queue): Source => jobSource('live', true, 'queue = ? AND finished_at IS NULL', queue.number)
+const liveOf = (queue: CountedQueue): Source =>
+  jobSource('live', true, 'queue = ? AND finished_at IS NULL', queue.number)
 
 /** In the order of their enqueue. */
-const timedOf = (queue: Queue, state: JobState): Source =>
+const timedOf = (queue: CountedQueue, state: JobState): Source =>
   jobSource('timed', true, 'queue = ? AND state = ? AND due_at IS NOT NULL', queue.number, state)
 
 /** Jobs in a state that is neither leased nor ended. */
-function waitingPlan(queue: Queue, state: JobState): Plan {
+function waitingPlan(queue: CountedQueue, state: JobState): Plan {
   const jobs = jobsIn([queue], [state])
   if (timed.has(state)) return plan(timedOf(queue, state), jobs)
   if (jobs <= fewJobs) return plan(jobSource('queued', false, `queue = ? AND state = '${state}'`, queue.number), jobs)
@@ -184,29 +204,32 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
   const { filter, by, endedSince: number } = scope
   const also = by === 'due' ? [...within(scope), isDue] : within(scope)
   const sources: Source[] = []
-  const add = (from: string, job: string, own: string, ...values: SQLInputValue[]): void => {
-    sources.push({ from, job, own: { term: own, values }, also, inOrder: by === 'enqueued' })
+  const add = (
+    table: string,
+    index: string | undefined,
+    job: string,
+    own: string,
+    value?: SqlValue,
+    other?: SqlValue,
+  ): void => {
+    const values = [value, other].filter((each) => each !== undefined)
+    sources.push({ table, index, job, own: { term: own, values }, also, inOrder: by === 'enqueued' })
   }
   const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
-  if (failure !== undefined) add('jobs INDEXED BY failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
-  if (key !== undefined) add('jobs INDEXED BY with_key', 'seq', 'key = ? AND key IS NOT NULL', key)
+  if (failure !== undefined) add('jobs', 'failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
+  if (key !== undefined) add('jobs', 'with_key', 'seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
-    add(
-      'jobs INDEXED BY with_concurrency_key',
-      'seq',
-      'concurrency_key = ? AND concurrency_key IS NOT NULL',
-      concurrencyKey,
-    )
+    add('jobs', 'with_concurrency_key', 'seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey)
   }
-  if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
-  if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)
-  if (tag !== undefined) add('job_tags', 'job_tags.job', 'job_tags.tag = ?', tag)
+  if (unsupported === true) add('machines', 'unsupported', 'machines.job', 'unsupported IS NOT NULL')
+  if (parent !== undefined) add('machines', 'children', 'machines.job', 'parent = ?', parent)
+  if (tag !== undefined) add('job_tags', undefined, 'job_tags.job', 'job_tags.tag = ?', tag)
   const named = 'machine_names.kind = ? AND machine_names.name = ?'
   for (const [kind, name] of [
     ['state', machineState],
     ['tag', machineTag],
   ] as const) {
-    if (name !== undefined) add('machine_names', 'machine_names.job', named, kind, name)
+    if (name !== undefined) add('machine_names', undefined, 'machine_names.job', named, kind, name)
   }
   const each = sources.map((source) => [source])
   if (number === 0 || by !== 'enqueued') return each
