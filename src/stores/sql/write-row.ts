@@ -2,7 +2,7 @@
 import { caps } from '../../core/caps.ts'
 import { jsonOf, Packed, type Cell } from '../../core/cell.ts'
 import { part, type Additions, type JobMachine, type JobRow, type RowChange } from '../../core/job-row.ts'
-import { claimable } from '../../core/transition.ts'
+import { claimable } from '../../core/compiled-arrows.ts'
 import type { MachineNameKind, MachineStanding } from '../../core/machine-tally.ts'
 import type { SqlValue } from './dialect.ts'
 import { machineValues } from './machine.ts'
