@@ -98,6 +98,13 @@ export const cancelCases: Cases = {
     assert.deepEqual(answer?.cancelled, ['9.1', '9.3', '5.2', '0.0'])
     assert.deepEqual(idsOf(answer.transitions), answer.cancelled)
   },
+  'a job that a filter has found by its meta keeps its input and its meta': async ({ store }) => {
+    const given = { input: { n: 1 }, meta: { tenant: 'a' }, tags: ['red'] }
+    await put(store, newJob('a', given))
+    await store.cancel([{ selection: { filter: { meta: { tenant: 'a' } } }, reason: null, graceMs: 0 }])
+    const { state, input, meta, tags } = await recordOf(store, 'a')
+    assert.deepEqual([state, { input, meta, tags }], ['cancelled', given])
+  },
   'a filter cancels the jobs it matches, except those that have ended': async ({ store }) => {
     await putAndEnd(store, 'done', 'done', { tags: ['red'] })
     await put(store, newJob('a', { tags: ['red', 'blue'] }), newJob('b'), newJob('c', { tags: ['red'], type: 'sms' }))

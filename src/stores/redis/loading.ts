@@ -62,7 +62,7 @@ export const unreadableOf = (
 function takeData(ids: readonly string[], replies: readonly Reply[], into: WorkingSet): void {
   for (const [i, id] of ids.entries()) {
     const row = into.rows.get(id)
-    if (row instanceof StoredRow) into.rows.set(id, row.withData(dataAt(i, dataFields, replies)))
+    if (row instanceof StoredRow) into.rows.set(id, row.withData(dataAt(i, dataFields, replies), dataFields))
   }
 }
 

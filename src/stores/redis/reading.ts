@@ -156,7 +156,7 @@ export class Reading {
       const checkpoint = machine < 0 ? null : beside[2 * machine]
       return {
         id,
-        row: row.withData(dataAt(i, data, replies)),
+        row: row.withData(dataAt(i, data, replies), data),
         checkpoint: typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
         inbox: machine < 0 ? [] : parsedAll<InboxEntry>(beside[2 * machine + 1]),
       }

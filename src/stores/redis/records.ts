@@ -8,7 +8,7 @@ import { readField, recordOf as recordOfJob, type ReadJob } from '../remote/reco
 import type { Reply } from './connection.ts'
 import { historyEntries } from './history-text.ts'
 import { pairs, parsedAll } from './loading.ts'
-import { parseRow, unlessUnreadable, type StoredRow } from './row-text.ts'
+import { dataFields, parseRow, restFields, unlessUnreadable, type StoredRow } from './row-text.ts'
 
 /** The stored data of a job. */
 export interface StoredJob {
@@ -45,7 +45,7 @@ function readClaimed(reply: readonly Reply[]): Claimed | null {
   const row = parseRow(String(text))
   if (row === null) return null
   const rest = data === undefined ? {} : Object.fromEntries(pairs(data))
-  const whole = row.withData(input === '' ? rest : { ...rest, input: String(input) })
+  const whole = row.withData(input === '' ? rest : { ...rest, input: String(input) }, dataFields)
   const stored: StoredJob = {
     id,
     row: whole,
@@ -53,7 +53,7 @@ function readClaimed(reply: readonly Reply[]): Claimed | null {
       typeof checkpoint === 'string' && checkpoint !== '' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
     inbox: parsedAll<InboxEntry>(inbox),
   }
-  return { job: claimedJob(stored, pairs(steps)), row: row.withData(rest, 'input') }
+  return { job: claimedJob(stored, pairs(steps)), row: row.withData(rest, restFields) }
 }
 
 function claimedJob(stored: StoredJob, steps: readonly [string, string][]): ClaimedJob {

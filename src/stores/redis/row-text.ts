@@ -81,6 +81,8 @@ export const dataLetters = {
 
 export type DataField = keyof typeof dataLetters
 export const dataFields = Object.keys(dataLetters) as DataField[]
+/** What a claim answers for the next write: inputs are mostly not needed again. */
+export const restFields = dataFields.filter((field) => field !== 'input')
 
 /** Other letters: results of steps, a machine or a parent, pinned attempts, a unique key, and that it is given up. */
 export const flagLetters = { steps: 'S', machine: 'M', pinned: 'P', key: 'K', givenUp: 'G' } as const
@@ -178,32 +180,32 @@ export class StoredRow implements LoadedRow {
   /** The rare fields as text. */
   readonly restText: string
   private readonly rest: Rest
-  private readonly data: Readonly<Partial<Record<DataField, string>>> | null
-  /** Those that were not asked for, although others were. */
-  private readonly without: DataField | null
+  private readonly data: Readonly<Partial<Record<DataField, string>>>
+  /** Those that were asked for. */
+  private readonly known: readonly DataField[]
 
   constructor(
     parts: readonly string[],
     restText: string,
     rest: Rest,
-    data: Readonly<Partial<Record<DataField, string>>> | null = null,
-    without: DataField | null = null,
+    data: Readonly<Partial<Record<DataField, string>>> = {},
+    known: readonly DataField[] = [],
   ) {
     this.parts = parts
     this.restText = restText
     this.rest = rest
     this.data = data
-    this.without = without
+    this.known = known
   }
 
-  /** With the fields that are kept apart. */
-  withData(data: Readonly<Partial<Record<DataField, string>>>, without: DataField | null = null): StoredRow {
-    return new StoredRow(this.parts, this.restText, this.rest, data, without)
+  /** With fields that are kept apart. @param known those that were asked for */
+  withData(data: Readonly<Partial<Record<DataField, string>>>, known: readonly DataField[]): StoredRow {
+    return new StoredRow(this.parts, this.restText, this.rest, data, known)
   }
 
   /** The row after a write. @param base the number that the first transition of the commit got */
   after({ head, rest: restText, data: changed }: RowText, base: number): StoredRow | null {
-    if (this.data === null) return null
+    if (this.known.length < restFields.length) return null
     const data: Partial<Record<DataField, string>> = { ...this.data }
     for (const [field, text] of Object.entries(changed) as [DataField, string | null][]) {
       if (text === null) delete data[field]
@@ -219,7 +221,7 @@ export class StoredRow implements LoadedRow {
       restText,
       rest,
       data,
-      'input',
+      restFields,
     )
   }
 
@@ -261,7 +263,7 @@ export class StoredRow implements LoadedRow {
   /** A field that is kept apart: null for none, undefined if it was not loaded. */
   dataText(field: DataField): string | null | undefined {
     if (!this.has.includes(dataLetters[field])) return null
-    return this.data === null || field === this.without ? undefined : (this.data[field] ?? null)
+    return this.known.includes(field) ? (this.data[field] ?? null) : undefined
   }
 
   private cell<T>(id: string, field: DataField, none: T): Cell<T> {

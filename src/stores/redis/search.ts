@@ -122,7 +122,7 @@ export class Search {
     const unreadable = unreadableOf(ids, rows, read)
     if (unreadable.length > 0) await this.setAside(unreadable)
     if (metas.length === 0) return read
-    return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas)) ?? null)
+    return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas), ['meta']) ?? null)
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */

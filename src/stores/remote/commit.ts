@@ -125,7 +125,10 @@ export function commitOf(transaction: Transaction): Commit {
     ...(entry === null ? enqueueEntry(row.birth, row.seq, row.enqueuedAt) : entry.entry),
   }))
   return {
-    ...{ revisions, cells: expected, rooms, slots },
+    revisions,
+    cells: expected,
+    rooms,
+    slots,
     writes(base) {
       const given = (seq: number): number => (seq >= pending ? seq - pending + base : seq)
       return {

@@ -127,7 +127,14 @@ export function decodeRow(document: JobDocument): JobRow {
   const row = new DocumentRow(
     document,
     new Terms({
-      ...{ type, priority, maxAttempts, tags, key, concurrencyKey, meta, keyWeight },
+      type,
+      priority,
+      maxAttempts,
+      tags,
+      key,
+      concurrencyKey,
+      meta,
+      keyWeight,
       ...(pins !== null && { pins }),
       ...(untilStart && { until: 'start' }),
     }),

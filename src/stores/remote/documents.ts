@@ -57,7 +57,11 @@ export class DocumentServer implements Server {
     const { filter, after, limit = caps.selection } = selection
     const from = among === undefined ? selectionRange(after, 0).after : null
     const { documents, more, last } = await this.port.find({
-      ...{ by: 'enqueued', newestFirst: false, filter, states, after: from },
+      by: 'enqueued',
+      newestFirst: false,
+      filter,
+      states,
+      after: from,
       limit: Math.min(limit, caps.selection),
       ...(among && { among }),
     })

@@ -170,5 +170,5 @@ export function failuresFrom(figures: ByType, { type, limit = caps.page }: Failu
   return groups
     .toSorted((a, b) => b.lastSeq - a.lastSeq)
     .slice(0, Math.min(limit, caps.pageMax))
-    .map(({ lastSeq: _, ...group }) => group)
+    .map(({ lastSeq: _lastSeq, ...group }) => group)
 }

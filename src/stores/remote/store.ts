@@ -25,7 +25,7 @@ import { scheduleWritesOf, writesOf } from './operations.ts'
 import type { StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
-import { WorkingSet } from './working-set.ts'
+import type { WorkingSet } from './working-set.ts'
 
 /** Where a document stands in an order; null: it is not in it. */
 export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDocument): Position | null {
@@ -50,6 +50,7 @@ export function remoteStore(port: StorePort): Store {
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
+  const ownClaim = port.claim?.bind(port)
   let opening: Promise<void> | null = null
   let opened = 0
   let endWatch: (() => void) | null = null
@@ -79,8 +80,7 @@ export function remoteStore(port: StorePort): Store {
     watch: (listener) => hints.add(listener),
     ...writes,
     async claim(request) {
-      const { claim } = port
-      if (claim !== undefined) return driver.inTurn(async () => claim.call(port, request))
+      if (ownClaim !== undefined) return driver.inTurn(async () => ownClaim(request))
       return driver.write((transaction) => claimAll(transaction, request))
     },
     async extend(request) {
@@ -171,7 +171,10 @@ class Reading {
     const by = orderBy ?? 'enqueued'
     const [last] = after === undefined ? [null] : await this.documents([after])
     const { documents, more, ...found } = await this.port.find({
-      ...{ by, newestFirst: order === 'newest', filter, states: new Set(jobStates) },
+      by,
+      newestFirst: order === 'newest',
+      filter,
+      states: new Set(jobStates),
       after: after === undefined ? null : positionAt(by, after, () => (last && positionIn(by, last)) ?? undefined),
       limit: Math.min(limit, caps.pageMax),
     })
