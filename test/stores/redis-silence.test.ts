@@ -51,6 +51,8 @@ describe.skipIf(!canStartRedis)('of a silent connection', () => {
       onTestFinished(() => runtime.stop({ timeout: '1s' }).then(() => {}))
       await runtime.start()
       const client = createClient({ jobs: [job], store: beside })
+      // The connection for reads is opened by the first one.
+      await store.get(['a'])
       proxy.silence()
       const calls = await Promise.allSettled([1, 2, 3].map(() => store.get(['a'])))
       const unavailable = expect.objectContaining({ code: 'STORE_UNAVAILABLE' }) as unknown
