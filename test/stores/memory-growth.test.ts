@@ -142,9 +142,10 @@ test('nothing is left of jobs that are over: no keys, priorities, ids or leases'
     await everyPart(async (all) => (await store.discard(all)).next)
     expect((await store.list({})).length).toBe(0)
   }
-  for (let n = 0; n < 3; n++) await round(n)
+  // The engine compiles meanwhile, and what it has compiled is part of the heap.
+  for (let n = 0; n < 8; n++) await round(n)
   const before = bytesInUse()
-  for (let n = 3; n < 13; n++) await round(n)
+  for (let n = 8; n < 18; n++) await round(n)
   // 200,000 jobs went through: a single byte of each would show, were it not for the noise of the engine itself.
   expect(bytesInUse() - before).toBeLessThan(many(1_000_000))
 })
