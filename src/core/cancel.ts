@@ -9,7 +9,7 @@ import { reportKept } from './dropped-events.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
-import type { CancelMark } from './row-fields.ts'
+import type { CancelMark } from './job-row.ts'
 import type { JobRow } from './job-row.ts'
 import type { Unit } from './unit.ts'
 

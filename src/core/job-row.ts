@@ -14,7 +14,6 @@ import type { AttemptError, CheckIn, HistoryEntry, JobMeta, LogLine } from './re
 import { caps } from './caps.ts'
 import { historyEntry, type LoggedArrow } from './history.ts'
 import { defaultKeyWeight } from './shares.ts'
-import type { CancelMark } from './row-fields.ts'
 import type { JobPins, NewJob, SettleAnswer } from './values.ts'
 
 /** A new job, its payloads perhaps packed. */
@@ -192,6 +191,13 @@ export class Run {
 }
 
 const noRun: Readonly<Run> = Object.freeze(new Run())
+
+/** A cancel that was requested. */
+export interface CancelMark {
+  readonly reason: string | null
+  /** How long a running handler may take to end, ms; null = the `grace` of the runtime that runs it. */
+  readonly graceMs: number | null
+}
 
 /** What few jobs have: errors, logs, check-ins, a cancel. */
 export class RareFields {

@@ -1,15 +1,10 @@
-/** Fields of a job that operations read and write one by one. A store says of each where it keeps it. */
+/** Fields of a job that operations read and write one by one, and where a row has them. */
+import { valueOf } from './cell.ts'
 import type { ErrorRecord } from './failure.ts'
+import { part, type CancelMark, type JobRow } from './job-row.ts'
 import type { Gather, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { AttemptError, CheckIn, JobMeta, LogLine } from './record.ts'
-
-/** A cancel that was requested. */
-export interface CancelMark {
-  readonly reason: string | null
-  /** How long a running handler may take to end, ms; null = the `grace` of the runtime that runs it. */
-  readonly graceMs: number | null
-}
 
 /**
  * Fields of a job that operations write as they shall be. What follows from a field (an index, a number of jobs) a unit
@@ -48,8 +43,84 @@ export interface ReadFields extends Pick<WrittenFields, 'logs' | 'error' | 'erro
   readonly checkpointAt: number
 }
 
-export type FieldReaders<Row> = { readonly [Field in keyof ReadFields]: (row: Row) => ReadFields[Field] }
+const readers: { readonly [Field in keyof ReadFields]: (row: JobRow) => ReadFields[Field] } = {
+  logs: (row) => valueOf(row.rarely.logs),
+  error: (row) => valueOf(row.rarely.error),
+  errors: (row) => valueOf(row.rarely.errors),
+  input: (row) => valueOf(row.input),
+  output: (row) => valueOf(row.lastRun.output),
+  tags: (row) => valueOf(row.terms.tags),
+  meta: (row) => valueOf(row.terms.meta) ?? {},
+  enqueuedAt: (row) => row.enqueuedAt,
+  checkpointAt: ({ machine }) => (machine === null ? 0 : valueOf(machine.checkpointAt)),
+}
 
-export type FieldWriters<Row> = {
-  readonly [Field in keyof WrittenFields]: (row: Row, value: WrittenFields[Field]) => void
+export const readField = <Field extends keyof ReadFields>(row: JobRow, field: Field): ReadFields[Field] =>
+  readers[field](row)
+
+/** Which part of a row a field belongs to. */
+export const partOf: Readonly<Record<keyof WrittenFields, number>> = {
+  maxAttempts: part.attempts,
+  onDead: part.onDead,
+  cancelMark: part.cancelMark,
+  checkin: part.checkin,
+  logs: part.logs,
+  error: part.errors,
+  failure: part.errors,
+  errors: part.errors,
+  input: part.input,
+  output: part.output,
+  gather: part.machine,
+  messageKeys: part.machine,
+  unsupported: part.machine,
+}
+
+const writers: { readonly [Field in keyof WrittenFields]: (row: JobRow, value: WrittenFields[Field]) => void } = {
+  maxAttempts(row, attempts) {
+    row.terms = row.terms.with({ maxAttempts: attempts })
+  },
+  onDead(row, type) {
+    row.withRare().onDead = type
+  },
+  cancelMark(row, mark) {
+    if (mark !== null || row.rare !== null) row.withRare().cancelMark = mark
+  },
+  checkin(row, checkin) {
+    row.withRare().checkin = checkin
+  },
+  logs(row, lines) {
+    row.withRare().logs = lines
+  },
+  error(row, error) {
+    if (error !== null || row.rare !== null) row.withRare().error = error
+  },
+  failure(row, fingerprint) {
+    if (fingerprint !== null || row.rare !== null) row.withRare().failure = fingerprint
+  },
+  errors(row, errors) {
+    row.withRare().errors = errors
+  },
+  input(row, input) {
+    row.input = input
+  },
+  output(row, output) {
+    if (output !== undefined || row.run !== null) row.withRun().output = output
+  },
+  gather(row, gather) {
+    row.withMachine().gather = gather
+  },
+  messageKeys(row, keys) {
+    row.withMachine().messageKeys = keys
+  },
+  unsupported(row, unsupported) {
+    row.withMachine().unsupported = unsupported
+  },
+}
+
+export function writeField<Field extends keyof WrittenFields>(
+  row: JobRow,
+  field: Field,
+  value: WrittenFields[Field] | undefined,
+): void {
+  writers[field](row, value as WrittenFields[Field])
 }

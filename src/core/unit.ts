@@ -16,7 +16,7 @@ import { isEnded, statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
-import { type FieldReaders, type FieldWriters, type ReadFields, type WrittenFields } from './row-fields.ts'
+import { partOf, readField, writeField, type ReadFields, type WrittenFields } from './row-fields.ts'
 import type { Recorder } from './recorder.ts'
 import type { SelectedRows, Source } from './source.ts'
 import { sameJson } from './unique.ts'
@@ -256,14 +256,14 @@ export class Unit<Row extends JobRow = JobRow> {
   // ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
-    return readers[field](row)
+    return readField(row, field)
   }
 
   /** Writes fields; those that are left out stay as they are. */
   write(row: Row, fields: Partial<WrittenFields>): void {
     const change = this.changing(row, 0)
     for (const field of Object.keys(fields) as (keyof WrittenFields)[]) {
-      change.parts |= parts[field]
+      change.parts |= partOf[field]
       writeField(row, field, fields[field])
     }
     this.recorder.changed(row, change)
@@ -423,85 +423,6 @@ export class Unit<Row extends JobRow = JobRow> {
     added.forgetsCheckpoints = true
     this.recorder.changed(row, change)
   }
-}
-
-const readers: FieldReaders<JobRow> = {
-  logs: (row) => valueOf(row.rarely.logs),
-  error: (row) => valueOf(row.rarely.error),
-  errors: (row) => valueOf(row.rarely.errors),
-  input: (row) => valueOf(row.input),
-  output: (row) => valueOf(row.lastRun.output),
-  tags: (row) => valueOf(row.terms.tags),
-  meta: (row) => valueOf(row.terms.meta) ?? {},
-  enqueuedAt: (row) => row.enqueuedAt,
-  checkpointAt: ({ machine }) => (machine === null ? 0 : valueOf(machine.checkpointAt)),
-}
-
-/** Which part of a row a field belongs to. */
-const parts: Readonly<Record<keyof WrittenFields, number>> = {
-  maxAttempts: part.attempts,
-  onDead: part.onDead,
-  cancelMark: part.cancelMark,
-  checkin: part.checkin,
-  logs: part.logs,
-  error: part.errors,
-  failure: part.errors,
-  errors: part.errors,
-  input: part.input,
-  output: part.output,
-  gather: part.machine,
-  messageKeys: part.machine,
-  unsupported: part.machine,
-}
-
-const writers: FieldWriters<JobRow> = {
-  maxAttempts(row, attempts) {
-    row.terms = row.terms.with({ maxAttempts: attempts })
-  },
-  onDead(row, type) {
-    row.withRare().onDead = type
-  },
-  cancelMark(row, mark) {
-    if (mark !== null || row.rare !== null) row.withRare().cancelMark = mark
-  },
-  checkin(row, checkin) {
-    row.withRare().checkin = checkin
-  },
-  logs(row, lines) {
-    row.withRare().logs = lines
-  },
-  error(row, error) {
-    if (error !== null || row.rare !== null) row.withRare().error = error
-  },
-  failure(row, fingerprint) {
-    if (fingerprint !== null || row.rare !== null) row.withRare().failure = fingerprint
-  },
-  errors(row, errors) {
-    row.withRare().errors = errors
-  },
-  input(row, input) {
-    row.input = input
-  },
-  output(row, output) {
-    if (output !== undefined || row.run !== null) row.withRun().output = output
-  },
-  gather(row, gather) {
-    row.withMachine().gather = gather
-  },
-  messageKeys(row, keys) {
-    row.withMachine().messageKeys = keys
-  },
-  unsupported(row, unsupported) {
-    row.withMachine().unsupported = unsupported
-  },
-}
-
-function writeField<Field extends keyof WrittenFields>(
-  row: JobRow,
-  field: Field,
-  value: WrittenFields[Field] | undefined,
-): void {
-  writers[field](row, value as WrittenFields[Field])
 }
 
 /** The worker in the log: that of the lease that begins, goes on or ends; null if there is no lease. */

@@ -9,7 +9,7 @@ import { JobMachine, JobRow, Terms, Tick, type Settled } from '../../core/job-ro
 import { isEnded, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Gather, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { AttemptError, JobMeta, LogLine } from '../../core/record.ts'
-import type { CancelMark } from '../../core/row-fields.ts'
+import type { CancelMark } from '../../core/job-row.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { JobPins } from '../../store.ts'
 import { keyName } from '../remote/cells.ts'
