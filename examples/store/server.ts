@@ -26,7 +26,6 @@ export type Fault = 'before' | 'after'
 export class KeyValueServer {
   /** Which of the calls fail. */
   faultOf: (call: number) => Fault | null = () => null
-  readonly failed = { before: 0, after: 0 }
   private readonly now: () => number
   private readonly entries = new Map<string, Entry>()
   private readonly listeners = new Set<(message: string) => void>()
@@ -83,7 +82,6 @@ export class KeyValueServer {
   private async call<T>(carryOut: () => T): Promise<T> {
     const call = ++this.calls
     const fault = this.faultOf(call)
-    if (fault !== null) this.failed[fault]++
     // Some are longer on their way than others.
     for (let turns = call % 3; turns >= 0; turns--) await nextTurn()
     if (fault === 'before') throw new Error('connection refused')

@@ -58,10 +58,10 @@ class Reading {
     return this.entries.get(key)?.value ?? null
   }
 
-  json<T>(key: string): T | null {
+  private json(key: string): unknown {
     const text = this.text(key)
     if (text !== null && !this.parsed.has(key)) this.parsed.set(key, JSON.parse(text))
-    return (this.parsed.get(key) ?? null) as T | null
+    return this.parsed.get(key) ?? null
   }
 
   keys(prefix: string): string[] {
@@ -73,24 +73,25 @@ class Reading {
   }
 
   get head(): Head & { readonly version: number } {
-    const { first, last } = this.json<Head>(head.key) ?? { first: 1, last: 0 }
+    const { first, last } = (this.json(head.key) as Head | null) ?? { first: 1, last: 0 }
     return { first, last, version: this.entries.get(head.key)?.version ?? 0 }
   }
 
   job(id: string): JobDocument | null {
-    return this.json<JobDocument>(jobs.prefix + id)
+    return this.json(jobs.prefix + id) as JobDocument | null
   }
 
   jobs(): JobDocument[] {
-    return this.keys(jobs.prefix).flatMap((key) => this.json<JobDocument>(key) ?? [])
+    return this.keys(jobs.prefix).map((key) => this.json(key) as JobDocument)
+  }
+
+  figuresOf(type: string): TypeFigures | undefined {
+    return (this.json(figures.prefix + type) ?? undefined) as TypeFigures | undefined
   }
 
   figures(): Map<string, TypeFigures> {
-    const all = this.keys(figures.prefix).flatMap((key) => {
-      const each = this.json<TypeFigures>(key)
-      return each === null ? [] : [[key.slice(figures.prefix.length), each] as const]
-    })
-    return new Map(all)
+    const keys = this.keys(figures.prefix)
+    return new Map(keys.map((key) => [key.slice(figures.prefix.length), this.json(key) as TypeFigures]))
   }
 }
 
@@ -161,7 +162,8 @@ function portOf(server: KeyValueServer): StorePort {
       const from = Math.max(after + 1, first)
       const keys = Array.from({ length: Math.max(0, Math.min(limit, last + 1 - from)) }, (_, i) => logKey(from + i))
       const reading = await read([head, ...keys.map((key) => ({ key }))])
-      return { entries: keys.flatMap((key) => reading.json<Transition>(key) ?? []), first: reading.head.first }
+      const texts = keys.flatMap((key) => reading.text(key) ?? [])
+      return { entries: texts.map((text) => JSON.parse(text) as Transition), first: reading.head.first }
     },
     tell(hints) {
       // Others ask from time to time: what is lost here costs them time, not jobs.
@@ -249,8 +251,8 @@ const currentOf = (reading: Reading): Current => ({
   cell: (cells, field) => reading.text(cellsOf(cells) + field),
   values: (cells) => reading.texts(cellsOf(cells)),
   count(state, type) {
-    const all = [...reading.figures()].filter(([each]) => type === null || each === type)
-    return all.reduce((sum, [, { counts }]) => sum + (counts[state] ?? 0), 0)
+    const all = type === null ? [...reading.figures().values()] : [reading.figuresOf(type)]
+    return all.reduce((sum, each) => sum + (each?.counts[state] ?? 0), 0)
   },
   leasedBy: (worker) => reading.jobs().filter((each) => isLeased(each.state) && each.worker === worker).length,
 })
@@ -261,8 +263,7 @@ function valuesOf(writes: Writes, reading: Reading): Map<string, string | null> 
   for (const { id, after } of writes.jobs) values.set(jobs.prefix + id, after && JSON.stringify(after))
   for (const { cells, field, value } of writes.cells) values.set(cellsOf(cells) + field, value)
   for (const type of typesOf(writes)) {
-    const before = reading.json<TypeFigures>(figures.prefix + type) ?? undefined
-    values.set(figures.prefix + type, JSON.stringify(foldFigures(before, writes, type)))
+    values.set(figures.prefix + type, JSON.stringify(foldFigures(reading.figuresOf(type), writes, type)))
   }
   for (const entry of writes.log) values.set(logKey(entry.seq), JSON.stringify(entry))
   const { first, last } = reading.head
