@@ -103,7 +103,7 @@ function compile(compiler: string, lib: readonly string[], folder: string, inclu
     vitest: [vitest],
     'expect-type': [join(root, 'node_modules/expect-type')],
     jobchart: [join(root, 'dist/src/index.d.ts')],
-    'jobchart/store': [join(root, 'dist/src/store.d.ts')],
+    'jobchart/store': [join(root, 'dist/src/stores/remote/index.d.ts')],
     pino: [join(root, 'node_modules/pino/pino.d.ts')],
     winston: [join(root, 'node_modules/winston/index.d.ts')],
     xstate: [join(root, 'node_modules/xstate/dist/xstate.cjs.d.ts')],

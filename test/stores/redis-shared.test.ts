@@ -28,6 +28,7 @@ import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
 import { delayedStore } from '../support/delayed-redis.ts'
 import { everyNth, isLong } from '../harness/long-form.ts'
+import { inTurn } from '../support/in-turn.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -35,28 +36,6 @@ import { addressFor, addressWithoutFunctions } from '../support/redis-user.ts'
 import { movingClock } from './moving-clock.ts'
 
 const server = serverOfFile()
-
-/** Calls go to the one and the other in turn, one by one: what one of them remembers, the other has changed. */
-function inTurn(one: Store, other: Store): Store {
-  let calls = 0
-  let last: Promise<unknown> = Promise.resolve()
-  const turned = Object.keys(one).flatMap((name) => {
-    const methods = [one, other].map((store) => (store as unknown as Record<string, unknown>)[name])
-    if (typeof methods[0] !== 'function') return []
-    const call = (...args: unknown[]): unknown => {
-      const method = methods[calls++ % 2] as (...args: unknown[]) => unknown
-      const answer = last.then(() => method(...args))
-      last = answer.catch(() => {})
-      return answer
-    }
-    return [[name, call]]
-  })
-  const watch: Store['watch'] = (listener) => {
-    const ends = [one.watch(listener), other.watch(listener)]
-    return () => ends.forEach((end) => end())
-  }
-  return { ...one, ...(Object.fromEntries(turned) as Partial<Store>), now: () => one.now(), watch }
-}
 
 storeConformance({
   name: 'redis, asked by two stores in turn',

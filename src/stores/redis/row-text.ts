@@ -5,11 +5,10 @@
  */
 import { caps } from '../../core/caps.ts'
 import { Deferred, jsonOf, Packed, type Cell } from '../../core/cell.ts'
-import { JobMachine, JobRow, Terms, Tick, type Settled } from '../../core/job-row.ts'
+import { JobMachine, JobRow, Terms, Tick, type CancelMark, type Settled } from '../../core/job-row.ts'
 import { isEnded, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Gather, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { AttemptError, JobMeta, LogLine } from '../../core/record.ts'
-import type { CancelMark } from '../../core/job-row.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { JobPins } from '../../store.ts'
 import { keyName } from '../remote/cells.ts'

@@ -1,4 +1,5 @@
 /** Small values that operations read and write under the condition that they are what they were. */
+import type { WorkerInfo } from '../../store.ts'
 
 /**
  * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name
@@ -14,3 +15,12 @@ export type CellKind =
 export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
 
 export const cellName = (cells: CellKind, field: string): string => `${cells} ${field}`
+
+/** A registered worker; they are listed in the order in which they have registered. */
+export interface KnownWorker {
+  readonly number: number
+  readonly info: WorkerInfo
+  readonly seenAt: number
+}
+
+export const workerFrom = (text: string): KnownWorker => JSON.parse(text) as KnownWorker

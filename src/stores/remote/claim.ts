@@ -11,6 +11,7 @@ import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import { claimable } from '../../core/compiled-arrows.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
+import { NotLoaded } from './needs.ts'
 import type { Transaction } from './transaction.ts'
 import type { QueuedJob, QueueGroup } from './working-set.ts'
 
@@ -39,6 +40,7 @@ export function claimAll(transaction: Transaction, request: ClaimRequest): Claim
   )
   const rows = transaction.source.findAll(queues.flatMap((queue) => queue.candidates()))
   const byId = new Map(rows.map((row) => [row.id, row]))
+  forgetClaimed(transaction, request, rows)
   const jobs: ClaimedJob[] = []
   const shortfalls: Shortfall[] = []
   for (const queue of queues) {
@@ -48,6 +50,17 @@ export function claimAll(transaction: Transaction, request: ClaimRequest): Claim
     if (claimed.length < queue.demand.max) shortfalls.push(shortfallOf(queue.demand, queue))
   }
   return { jobs, shortfalls }
+}
+
+/**
+ * A job that others have claimed after the heads were read hides those behind it: there would be too few, and no reason
+ * for it. Heads and such jobs are loaded anew.
+ */
+function forgetClaimed({ set }: Transaction, { demand }: ClaimRequest, rows: readonly JobRow[]): void {
+  const claimed = rows.filter(({ state }) => state !== 'queued')
+  if (claimed.length === 0) return
+  set.forget(claimed.map(({ id }) => `row ${id}`))
+  throw new NotLoaded(demand.map(({ type, max }) => ({ kind: 'heads', type, limit: max })))
 }
 
 function rethrow(error: { readonly message: string }): never {

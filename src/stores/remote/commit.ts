@@ -3,12 +3,12 @@ import type { Counted } from '../../core/activity.ts'
 import type { Changes } from '../../core/changes.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { enqueueEntry } from '../../core/history.ts'
-import { isEnded, isLeased, statesTagged } from '../../core/lifecycle.ts'
+import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import type { JobRow } from '../../core/job-row.ts'
 import { claimable } from '../../core/compiled-arrows.ts'
-import type { Hint, Transition, WorkerInfo } from '../../store.ts'
-import { keyName, type CellKind } from './cells.ts'
+import type { Hint, Transition } from '../../store.ts'
+import { keyName, workerFrom, type CellKind } from './cells.ts'
 import { encodeRow, LoadedDocument, numberedDocument, revisionOf, type JobDocument } from './document.ts'
 import { pending, type Transaction } from './transaction.ts'
 
@@ -61,9 +61,12 @@ export interface Commit {
 export interface Current {
   document(id: string): JobDocument | null
   cell(cells: CellKind, field: string): string | null
-  /** Jobs by `STATE` and by `STATE:TYPE`. */
-  count(name: string): number
-  workers(): Iterable<WorkerInfo & { readonly seenAt: number; readonly leasedCount: number }>
+  /** All small values of a kind. */
+  values(cells: CellKind): Iterable<string>
+  /** How many jobs of a type (null: of all) are in a state. */
+  count(state: JobState, type: string | null): number
+  /** How many jobs a worker has leased. */
+  leasedBy(worker: string): number
 }
 
 /** The names of what is not as a commit expects it: none if it may be carried out. */
@@ -84,22 +87,22 @@ export function staleOf(commit: Commit, current: Current, now: number): string[]
   return stale
 }
 
-const backlogOf = (type: string | null, { count }: Pick<Current, 'count'>): number =>
-  [...statesTagged('backlog')].reduce((sum, state) => sum + count(type === null ? state : `${state}:${type}`), 0)
+const backlogOf = (type: string | null, current: Current): number => countOf(current, statesTagged('backlog'), type)
+
+const countOf = (current: Current, states: Iterable<JobState>, type: string | null): number =>
+  [...states].reduce((sum, state) => sum + current.count(state, type), 0)
 
 /** How many jobs of a type may be handed over; a number, so that a commit can tell it. */
 function slotsOf(type: string, current: Current, now: number): number {
-  const workers = [...current.workers()].map(({ seenAt, leasedCount, ...info }) => ({
+  const workers = [...current.values('workers')].map(workerFrom).map(({ info, seenAt }) => ({
     info,
     silentMs: now - seenAt,
-    leasedCount,
+    leasedCount: current.leasedBy(info.id),
   }))
-  const sum = (states: Iterable<string>, each: string): number =>
-    [...states].reduce((all, state) => all + current.count(`${state}:${each}`), 0)
   const room = handOverRoom(type, workers, (each) => ({
     paused: current.cell('paused', each) === '1',
-    queued: sum(claimable, each),
-    leasedCount: sum(statesTagged('leased'), each),
+    queued: countOf(current, claimable, each),
+    leasedCount: countOf(current, statesTagged('leased'), each),
   }))
   return Math.max(room, Number.MIN_SAFE_INTEGER)
 }

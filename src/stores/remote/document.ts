@@ -5,13 +5,13 @@
 import { caps } from '../../core/caps.ts'
 import { valueOf } from '../../core/cell.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import { JobMachine, JobRow, Terms, Tick, type Additions, type Settled } from '../../core/job-row.ts'
-import { jobStates, type JobState } from '../../core/lifecycle.ts'
+import { JobMachine, JobRow, Terms, Tick, type Additions, type CancelMark, type Settled } from '../../core/job-row.ts'
+import { isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
-import type { CancelMark } from '../../core/job-row.ts'
-import type { JobPins } from '../../store.ts'
+import type { JobFilter, JobPins } from '../../store.ts'
+import { matches } from './match.ts'
 import { recordOf } from './record.ts'
 import { numbered, pending } from './transaction.ts'
 import type { LoadedRow } from './working-set.ts'
@@ -122,7 +122,7 @@ export class LoadedDocument implements LoadedRow {
 export const revisionOf = ({ rev, seq }: JobDocument): string => `${rev}:${seq}`
 
 /** The row of a document, to be read or changed by operations. */
-export function decodeRow(document: JobDocument): JobRow {
+function decodeRow(document: JobDocument): JobRow {
   const { untilStart, pins, keyWeight, meta, type, priority, maxAttempts, tags, key, concurrencyKey } = document
   const row = new DocumentRow(
     document,
@@ -311,4 +311,17 @@ export function stateCountsOf(counts: ReadonlyMap<string, number>, type: string 
     counts.get(type === null ? state : `${state}:${type}`) ?? 0,
   ])
   return Object.fromEntries(numbers) as Record<JobState, number>
+}
+
+// ── indexes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Does a job pass a filter? */
+export const documentMatches = (document: JobDocument, filter: JobFilter): boolean =>
+  matches(decodeRow(document), filter)
+
+/** Where a job stands in the indexes of times: by its due time, or by the end of its lease; null: in none. */
+export function timerOf({ state, wakeAt }: JobDocument): { readonly of: 'due' | 'leases'; readonly at: number } | null {
+  if (wakeAt === null) return null
+  if (isLeased(state)) return { of: 'leases', at: wakeAt }
+  return statesTagged('timed').has(state) ? { of: 'due', at: wakeAt } : null
 }

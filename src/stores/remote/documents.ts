@@ -4,7 +4,7 @@ import { inSequence, selectionAfter, selectionEnd, selectionRange } from '../../
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Hint } from '../../store.ts'
 import { cellName } from './cells.ts'
-import { commitOf, hintsOf } from './commit.ts'
+import { commitOf, hintsOf, type Commit } from './commit.ts'
 import { LoadedDocument } from './document.ts'
 import type { Server, Written } from './driver.ts'
 import { countsFrom } from './figures.ts'
@@ -20,6 +20,8 @@ export class DocumentServer implements Server {
   private readonly tell: (hints: readonly Hint[]) => void
   /** Types of which a hand-over was refused here: they wait for a slot, which a job of any type may free. */
   readonly waiting = new Set<string>()
+  /** Has a commit failed since the last one that did not? It may have been carried out, and its hints are not known. */
+  private hasFailed = false
 
   constructor(port: StorePort, tell: (hints: readonly Hint[]) => void) {
     this.name = port.name
@@ -33,17 +35,37 @@ export class DocumentServer implements Server {
 
   async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
     const wanted = new Map<string, Wanted>()
-    const others: Promise<void>[] = []
+    const loads: Promise<void>[] = []
     for (const need of needs) {
-      if (need.kind === 'counts') others.push(this.loadCounts(into))
-      else if (need.kind === 'selected') others.push(this.select(need, into))
+      if (need.kind === 'counts') loads.push(this.loadCounts(into))
+      else if (need.kind === 'selected') loads.push(this.select(need, into))
       else {
-        const each: Wanted = need.kind === 'data' || need.kind === 'inbox' ? { kind: 'row', id: need.id } : need
+        const each = wantedOf(need)
         wanted.set(JSON.stringify(each), each)
       }
     }
-    if (wanted.size > 0) await this.port.load([...wanted.values()], loadedInto(into))
-    await Promise.all(others)
+    // Together: if one fails, the others may fail, too, and each must have been awaited.
+    if (wanted.size > 0) loads.push(this.loadAll([...wanted.values()], into))
+    await Promise.all(loads)
+  }
+
+  private async loadAll(wanted: readonly Wanted[], into: WorkingSet): Promise<void> {
+    await this.port.load(wanted, loadedInto(into))
+  }
+
+  private async commitDocuments(commit: Commit): Promise<number | readonly string[]> {
+    try {
+      return await this.port.commit(commit)
+    } catch (error) {
+      this.hasFailed = true
+      throw error
+    }
+  }
+
+  private missed(): Hint[] {
+    if (!this.hasFailed) return []
+    this.hasFailed = false
+    return [{ kind: 'missed' }]
   }
 
   private async loadCounts(into: WorkingSet): Promise<void> {
@@ -81,12 +103,15 @@ export class DocumentServer implements Server {
   async commit(transaction: Transaction): Promise<Written | readonly string[]> {
     const { changes, cells, hints, set } = transaction
     const isNothing = changes.isEmpty && cells.size === 0 && hints.length === 0
-    if (isNothing && !set.believed) return { base: 0, rowOf: () => null }
+    if (isNothing && !set.believed) {
+      this.tell(this.missed())
+      return { base: 0, rowOf: () => null }
+    }
     const commit = commitOf(transaction)
-    const base = await this.port.commit(commit)
+    const base = await this.commitDocuments(commit)
     if (typeof base !== 'number') return base
     const writes = commit.writes(base)
-    this.tell(hintsOf(writes, transaction))
+    this.tell([...hintsOf(writes, transaction), ...this.missed()])
     for (const { type, isHandOver } of changes.refusals) if (type !== null && isHandOver) this.waiting.add(type)
     const after = new Map(writes.jobs.map((job) => [job.id, job.after]))
     return {
@@ -97,6 +122,14 @@ export class DocumentServer implements Server {
       },
     }
   }
+}
+
+type Simple = Exclude<Need, { readonly kind: 'counts' | 'selected' }>
+
+function wantedOf(need: Simple): Wanted {
+  if (need.kind === 'data' || need.kind === 'inbox') return { kind: 'row', id: need.id }
+  // One more than the operation changes: an answer tells when the next one is due.
+  return need.kind === 'timers' ? { ...need, limit: need.limit + 1 } : need
 }
 
 /** Hints with those of the types that wait for room. @param waiting is emptied if there is any */

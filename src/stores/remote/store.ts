@@ -41,6 +41,7 @@ export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDo
 export function remoteStore(port: StorePort): Store {
   const hints = new Listeners()
   const server = new DocumentServer(port, (told) => {
+    if (told.length === 0) return
     hear(told)
     port.tell?.(told)
   })

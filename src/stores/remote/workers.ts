@@ -2,19 +2,11 @@
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { statesTagged } from '../../core/lifecycle.ts'
 import type { WorkerInfo, WorkerRecord } from '../../store.ts'
+import { workerFrom, type KnownWorker } from './cells.ts'
 import { recordOfDocument, type JobDocument } from './document.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { StorePort } from './port.ts'
 import type { Transaction } from './transaction.ts'
-
-/** A worker; they are listed in the order in which they have registered. */
-export interface KnownWorker {
-  readonly number: number
-  readonly info: WorkerInfo
-  readonly seenAt: number
-}
-
-const workerFrom = (text: string): KnownWorker => JSON.parse(text) as KnownWorker
 
 const isGone = ({ info, seenAt }: KnownWorker, now: number): boolean => isForgotten(info, now - seenAt)
 

@@ -2,19 +2,20 @@
 import { setImmediate } from 'node:timers/promises'
 import {
   comparePositions,
-  decodeRow,
+  documentMatches,
   foldFigures,
-  matches,
+  isLeased,
   positionIn,
   staleOf,
+  timerOf,
   typesOf,
   type CellKind,
   type Clock,
   type Commit,
+  type Current,
   type FindQuery,
   type Found,
   type JobDocument,
-  type KnownWorker,
   type Loaded,
   type LogPage,
   type Position,
@@ -24,9 +25,6 @@ import {
   type TypeFigures,
   type Wanted,
 } from 'jobchart/store'
-
-const leased: ReadonlySet<string> = new Set(['running', 'cancelling'])
-const timed: ReadonlySet<string> = new Set(['scheduled', 'retrying', 'waiting'])
 
 /** What several stores may share. */
 export class SharedMap {
@@ -85,13 +83,12 @@ export class MapPort implements StorePort {
         into.values(wanted.cells, this.values(wanted.cells))
         return
       case 'timers': {
-        const states = wanted.of === 'due' ? timed : leased
-        const found = this.all(({ state, wakeAt }) => states.has(state) && wakeAt !== null)
+        const found = this.all((document) => timerOf(document)?.of === wanted.of)
         const sorted = found.toSorted((a, b) => Number(a.wakeAt) - Number(b.wakeAt) || a.seq - b.seq)
         into.timers(
           wanted.of,
           wanted.limit,
-          sorted.slice(0, wanted.limit + 1).map(({ id, wakeAt }) => [id, Number(wakeAt)]),
+          sorted.slice(0, wanted.limit).map(({ id, wakeAt }) => [id, Number(wakeAt)]),
         )
         return
       }
@@ -118,7 +115,7 @@ export class MapPort implements StorePort {
       key,
       first: jobs.toSorted((a, b) => b.priority - a.priority || a.place - b.place).slice(0, limit),
       queued: jobs.length,
-      leased: own.filter(({ state, concurrencyKey }) => leased.has(state) && concurrencyKey === key).length,
+      leased: own.filter(({ state, concurrencyKey }) => isLeased(state) && concurrencyKey === key).length,
     }))
   }
 
@@ -144,22 +141,17 @@ export class MapPort implements StorePort {
     return base
   }
 
-  private current(): Parameters<typeof staleOf>[1] {
+  private current(): Current {
     const { documents, cells, figures } = this.shared
     return {
       document: (id) => documents.get(id) ?? null,
       cell: (kind, field) => cells.get(cellName(kind, field)) ?? null,
-      count: (name) => {
-        const [state = '', type] = name.split(/:(.*)/s)
-        const of = type === undefined ? [...figures.values()] : [figures.get(type)]
-        return of.reduce((sum, each) => sum + (each?.counts[state as JobDocument['state']] ?? 0), 0)
+      values: (kind) => this.values(kind),
+      count(state, type) {
+        const of = type === null ? [...figures.values()] : [figures.get(type)]
+        return of.reduce((sum, each) => sum + (each?.counts[state] ?? 0), 0)
       },
-      workers: () =>
-        this.values('workers').map((text) => {
-          const { info, seenAt } = JSON.parse(text) as KnownWorker
-          const held = this.all(({ state, worker }) => leased.has(state) && worker === info.id)
-          return { ...info, seenAt, leasedCount: held.length }
-        }),
+      leasedBy: (worker) => this.all((each) => isLeased(each.state) && each.worker === worker).length,
     }
   }
 
@@ -170,7 +162,7 @@ export class MapPort implements StorePort {
       .flatMap((document): { document: JobDocument; position: Position }[] => {
         const position = positionIn(by, document)
         const isAfter = position !== null && (after === null || direction * comparePositions(position, after) > 0)
-        return isAfter && matches(decodeRow(document), filter) ? [{ document, position }] : []
+        return isAfter && documentMatches(document, filter) ? [{ document, position }] : []
       })
       .toSorted((a, b) => direction * comparePositions(a.position, b.position))
     const documents = found.slice(0, limit).map(({ document }) => document)

@@ -1,0 +1,23 @@
+import type { Store } from '../../src/store.ts'
+
+/** Calls go to the one and the other in turn, one by one: what one of them remembers, the other has changed. */
+export function inTurn(one: Store, other: Store): Store {
+  let calls = 0
+  let last: Promise<unknown> = Promise.resolve()
+  const turned = Object.keys(one).flatMap((name) => {
+    const methods = [one, other].map((store) => (store as unknown as Record<string, unknown>)[name])
+    if (typeof methods[0] !== 'function') return []
+    const call = (...args: unknown[]): unknown => {
+      const method = methods[calls++ % 2] as (...args: unknown[]) => unknown
+      const answer = last.then(() => method(...args))
+      last = answer.catch(() => {})
+      return answer
+    }
+    return [[name, call]]
+  })
+  const watch: Store['watch'] = (listener) => {
+    const ends = [one.watch(listener), other.watch(listener)]
+    return () => ends.forEach((end) => end())
+  }
+  return { ...one, ...(Object.fromEntries(turned) as Partial<Store>), now: () => one.now(), watch }
+}
