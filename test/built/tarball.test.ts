@@ -21,7 +21,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-test('the tarball has at most 230 files and 0.8 MB, and every subpath of it runs and has types', () => {
+test('the tarball has at most 230 files and 0.85 MB, and every subpath of it runs and has types', () => {
   const folder = temporaryFolder()
   onTestFinished(() => folder.remove())
   const source = join(folder.path, 'source')
@@ -34,7 +34,7 @@ test('the tarball has at most 230 files and 0.8 MB, and every subpath of it runs
   run(source, process.execPath, '.ci/pack.mjs')
   const [packed] = JSON.parse(run(source, 'npm', 'pack', '--ignore-scripts', '--json')) as [Packed]
   expect(packed.files.length).toBeLessThanOrEqual(230)
-  expect(packed.size).toBeLessThanOrEqual(800_000)
+  expect(packed.size).toBeLessThanOrEqual(850_000)
   expect(packed.files.filter(({ path }) => /^(src|test|bench)\//.test(path))).toEqual([])
 
   const project = join(folder.path, 'project')
