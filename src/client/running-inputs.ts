@@ -8,8 +8,8 @@ export async function withInputs(
   workers: readonly WorkerRecord[],
 ): Promise<WorkerRecord[]> {
   const ids = [...new Set(workers.flatMap(({ running }) => running.map(({ id }) => id)))]
-  // An input may have a megabyte, and what is read in a turn holds up the process: each call of one job begins in a turn
-  // of its own, and waits for no other, so that a server has all of them on their way.
+  // An input may have a megabyte, and what is read in a turn holds up the process: each job is read in a turn of its
+  // own. No call waits for another, so that a server has all of them on their way.
   let turn = Promise.resolve()
   const records = await Promise.all(
     ids.map((id) => {
