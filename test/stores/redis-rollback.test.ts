@@ -109,6 +109,8 @@ test('a server that is started again with all that was written is not taken for 
     await answers(() => put(store, newJob(`b${i}`)))
   }
   expect(hints.filter(({ kind }) => kind === 'rollback')).toEqual([])
+  // The connection for reads comes back by itself.
+  await answers(() => store.counts())
   const page = await store.transitions(next, 100)
   expect([page.lost, page.transitions.map(({ id }) => id)]).toEqual([false, ['b0', 'b1']])
 })
