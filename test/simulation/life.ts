@@ -108,6 +108,8 @@ async function judged(world: World, { acknowledged, endings }: Storm): Promise<v
 /** Everybody goes, and leaves nothing behind. */
 async function end(world: World): Promise<void> {
   const { clock, floor } = world
+  // A handler that never ends is abandoned a grace after its run has heard that its lease is lost.
+  if (world.living.some((process) => floor.stuckAt(process) > 0)) await clock.advance('5s')
   for (const process of world.living) {
     const { runtime } = process
     const stuck = floor.stuckAt(process)
