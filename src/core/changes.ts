@@ -103,13 +103,4 @@ export class Changes<Row extends JobRow> implements Recorder<Row> {
   backlogOf(type: string | null): number {
     return this.growth.get(type) ?? 0
   }
-
-  /** They are written: the rows are as the store has them now. */
-  clear(): void {
-    for (const row of this.rows) row.change = null
-    this.growth.clear()
-    for (const list of [this.rows, this.entries, this.counted, this.failures, this.outcomes, this.refusals]) {
-      list.length = 0
-    }
-  }
 }

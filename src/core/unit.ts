@@ -12,7 +12,7 @@ import type { Failure } from './fingerprint.ts'
 import { changeCounters, type CompiledArrow, type LoggedTransition, type TransitionOptions } from './compiled-arrows.ts'
 import { checkpointArrow } from './history.ts'
 import { part, RowTransition, Tick, type RowChange, type JobRow, type JobToInsert } from './job-row.ts'
-import { isEnded, statesTagged, type JobState } from './lifecycle.ts'
+import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
@@ -312,7 +312,7 @@ export class Unit<Row extends JobRow = JobRow> {
 
   /** Keeps the answer to a settlement, unless the fields of the ended job tell it. */
   keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
-    const isLast = isEnded(row.state) && answer.seq === row.lastSeq && answer.attempt === attempt
+    const isLast = row.isEnded && answer.seq === row.lastSeq && answer.attempt === attempt
     const isAlone = answer.woken === undefined && answer.successor === undefined && answer.hook === undefined
     if (isLast && isAlone && answer.from === 'running') {
       const run = row.withRun()

@@ -117,7 +117,7 @@ export class Reading {
   private async records<Name extends keyof JobRecord>(
     ids: readonly string[],
     stored: readonly (StoredJob | null)[],
-    fields?: readonly (keyof JobRecord)[],
+    fields?: readonly Name[],
   ): Promise<(Pick<JobRecord, Name> | null)[]> {
     const records = stored.map((job) => (job === null ? null : unlessUnreadable(() => recordOf<Name>(job, fields))))
     const unreadable = ids.filter((_, i) => stored[i] !== null && records[i] === null)

@@ -4,7 +4,7 @@ import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { ClaimedJob } from '../../store.ts'
-import { readField, recordOf as recordOfJob, type ReadJob } from '../remote/record.ts'
+import { claimedOf, recordOf as recordOfJob, type ReadJob } from '../remote/record.ts'
 import type { Reply } from './connection.ts'
 import { historyEntries } from './history-text.ts'
 import { pairs, parsedAll } from './loading.ts'
@@ -28,7 +28,7 @@ const readJobOf = ({ id, row, checkpoint, inbox }: StoredJob, decoded: JobRow = 
 /** @param fields those that are asked for; default all */
 export const recordOf = <Name extends keyof JobRecord = keyof JobRecord>(
   job: StoredJob,
-  fields?: readonly (keyof JobRecord)[],
+  fields?: readonly Name[],
 ): Pick<JobRecord, Name> => recordOfJob(readJobOf(job), fields)
 
 interface Claimed {
@@ -57,28 +57,20 @@ function readClaimed(reply: readonly Reply[]): Claimed | null {
 }
 
 function claimedJob(stored: StoredJob, steps: readonly [string, string][]): ClaimedJob {
-  const { id } = stored
-  const row = stored.row.decode(id)
-  const job = readJobOf(stored, row)
-  return {
-    id,
-    type: row.type,
-    input: readField.input(job),
-    priority: row.priority,
-    concurrencyKey: row.concurrencyKey,
-    attempt: row.attempt,
-    maxAttempts: row.maxAttempts,
-    generation: row.generation,
-    token: row.token ?? '',
-    startedAt: row.startedAt ?? 0,
-    seq: row.lastSeq,
+  const row = stored.row.decode(stored.id)
+  const { input, checkpoint, inbox, meta } = recordOfJob(readJobOf(stored, row), [
+    'input',
+    'checkpoint',
+    'inbox',
+    'meta',
+  ])
+  return claimedOf(row, {
+    input,
     steps:
       steps.length === 0 ? null : Object.fromEntries(steps.map(([name, text]) => [name, JSON.parse(text) as Json])),
-    checkpoint: readField.checkpoint(job),
-    inbox: readField.inbox(job),
-    version: readField.version(job),
-    pins: row.terms.pins ?? null,
-    meta: row.terms.meta === null ? null : readField.meta(job),
+    checkpoint,
+    inbox,
+    meta: row.terms.meta === null ? null : meta,
     record: () => recordOf(stored),
-  }
+  })
 }

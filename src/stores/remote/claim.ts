@@ -12,6 +12,7 @@ import { claimable } from '../../core/compiled-arrows.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
 import { NotLoaded } from './needs.ts'
+import { claimedOf } from './record.ts'
 import type { Transaction } from './transaction.ts'
 import type { QueuedJob, QueueGroup } from './working-set.ts'
 
@@ -255,24 +256,12 @@ function claimRow(
 const claimedJob = (transaction: Transaction, document: JobDocument, row: JobRow): ClaimedJob => {
   const { steps, checkpoints, input, meta } = document
   const last = checkpoints.at(-1)
-  return {
-    id: row.id,
-    type: row.type,
+  return claimedOf(row, {
     input: structuredClone(input),
-    priority: row.priority,
-    concurrencyKey: row.concurrencyKey,
-    attempt: row.attempt,
-    maxAttempts: row.maxAttempts,
-    generation: row.generation,
-    token: row.token ?? '',
-    startedAt: row.startedAt ?? 0,
-    seq: row.lastSeq,
     steps: Object.keys(steps).length === 0 ? null : structuredClone(steps),
     checkpoint: last === undefined ? null : { number: last.number, state: structuredClone(last.state) },
     inbox: structuredClone(document.inbox),
-    version: row.machine?.version ?? null,
-    pins: document.pins,
     meta: structuredClone(meta),
     record: () => recordOfDocument(structuredClone(numberedDocument(document, transaction.base))),
-  }
+  })
 }

@@ -289,7 +289,7 @@ const numberedCopy = <T>(answer: T, base: number): T => numbered(structuredClone
 /** The record of a job. @param fields those that are asked for; default all */
 export const recordOfDocument = <Name extends keyof JobRecord = keyof JobRecord>(
   document: JobDocument,
-  fields?: readonly (keyof JobRecord)[],
+  fields?: readonly Name[],
 ): Pick<JobRecord, Name> =>
   recordOf<Name>(
     {

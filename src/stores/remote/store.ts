@@ -179,8 +179,7 @@ class Reading {
       after: after === undefined ? null : positionAt(by, after, () => (last && positionIn(by, last)) ?? undefined),
       limit: Math.min(limit, caps.pageMax),
     })
-    const names = fields as readonly (keyof JobRecord)[] | undefined
-    const records = documents.map((document) => recordOfDocument<Name>(structuredClone(document), names))
+    const records = documents.map((document) => recordOfDocument<Name>(structuredClone(document), fields))
     const end = documents.at(-1)
     const position = more && end !== undefined ? positionIn(by, end) : null
     const page = Object.assign(records, { next: position === null ? undefined : pageCursor(by, position) })
