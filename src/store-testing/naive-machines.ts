@@ -176,8 +176,11 @@ export class NaiveMachines extends NaiveJobs {
     return entry
   }
 
-  private read(job: Job, { read, deferred = [], dropped = [] }: NewCheckpoint): void {
+  private read(job: Job, { read: upTo, deferred = [], dropped = [] }: NewCheckpoint): void {
     const { record } = job
+    // What was read stays read.
+    const lastRead = (unreadOf(job)[0]?.number ?? record.lastMessageNumber + 1) - 1
+    const read = Math.max(lastRead, upTo)
     for (const number of deferred) {
       const there = record.inbox.some((each) => each.number === number && number <= read)
       if (!there) throw new Error(`message ${number} is deferred, and was not read`)
