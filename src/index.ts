@@ -1,6 +1,6 @@
 /** The public names of jobchart. */
 import './core/node-version.ts'
-export type { Client } from './api/client.ts'
+export type { Client, ClosableClient } from './api/client.ts'
 export type { Runtime } from './api/runtime.ts'
 export { createClient, createRuntime } from './api/create.ts'
 export type { RuntimeState, RuntimeStats } from './api/runtime-stats.ts'

@@ -71,7 +71,6 @@ import type {
   RepairAnswer,
   RetentionPolicies,
   RetryAnswer,
-  Selection,
   SettleAnswer,
   Standing,
   SweepAnswer,
@@ -241,17 +240,17 @@ export interface Store {
    */
   cancel(requests: readonly CancelRequest[]): Answer<CancelAnswer[]>
   /**
-   * Retries dead and cancelled jobs: RETRY, a new generation, at the end of the queue, in the order of the ids, or by
-   * filter oldest first. Kept: errors, logs and history. Removed: the last error, step results, and the reason of the
+   * Retries dead and cancelled jobs: RETRY, a new generation, at the end of the queue, in the order of the ids.
+   * Kept: errors, logs and history. Removed: the last error, step results, and the reason of the
    * cancel. A machine continues at its checkpoint and keeps its step results.
    * @param fromStart a machine starts at its initial state: checkpoints, step results and messages are removed
    * Events that it removes from an inbox are reported in the log of the job, and their keys are freed.
    * @param dropInbox which messages to remove; default none
    * @param edit a new input for the jobs; implies `fromStart`. Unique keys and concurrency keys stay
    */
-  retry(selection: Selection, fromStart?: boolean, dropInbox?: DropInbox, edit?: EditedInput): Answer<RetryAnswer>
+  retry(ids: readonly string[], fromStart?: boolean, dropInbox?: DropInbox, edit?: EditedInput): Answer<RetryAnswer>
   /** Removes jobs that have ended. */
-  discard(selection: Selection): Promise<DiscardAnswer>
+  discard(ids: readonly string[]): Promise<DiscardAnswer>
   /**
    * DUE of scheduled and retrying jobs, WAKE of waiting jobs whose time has come: earliest first, older first among
    * equals.

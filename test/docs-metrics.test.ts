@@ -42,7 +42,7 @@ const fail = defineJob({ type: 'fail', run: () => Promise.reject(fatal('no')) })
 
 test('the page’s endpoint answers with figures of the store and transitions of the process', async () => {
   const runtime = createRuntime({ jobs: [greet, fail], concurrency: 7, logger: {} })
-  onTestFinished(() => runtime.close())
+  onTestFinished(async () => void (await runtime.stop()))
   const { status, text } = await answer(runtime, async () => {
     await runtime.start()
     await runtime.run(greet)

@@ -3,7 +3,7 @@
  * answered. It is processor time of the server's main thread, which other programs of the machine change little.
  */
 import { randomUUID } from 'node:crypto'
-import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
+import type { BulkChange, BulkOperation, ClaimedJob, JobFilter, NewJob, Store } from '../../src/store.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { RedisClient, Reply } from '../../src/stores/redis/connection.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
@@ -89,26 +89,23 @@ class Leases {
   }
 }
 
-async function retryAll(store: Store): Promise<number> {
-  let retried = 0
-  for (let after: string | undefined; ;) {
-    const answer = await store.retry({ filter: { type, state: 'dead' }, ...(after !== undefined && { after }) })
-    retried += answer.retried.length
-    after = answer.next
-    if (after === undefined) return retried
+/** Changes the jobs that match a filter, batch by batch, until `enough` have been changed. */
+async function changeMatching(store: Store, change: BulkChange, filter: JobFilter, enough: number): Promise<number> {
+  const lease = { id: change.kind, token: 't', leaseMs: 10_000 }
+  const sum = ({ counts }: BulkOperation): number => (counts.retried ?? 0) + (counts.discarded ?? 0)
+  let { operation } = await store.bulk.start({ ...lease, change, filter, expected: null, batchSize: 100 })
+  while (operation?.state === 'running' && sum(operation) < enough) {
+    ;({ operation } = await store.bulk.advance(lease))
   }
+  await store.bulk.stop({ id: change.kind, error: null })
+  return operation === null ? 0 : sum(operation)
 }
 
-async function discardHalf(store: Store, count: number): Promise<number> {
-  let discarded = 0
-  for (let after: string | undefined; discarded < count / 2;) {
-    const answer = await store.discard({ filter: { type }, ...(after !== undefined && { after }) })
-    discarded += answer.discarded.length
-    after = answer.next
-    if (after === undefined) break
-  }
-  return discarded
-}
+const retryAll = (store: Store): Promise<number> =>
+  changeMatching(store, { kind: 'retry', fromStart: false, dropInbox: 0 }, { type, state: 'dead' }, Infinity)
+
+const discardHalf = (store: Store, count: number): Promise<number> =>
+  changeMatching(store, { kind: 'discard' }, { type }, count / 2)
 
 async function pruneRest(store: Store): Promise<number> {
   await store.retain({ types: new Map(), others: { done: keepNone, dead: keepNone, cancelled: keepNone } })

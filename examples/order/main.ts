@@ -101,4 +101,4 @@ const fired = ledger.count(({ what }) => what === 'fired')
 console.log(
   `${orderCount} orders have ended: ${ends}; ${shipped} shipped, ${refunded} refunded; ${approved} approved, ${fired} by their timer`,
 )
-await client.close()
+await client[Symbol.asyncDispose]()

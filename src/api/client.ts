@@ -34,7 +34,7 @@ import type {
   WorkerRecord,
 } from '../store.ts'
 
-/** Made by `createClient`, and by `createRuntime` with more. */
+/** Made by `createClient`, which can also be closed, and by `createRuntime`, which runs jobs and can be stopped. */
 export interface Client {
   /** The store of the jobs. */
   readonly store: Store
@@ -285,9 +285,12 @@ export interface Client {
   /** The size of the backlog: its current value, then each new one, ten times a second at most. */
   readonly pressure$: Stream<Pressure>
 
+  /** The same as `close()` of a client, and as `stop({ mode: 'finish' })` of a runtime. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Made by `createClient`. */
+export interface ClosableClient extends Client {
   /** Ends every stream and wait and closes the store. Jobs are not affected. */
   close(): Promise<void>
-
-  /** The same as `close()`. */
-  [Symbol.asyncDispose](): Promise<void>
 }

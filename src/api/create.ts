@@ -1,8 +1,8 @@
 /** Makes clients and runtimes. Their classes stay inside; users hold the interfaces. */
-import type { Client } from './client.ts'
+import type { ClosableClient } from './client.ts'
 import { clientSettings, runtimeSettings, type ClientOptions, type RuntimeOptions } from './options.ts'
 import type { Runtime } from './runtime.ts'
-import { StoreClient } from './store-client.ts'
+import { PlainClient } from './store-client.ts'
 import { WorkerRuntime } from './worker-runtime.ts'
 
 /**
@@ -10,9 +10,9 @@ import { WorkerRuntime } from './worker-runtime.ts'
  * @throws JobchartError INVALID_OPTION
  * @example const client = createClient({ store, jobs: [sendEmail] })
  */
-export function createClient(options: ClientOptions): Client {
+export function createClient(options: ClientOptions): ClosableClient {
   const { store, ...settings } = clientSettings(options)
-  return new StoreClient(store, settings)
+  return new PlainClient(store, settings)
 }
 
 /**

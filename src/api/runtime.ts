@@ -84,7 +84,4 @@ export interface Runtime extends Client {
 
   /** The state, the slots and the figures of each queue. */
   stats(): Promise<RuntimeStats>
-
-  /** The same as `stop({ mode: 'finish' })`. */
-  close(): Promise<void>
 }

@@ -20,7 +20,7 @@ import type { Stream } from '../core/stream.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import {
-  cancelRequest,
+  cancelTerms,
   enqueueOptionsWithoutId,
   retrySettings,
   selectionOf,
@@ -51,7 +51,7 @@ import type { ScheduleSpec } from '../core/tick-times.ts'
 import { type ClientSettings } from '../core/settings.ts'
 import { activityIn, ClientQueueHandle, emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
-import type { Client } from './client.ts'
+import type { Client, ClosableClient } from './client.ts'
 import type {
   CancelAnswer,
   CancelRequest,
@@ -66,7 +66,7 @@ import type {
 } from '../store.ts'
 import { withInputs } from '../client/running-inputs.ts'
 
-export class StoreClient implements Client {
+export abstract class StoreClient implements Client {
   readonly connection: Connection
   readonly bulk: BulkOperations
   private readonly operations: ClientBulk
@@ -252,18 +252,17 @@ export class StoreClient implements Client {
   // ── administration ───────────────────────────────────────────────────────────────────────────────────────────────
 
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
-    const request = cancelRequest(choice, options, this.cancelGraceMs)
+    const terms = cancelTerms(options, this.cancelGraceMs)
+    const selection = selectionOf(choice)
     const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
-    const { selection } = request
-    const { priority = 0, ...terms } = options
+    const { priority = 0, ...given } = options
     if ('filter' in selection) {
-      const submit = this.submitBatches(request, priority)
-      return this.changeMatching({ kind: 'cancel', ...terms, filter: selection.filter }, report, submit)
+      const submit = this.submitBatches(terms, priority)
+      return this.changeMatching({ kind: 'cancel', ...given, filter: selection.filter }, report, submit)
     }
     // An open store needs no await: the cancel is submitted in this turn, before other events of the process.
     if (!this.connection.opened) await this.connection.ready()
-    const act = (ids: readonly string[]): Promise<CancelAnswer> =>
-      this.submitCancel({ ...request, selection: { ids } }, priority)
+    const act = (ids: readonly string[]): Promise<CancelAnswer> => this.submitCancel({ ids, ...terms }, priority)
     await inBatches(selection.ids, act, report, this.connection.settings.clock)
     return report.made()
   }
@@ -288,7 +287,7 @@ export class StoreClient implements Client {
     if ('filter' in selection) return this.changeMatching({ kind: 'discard', filter: selection.filter }, report)
     await this.connection.ready()
     const { store, settings } = this.connection
-    await inBatches(selection.ids, (ids) => store.discard({ ids }), report, settings.clock)
+    await inBatches(selection.ids, (ids) => store.discard(ids), report, settings.clock)
     return report.made()
   }
 
@@ -315,13 +314,7 @@ export class StoreClient implements Client {
     return followPressure(this.connection.follow, this.connection.settings)
   }
 
-  async close(): Promise<void> {
-    await this.connection.close(closed())
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
+  abstract [Symbol.asyncDispose](): Promise<void>
 
   /** Changes all jobs that match a filter, as a bulk operation that the caller waits for. */
   private async changeMatching<Name extends JobOutcome>(
@@ -409,6 +402,17 @@ const cursor: Rule<string | null> = (from, name) =>
 
 const transitionsOptions = table({ from: byDefault(0, cursor) })
 const schedulesOptions = table({ next: byDefault(1, (value) => runCount(value, 'number of runs')) })
+
+/** A client without a worker. */
+export class PlainClient extends StoreClient implements ClosableClient {
+  async close(): Promise<void> {
+    await this.connection.close(closed())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}
 
 const closed = (): JobchartError =>
   new JobchartError('STOPPED', 'the client was closed', {

@@ -206,7 +206,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     return this.state === 'stopped' ? [this.worker.stoppedRecord()] : super.workers(options)
   }
 
-  override async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
   }
 

@@ -355,7 +355,7 @@ export class Connection {
     const edit = 'input' in options ? await this.editedInput(ids[0] as string, options.input) : undefined
     const retry = (part: readonly string[]): Promise<RetryAnswer> =>
       promised(
-        () => store.retry({ ids: part }, fromStart, dropInbox, edit),
+        () => store.retry(part, fromStart, dropInbox, edit),
         (answer) => {
           hub.emitAll(answer.transitions)
           return answer

@@ -1,7 +1,7 @@
 /** Retry and discard of ended jobs, by administrators. */
 import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
 import { dropMessages, emptyInbox } from './dropped-events.ts'
-import type { DiscardAnswer, DropInbox, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
+import type { DiscardAnswer, DropInbox, EditedInput, WrittenTransition, RetryAnswer } from './values.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow } from './job-row.ts'
 import type { Unit } from './unit.ts'
@@ -22,12 +22,23 @@ export const discardable: ReadonlySet<JobState> = new Set(jobStates.filter(isEnd
  */
 export function retry(
   unit: Unit,
-  selection: Selection,
+  ids: readonly string[],
   fromStart: boolean,
   dropInbox: DropInbox,
   edit?: EditedInput,
 ): RetryAnswer {
-  const { rows, notFound, next } = unit.select(selection, retryable)
+  const { rows, notFound } = unit.findEach(ids)
+  return { ...retryRows(unit, rows, fromStart, dropInbox, edit), notFound }
+}
+
+/** As `retry`, of jobs that were found. */
+export function retryRows(
+  unit: Unit,
+  rows: readonly JobRow[],
+  fromStart: boolean,
+  dropInbox: DropInbox,
+  edit?: EditedInput,
+): Omit<RetryAnswer, 'notFound'> {
   const retried: string[] = []
   const refused: string[] = []
   const transitions: WrittenTransition[] = []
@@ -49,7 +60,7 @@ export function retry(
     retried.push(row.id)
     transitions.push(unit.lastTransition(row))
   }
-  return { retried, refused, notFound, transitions, ...(next !== null && { next }) }
+  return { retried, refused, transitions }
 }
 
 /** What an end leaves in a job, and a new generation does not have. */
@@ -59,8 +70,13 @@ const isKeyTaken = (unit: Unit, { type, key }: JobRow): boolean =>
   key !== null && (unit.holder(type, key) !== undefined || unit.hasPredecessor(type, key))
 
 /** Removes ended jobs. */
-export function discard(unit: Unit, selection: Selection): DiscardAnswer {
-  const { rows, notFound, next } = unit.select(selection, discardable)
+export function discard(unit: Unit, ids: readonly string[]): DiscardAnswer {
+  const { rows, notFound } = unit.findEach(ids)
+  return { ...discardRows(unit, rows), notFound }
+}
+
+/** As `discard`, of jobs that were found. */
+export function discardRows(unit: Unit, rows: readonly JobRow[]): Omit<DiscardAnswer, 'notFound'> {
   const discarded: string[] = []
   const refused: string[] = []
   for (const row of rows) {
@@ -71,5 +87,5 @@ export function discard(unit: Unit, selection: Selection): DiscardAnswer {
       refused.push(row.id)
     }
   }
-  return { discarded, refused, notFound, ...(next !== null && { next }) }
+  return { discarded, refused }
 }

@@ -1,5 +1,5 @@
 /** Bulk operations as callers request and see them. */
-import { cancelRequest, retrySettings, selectionOf, type CancelOptions, type RetryFrom } from './call-options.ts'
+import { cancelTerms, retrySettings, selectionOf, type CancelOptions, type RetryFrom } from './call-options.ts'
 import type { BulkAnswer, BulkChange, BulkOperation } from './bulk-record.ts'
 import {
   abortSignal,
@@ -110,10 +110,9 @@ function changeOf(request: BulkRequest, graceMs: number): BulkChange {
     })
     return { kind: 'retry', fromStart, dropInbox: dropInbox ?? 0 }
   }
-  const { filter, reason, grace } = request
+  const { reason, grace } = request
   const options = { ...(reason !== undefined && { reason }), ...(grace !== undefined && { grace }) }
-  const cancel = cancelRequest(filter, options, graceMs)
-  return { kind: 'cancel', reason: cancel.reason, graceMs: cancel.graceMs }
+  return { kind: 'cancel', ...cancelTerms(options, graceMs) }
 }
 
 /** How many messages of each of many jobs are removed. @throws JobchartError INVALID_OPTION for numbers of messages */

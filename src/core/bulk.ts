@@ -3,7 +3,7 @@
  * progress of its operation are one write, so that a process that dies between two batches leaves an operation with
  * which another goes on: no job is counted twice, and none is left out.
  */
-import { discard, discardable, retry, retryable } from './admin.ts'
+import { discardable, discardRows, retryable, retryRows } from './admin.ts'
 import type {
   AdvanceBulk,
   BulkAnswer,
@@ -13,11 +13,12 @@ import type {
   StartBulk,
   StopBulk,
 } from './bulk-record.ts'
-import { cancel, cancellable } from './cancel.ts'
+import { cancellable, cancelRows } from './cancel.ts'
 import { caps } from './caps.ts'
+import type { JobRow } from './job-row.ts'
 import type { JobState } from './lifecycle.ts'
 import type { Unit } from './unit.ts'
-import type { Selection, SweepAnswer, WrittenTransition } from './values.ts'
+import type { SweepAnswer, WrittenTransition } from './values.ts'
 
 /** The states of the jobs that a change applies to; it leaves others that match its filter as they are. */
 export const changeableStates: Readonly<Record<BulkChange['kind'], ReadonlySet<JobState>>> = {
@@ -111,7 +112,8 @@ function doBatch(
 ): BulkAnswer {
   const { filter, batchSize, cursor, change, counts } = operation
   const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
-  const { jobs, transitions, next } = changeSelection(unit, change, selection)
+  const { rows, next } = unit.select(selection, changeableStates[change.kind])
+  const { jobs, transitions } = changeRows(unit, change, rows)
   const progress = { ...operation, counts: addJobs(counts, jobs), cursor: next }
   const after: BulkOperation = next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress
   if (next !== null || keep === 'always') save(table, after)
@@ -121,25 +123,20 @@ function doBatch(
 export interface Batch {
   readonly jobs: Partial<Record<BulkOutcome, readonly string[]>>
   readonly transitions: readonly WrittenTransition[]
-  readonly next: string | null
 }
 
-/** Does what an operation does to each job of a selection. */
-export function changeSelection(unit: Unit, change: BulkChange, selection: Selection): Batch {
+/** Does to jobs what an operation does. */
+export function changeRows(unit: Unit, change: BulkChange, rows: readonly JobRow[]): Batch {
   switch (change.kind) {
     case 'retry': {
-      const answer = retry(unit, selection, change.fromStart, change.dropInbox)
-      const { retried, refused, transitions, next = null } = answer
-      return { jobs: { retried, refused }, transitions, next }
+      const { transitions, ...jobs } = retryRows(unit, rows, change.fromStart, change.dropInbox)
+      return { jobs, transitions }
     }
-    case 'discard': {
-      const { discarded, next = null } = discard(unit, selection)
-      return { jobs: { discarded }, transitions: [], next }
-    }
+    case 'discard':
+      return { jobs: { discarded: discardRows(unit, rows).discarded }, transitions: [] }
     case 'cancel': {
-      const { reason, graceMs } = change
-      const { cancelled, cancelling, transitions, next = null } = cancel(unit, { selection, reason, graceMs })
-      return { jobs: { cancelled, cancelling }, transitions, next }
+      const { cancelled, cancelling, transitions } = cancelRows(unit, rows, change)
+      return { jobs: { cancelled, cancelling }, transitions }
     }
   }
 }

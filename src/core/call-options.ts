@@ -30,7 +30,7 @@ import { toPayload } from './payload.ts'
 import type { JobMeta } from './record.ts'
 import { storableBackoff, type BackoffPolicy } from './backoff.ts'
 import { defaultKeepMs } from './machine-record.ts'
-import type { CancelRequest, DropInbox, JobFilter, JobPins, Selection } from './values.ts'
+import type { CancelRequest, DropInbox, JobFilter, JobPins } from './values.ts'
 
 // ── enqueue ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -235,8 +235,11 @@ export const checkId = (id: unknown): string => knownId(id, 'id')
 
 const knownId = text(limits.knownIdCharsMax)
 
+/** Jobs by their ids, each once, or by a filter. */
+type IdsOrFilter = { readonly ids: readonly string[] } | { readonly filter: JobFilter }
+
 /** @throws JobchartError INVALID_OPTION for an empty filter, because it would select every job */
-export function selectionOf(choice: JobSelector): Selection {
+export function selectionOf(choice: JobSelector): IdsOrFilter {
   if (typeof choice === 'string') return { ids: [checkId(choice)] }
   if (Array.isArray(choice)) return { ids: [...new Set(choice.map(checkId))] }
   if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
@@ -256,9 +259,9 @@ const cancelOptions = table({
 } satisfies RulesOf<CancelOptions>)
 
 /** @throws JobchartError INVALID_OPTION */
-export function cancelRequest(choice: JobSelector, options: CancelOptions, graceMs: number): CancelRequest {
+export function cancelTerms(options: CancelOptions, graceMs: number): Omit<CancelRequest, 'ids'> {
   const { reason, grace = graceMs } = cancelOptions(options, 'options of cancel')
-  return { selection: selectionOf(choice), reason, graceMs: grace }
+  return { reason, graceMs: grace }
 }
 
 /** Options of `workers()`. */

@@ -17,8 +17,16 @@ import type { Unit } from './unit.ts'
 export const cancellable: ReadonlySet<JobState> = new Set(jobStates.filter((state) => !isEnded(state)))
 
 export function cancel(unit: Unit, request: CancelRequest): CancelAnswer {
-  const { selection, reason, graceMs } = request
-  const { rows, notFound, next } = unit.select(selection, cancellable)
+  const { rows, notFound } = unit.findEach(request.ids)
+  return { ...cancelRows(unit, rows, request), notFound }
+}
+
+/** Cancels jobs, those of a higher priority first, then the older ones. */
+export function cancelRows(
+  unit: Unit,
+  rows: readonly JobRow[],
+  { reason, graceMs }: Pick<CancelRequest, 'reason' | 'graceMs'>,
+): Omit<CancelAnswer, 'notFound'> {
   const byUrgency = rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   const cancelled: string[] = []
   const cancelling: string[] = []
@@ -35,7 +43,7 @@ export function cancel(unit: Unit, request: CancelRequest): CancelAnswer {
     else cancelling.push(row.id)
   }
   cancelChildren(unit, forced, graceMs, transitions)
-  return { cancelled, cancelling, notFound, finished, transitions, ...(next !== null && { next }) }
+  return { cancelled, cancelling, finished, transitions }
 }
 
 /**

@@ -6,13 +6,24 @@
 import type { JobRow, JobToInsert, Tick } from './job-row.ts'
 import type { JobState } from './lifecycle.ts'
 import type { InboxEntry } from './machine-record.ts'
-import type { Selection } from './values.ts'
+import type { JobFilter } from './values.ts'
 
-/** What a selection has found. */
+/**
+ * A page of the jobs that match a filter, oldest first. Jobs that were enqueued, or that have ended, after the first
+ * page was read are on none.
+ */
+export interface Selection {
+  readonly filter: JobFilter
+  /** The `next` of the page before. */
+  readonly after?: string
+  /** `caps.selection` at most, which is the default. */
+  readonly limit?: number
+}
+
+/** The rows of a page. */
 export interface SelectedRows<Row> {
   readonly rows: readonly Row[]
-  readonly notFound: readonly string[]
-  /** By filter: the cursor to continue after, if there may be more; otherwise null. */
+  /** The cursor to continue after, if there may be more; otherwise null. */
   readonly next: string | null
 }
 
@@ -21,6 +32,8 @@ export interface Source<Row extends JobRow> {
   find(id: string): Row | undefined
   /** As `find`, for a job that is probably leased. */
   findLeased(id: string): Row | undefined
+  /** Those of these jobs that are there, in the order of the ids. */
+  findAll(ids: readonly string[]): readonly Row[]
   /** The types of those jobs of these ids that are there, by id. */
   existing(ids: readonly string[]): ReadonlyMap<string, string>
   /** The row of a new job. */
@@ -31,6 +44,7 @@ export interface Source<Row extends JobRow> {
   holder(type: string, key: string): Row | undefined
   /** Is there a live job of this unique key that does not hold it: one that has given it up? */
   hasPredecessor(type: string, key: string): boolean
+  /** The jobs of a page that are in one of the states. */
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row>
   /** The live child jobs of a job, in any order. */
   children(row: Row): readonly Row[]

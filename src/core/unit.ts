@@ -18,9 +18,9 @@ import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
 import { partOf, readField, writeField, type ReadFields, type WrittenFields } from './row-fields.ts'
 import type { Recorder } from './recorder.ts'
-import type { SelectedRows, Source } from './source.ts'
+import type { SelectedRows, Selection, Source } from './source.ts'
 import { sameJson } from './unique.ts'
-import type { LeaseKey, Selection, SettleAnswer, WrittenTransition } from './values.ts'
+import type { LeaseKey, SettleAnswer, WrittenTransition } from './values.ts'
 
 const timed = statesTagged('timed')
 
@@ -91,7 +91,16 @@ export class Unit<Row extends JobRow = JobRow> {
     return dueAfter === null ? null : { row, dueAt: dueAfter }
   }
 
-  /** Jobs by id, each once; or by filter, those in one of the states, oldest first, `caps.selection` at most. */
+  /** Jobs by id, each once, and the ids of which there is no job. */
+  findEach(ids: readonly string[]): { readonly rows: readonly Row[]; readonly notFound: readonly string[] } {
+    const wanted = [...new Set(ids)]
+    const rows = this.source.findAll(wanted)
+    if (rows.length === wanted.length) return { rows, notFound: [] }
+    const found = new Set(rows.map(({ id }) => id))
+    return { rows, notFound: wanted.filter((id) => !found.has(id)) }
+  }
+
+  /** The jobs of a page that are in one of the states. */
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
     return this.source.select(selection, states)
   }

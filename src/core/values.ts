@@ -348,16 +348,9 @@ export interface JobFilter<Time = number> {
   readonly finishedBefore?: Time
 }
 
-/**
- * Jobs by id, or by a filter, oldest first. By filter one call changes `caps.selection` jobs at most, and reads a
- * bounded number: while there may be more, the answer has a `next`, and a call with it as `after` continues. Jobs that
- * were enqueued, or that have ended, after the first of these calls are not changed.
- */
-export type Selection =
-  { readonly ids: readonly string[] } | { readonly filter: JobFilter; readonly after?: string; readonly limit?: number }
-
 export interface CancelRequest {
-  readonly selection: Selection
+  /** The jobs; those of a filter are cancelled by `bulk`. */
+  readonly ids: readonly string[]
   readonly reason: string | null
   /** How long a running handler may take to end, ms; kept with the job, and returned by `extend`. */
   readonly graceMs: number
@@ -373,8 +366,6 @@ export interface CancelAnswer {
   readonly notFound: readonly string[]
   readonly finished: readonly string[]
   readonly transitions: readonly WrittenTransition[]
-  /** By filter: pass it as `after` to continue, because there may be more jobs. */
-  readonly next?: string
   /**
    * If present, nothing of this request was written, because of this error; or all but those that have failed, if a
    * store had to write them one by one: then those that are listed were written.
@@ -402,8 +393,6 @@ export interface RetryAnswer {
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
   readonly transitions: readonly WrittenTransition[]
-  /** By filter: pass it as `after` to continue, because there may be more jobs. */
-  readonly next?: string
 }
 
 /** What a repair has found. */
@@ -423,8 +412,6 @@ export interface DiscardAnswer {
   /** Jobs that have not ended. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
-  /** By filter: pass it as `after` to continue, because there may be more jobs. */
-  readonly next?: string
 }
 
 /** How many ended jobs of a type are kept in each state, and for how long. */

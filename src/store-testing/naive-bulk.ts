@@ -84,8 +84,8 @@ export class NaiveBulk extends NaiveSchedules {
     const inOrder = this.matching(operation)
     const batch = inOrder.slice(0, batchSize)
     operation.after = batch.at(-1)?.seq ?? operation.until
-    const selection = { ids: batch.map(({ record }) => record.id) }
-    const { transitions, jobs } = this.applyBulk(change, selection)
+    const ids = batch.map(({ record }) => record.id)
+    const { transitions, jobs } = this.applyBulk(change, ids)
     const sums = Object.entries(jobs).map(([name, ids]) => [name, (counts[name as 'retried'] ?? 0) + ids.length])
     const positive = Object.fromEntries(sums.filter(([, count]) => count !== 0)) as contract.BulkOperation['counts']
     operation.record = { ...operation.record, counts: { ...counts, ...positive } }
@@ -98,14 +98,14 @@ export class NaiveBulk extends NaiveSchedules {
 
   private applyBulk(
     change: contract.BulkChange,
-    selection: contract.Selection,
+    ids: readonly string[],
   ): Pick<contract.BulkAnswer, 'jobs' | 'transitions'> {
     if (change.kind === 'retry') {
-      const { retried, refused, transitions } = this.retry(selection, change.fromStart, change.dropInbox)
+      const { retried, refused, transitions } = this.retry(ids, change.fromStart, change.dropInbox)
       return { jobs: { retried, refused }, transitions }
     }
-    if (change.kind === 'discard') return { jobs: { discarded: this.discard(selection).discarded }, transitions: [] }
-    const [answer] = this.cancel([{ selection, reason: change.reason, graceMs: change.graceMs }])
+    if (change.kind === 'discard') return { jobs: { discarded: this.discard(ids).discarded }, transitions: [] }
+    const [answer] = this.cancel([{ ids, reason: change.reason, graceMs: change.graceMs }])
     const { cancelled = [], cancelling = [], transitions = [] } = answer ?? {}
     return { jobs: { cancelled, cancelling }, transitions }
   }

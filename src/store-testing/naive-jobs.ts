@@ -204,15 +204,9 @@ export class NaiveJobs {
     )
   }
 
-  protected select(
-    selection: contract.Selection,
-    eligible: (job: Job) => boolean,
-  ): { jobs: Job[]; notFound: string[] } {
-    if ('filter' in selection) {
-      return { jobs: this.jobs.filter((job) => this.matches(job, selection.filter) && eligible(job)), notFound: [] }
-    }
-    const ids = [...new Set(selection.ids)]
-    return { jobs: ids.flatMap((id) => this.find(id) ?? []), notFound: ids.filter((id) => !this.find(id)) }
+  protected findEach(ids: readonly string[]): { jobs: Job[]; notFound: string[] } {
+    const wanted = [...new Set(ids)]
+    return { jobs: wanted.flatMap((id) => this.find(id) ?? []), notFound: wanted.filter((id) => !this.find(id)) }
   }
 
   protected keepError({ record }: Job, error: ErrorRecord): void {

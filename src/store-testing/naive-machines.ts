@@ -82,8 +82,8 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   cancel(requests: readonly contract.CancelRequest[]): contract.CancelAnswer[] {
-    return requests.map(({ selection, reason, graceMs }) => {
-      const { jobs, notFound } = this.select(selection, (job) => is('live', job))
+    return requests.map(({ ids, reason, graceMs }) => {
+      const { jobs, notFound } = this.findEach(ids)
       const [cancelled, cancelling, finished]: [string[], string[], string[]] = [[], [], []]
       const transitions: contract.WrittenTransition[] = []
       const forced: Job[] = []

@@ -325,13 +325,13 @@ export class NaiveStore extends NaiveMachines {
   }
 
   retry(
-    selection: contract.Selection,
+    ids: readonly string[],
     fromStart = false,
     dropInbox: contract.DropInbox = 0,
     edit?: contract.EditedInput,
   ): contract.RetryAnswer {
     const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
-    const { jobs, notFound } = this.select(selection, canRetry)
+    const { jobs, notFound } = this.findEach(ids)
     const [retried, refused]: [string[], string[]] = [[], []]
     const transitions: contract.WrittenTransition[] = []
     for (const job of jobs) {
@@ -367,8 +367,8 @@ export class NaiveStore extends NaiveMachines {
     this.drop(job, gone, 'request')
   }
 
-  discard(selection: contract.Selection): contract.DiscardAnswer {
-    const { jobs, notFound } = this.select(selection, (job) => is('ended', job))
+  discard(jobIds: readonly string[]): contract.DiscardAnswer {
+    const { jobs, notFound } = this.findEach(jobIds)
     const gone = jobs.filter((job) => is('ended', job))
     this.jobs = this.jobs.filter((job) => !gone.includes(job))
     const ids = (some: Job[]): string[] => some.map((job) => job.record.id)

@@ -149,9 +149,9 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     reindex: (requests) => injector.call('reindex', () => store.reindex(requests)),
     checkpoints: (id) => injector.call('checkpoints', () => store.checkpoints(id)),
     cancel: (requests) => injector.call('cancel', async () => store.cancel(requests)),
-    retry: (selection, fromStart, dropInbox, edit) =>
-      injector.call('retry', async () => store.retry(selection, fromStart, dropInbox, edit)),
-    discard: (selection) => injector.call('discard', () => store.discard(selection)),
+    retry: (ids, fromStart, dropInbox, edit) =>
+      injector.call('retry', async () => store.retry(ids, fromStart, dropInbox, edit)),
+    discard: (ids) => injector.call('discard', () => store.discard(ids)),
     promote: (limit) => injector.call('promote', async () => store.promote(limit)),
     rescue: (limit) => injector.call('rescue', async () => store.rescue(limit)),
     retain: (policies) => injector.call('retain', () => store.retain(policies)),

@@ -18,7 +18,7 @@ export function runServices(
   const machineOptions: MachineRunContextOptions = {
     ...options,
     log: (run, message) => reports.log(run, message),
-    cancel: (id) => options.cancel({ selection: { ids: [id] }, reason: 'its parent has left it', graceMs }),
+    cancel: (id) => options.cancel({ ids: [id], reason: 'its parent has left it', graceMs }),
   }
   return { ...reports, machineContext: (run, input) => machineRunContext(run, input, machineOptions) }
 }

@@ -176,7 +176,7 @@ async function cancelledWithTheLastStep(charged: { always?: 'paid'; after?: { 60
   const runtime = await at.runtime({ jobs: [job] })
   const handle = await runtime.enqueue(job)
   await at.clock.advance('1s')
-  const cancel = at.store.cancel([{ selection: { ids: [handle.id] }, reason: 'too late', graceMs: 0 }])
+  const cancel = at.store.cancel([{ ids: [handle.id], reason: 'too late', graceMs: 0 }])
   resolve()
   expect((await cancel)[0]?.cancelling).toEqual([handle.id])
   await at.clock.settle()

@@ -61,7 +61,7 @@ export function door({ store, atOnce }: Pick<MadeStore, 'store' | 'atOnce'>, led
       start: (request) => see(() => store.bulk.start(request), swept),
       advance: (request) => see(() => store.bulk.advance(request), swept),
     },
-    retry: (selection) => see(() => store.retry(selection), swept),
+    retry: (ids) => see(() => store.retry(ids), swept),
     promote: (limit) => see(() => store.promote(limit), swept),
     rescue: (limit) => see(() => store.rescue(limit), swept),
     queue: async (type, change) => {

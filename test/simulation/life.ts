@@ -88,8 +88,11 @@ async function lookAfter(world: World, end: boolean): Promise<void> {
   const types = (processes[0]?.jobs ?? []).map(({ type }) => type)
   for (const { type, paused, counts } of await world.answer(Promise.all(types.map((type) => store.queue(type))))) {
     if (paused) await world.answer(store.queue(type, { paused: false }))
-    const all = { selection: { filter: { type } }, reason: 'enough', graceMs: 1_000 }
-    if (end && type === 'endless' && counts.running > 0) await world.answer(store.cancel([all]))
+    if (end && type === 'endless' && counts.running > 0) {
+      const running = await world.answer(store.list({ type, state: 'running', fields: ['id'] }))
+      const ids = running.map(({ id }) => id)
+      await world.answer(store.cancel([{ ids, reason: 'enough', graceMs: 1_000 }]))
+    }
   }
 }
 

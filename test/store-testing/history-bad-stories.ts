@@ -288,10 +288,9 @@ export const badStories: readonly BadStory[] = [
     what: 'I7: an acknowledged cancel has left no trace',
     caught: ['I7'],
     bend: ({ lines }) => {
-      const selection = { ids: ['a'] }
       const none = { cancelled: [], notFound: [], finished: [], transitions: [] }
       lines.push(
-        { op: 'cancel', call: 'c', at: 0, invoke: [{ selection, reason: null, graceMs: 0 }] },
+        { op: 'cancel', call: 'c', at: 0, invoke: [{ ids: ['a'], reason: null, graceMs: 0 }] },
         { op: 'cancel', call: 'c', at: 0, ok: [{ ...none, cancelling: ['a'] }] },
       )
     },

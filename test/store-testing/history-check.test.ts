@@ -236,7 +236,7 @@ test('pruned and discarded jobs are not missed', async () => {
     await story.enqueue(id)
     await story.run()
   }
-  await story.store.discard({ ids: ['a'] })
+  await story.store.discard(['a'])
   await prune(story.store, { done: { ageMs: 1e9, count: 1 }, dead: keep, cancelled: keep }, 10)
   const end = await story.end()
   expect(end.final.records.map(({ id }) => id)).toEqual(['c'])
@@ -282,7 +282,7 @@ test('a machine that was retried, from its start or not, is clean', async () => 
     const [job] = await story.claim()
     await story.checkpoint(job, rest(1))
     await story.settle(job, 'FAIL', rest(2, 1))
-    await story.store.retry({ ids: [id] }, fromStart)
+    await story.store.retry([id], fromStart)
     await story.send(id, 'l4')
     const [second] = await story.claim()
     await story.settle(second, 'COMPLETE', fromStart ? rest(1, 4) : rest(3, 4))

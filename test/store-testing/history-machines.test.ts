@@ -84,9 +84,8 @@ class World {
   private async outside(): Promise<void> {
     try {
       for (const id of ids) if (this.chance(0.3)) await this.message(id)
-      if (this.chance(0.05))
-        await this.ask((store) => store.cancel([{ selection: { ids: ['b'] }, reason: null, graceMs: 0 }]))
-      if (this.chance(0.2)) await this.ask((store) => store.retry({ filter: {} }, this.chance(0.5)), false)
+      if (this.chance(0.05)) await this.ask((store) => store.cancel([{ ids: ['b'], reason: null, graceMs: 0 }]))
+      if (this.chance(0.2)) await this.ask((store) => store.retry(ids, this.chance(0.5)), false)
       if (this.chance(0.2)) await this.clock.advance(leaseMs)
       await this.ask((store) => store.rescue(10))
       await this.ask((store) => store.promote(10))

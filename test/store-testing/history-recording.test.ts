@@ -74,7 +74,7 @@ test('of what machines write the numbers are kept, and neither states nor messag
   await store.checkpoint([{ ...held, checkpoint: rest(2) }])
   await store.extend({ worker: 'w', leaseMs: 1_000, heartbeats: [{ ...held, lastMessageNumber: 0 }] })
   await store.settle([{ ...held, event: 'PARK', to: 'waiting', checkpoint: { ...rest(3), read: 1 } }])
-  await store.retry({ ids: ['a'] }, true)
+  await store.retry(['a'], true)
   expect(JSON.stringify(lines)).not.toContain('secret')
   expect(said(lines)).toMatchObject([
     { op: 'insert', invoke: [[{ id: 'a', parent: { id: 'p', checkins: false }, forked: true }]] },
@@ -108,7 +108,7 @@ test('a store that cannot be reached leaves an unknown, one that refuses a fail'
   const store = recordingStore(refusing, (line) => void lines.push(line))
   await expect(store.insert(insertOf('a'))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
   await expect(store.promote(1)).rejects.toThrow('no')
-  await expect(store.retry({ ids: ['a'] })).resolves.toMatchObject({ refused: ['a'] })
+  await expect(store.retry(['a'])).resolves.toMatchObject({ refused: ['a'] })
   expect(said(lines.filter((line) => 'unknown' in line || 'fail' in line))).toEqual([
     { op: 'insert', unknown: 'STORE_UNAVAILABLE' },
     { op: 'promote', unknown: 'TypeError' },

@@ -110,12 +110,12 @@ export class Story {
   }
 
   async cancel(...ids: readonly string[]): Promise<void> {
-    await this.store.cancel([{ selection: { ids }, reason: null, graceMs: 0 }])
+    await this.store.cancel([{ ids, reason: null, graceMs: 0 }])
     await this.pass(10)
   }
 
   async retry(...ids: readonly string[]): Promise<void> {
-    await this.store.retry({ ids })
+    await this.store.retry(ids)
     await this.pass(10)
   }
 

@@ -56,7 +56,7 @@ redisTest('on Redis clients hand over to the runtimes of all processes', async (
   const runtimes = [2, 1].map((concurrency) => createRuntime({ jobs: [job], store: store(), concurrency }))
   const clients = [1, 2, 3].map(() => createClient({ store: store(), jobs: [job] }))
   onTestFinished(async () => {
-    await Promise.all([...runtimes, ...clients].map((each) => each.close()))
+    await Promise.all([...runtimes, ...clients].map((each) => each[Symbol.asyncDispose]()))
   })
   const calls = Array.from({ length: 60 }, (_, n) => clients[n % 3]?.run(job, n))
   await Promise.all(runtimes.map((runtime) => runtime.start()))

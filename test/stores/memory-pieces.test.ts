@@ -271,7 +271,7 @@ test('a store adopts the clock of its first host, unless it has one of its own',
 test('calls take effect in the order in which they are made, awaited or not', async () => {
   const store = memoryStore({ clock: handClock() })
   const inserting = put(store, newJob('a'), newJob('b'))
-  const cancelling = store.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
+  const cancelling = store.cancel([{ ids: ['a'], reason: null, graceMs: 0 }])
   const claiming = take(store)
   expect([(await inserting).length, (await cancelling)[0]?.cancelled, idsOf(await claiming)]).toEqual([2, ['a'], ['b']])
 })

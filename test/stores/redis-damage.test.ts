@@ -61,7 +61,7 @@ test.for(Object.entries(rows))('a claim sets a job aside whose row %s, and claim
   const settled = await store.settle(answer.jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
   expect(settled.map(({ outcome }) => outcome)).toEqual(answer.jobs.map(() => 'settled'))
   expect(await store.get(['c'])).toEqual([null])
-  const discarded = await store.discard({ ids: ['c', 'nobody'] })
+  const discarded = await store.discard(['c', 'nobody'])
   expect([discarded.discarded, discarded.notFound]).toEqual([['c'], ['nobody']])
   expect(await store.unreadable?.()).toEqual([])
   // The id may be used again.
@@ -221,7 +221,7 @@ test('a job that is set aside frees its unique key', async () => {
     expect(await afresh(store, `next to ${id}`, key)).toBe('inserted')
   }
   // What it has no more, its removal does not take from the other.
-  await store.discard({ ids: ['end', 'start'] })
+  await store.discard(['end', 'start'])
   expect(await afresh(store, 'third', keys.end)).toBe('duplicate')
 })
 

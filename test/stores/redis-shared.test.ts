@@ -23,6 +23,7 @@ import {
   take,
   takeOne,
   workerInfo,
+  changeMatching,
 } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
@@ -116,8 +117,8 @@ test('cancels, retries and claims of four stores of the same jobs end in one sta
   await Promise.all(
     stores.map(async (store, n) => {
       for (let i = 0; i < 8; i++) {
-        if ((n + i) % 3 === 0) await store.cancel([{ selection: { ids }, reason: null, graceMs: 0 }])
-        else if ((n + i) % 3 === 1) await store.retry({ ids })
+        if ((n + i) % 3 === 0) await store.cancel([{ ids, reason: null, graceMs: 0 }])
+        else if ((n + i) % 3 === 1) await store.retry(ids)
         else {
           const jobs = await take(store, { token: `${n}/${i}`, max: 5 })
           await store.settle(jobs.map((job) => ({ ...lease(job), event: 'FAIL', to: 'dead', fatal: true }) as const))
@@ -353,7 +354,7 @@ test('a user who may touch nothing but the keys of the prefix is enough', async 
   await put(store, newJob('by rights'))
   const job = await takeOne(store, { max: 1 })
   await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
-  await store.retry({ ids: ['by rights'] })
+  await store.retry(['by rights'])
   expect((await store.transitions(null, 10)).transitions.length).toBeGreaterThan(0)
   const other = redisStore({ url, prefix: 'bank' })
   const refused = { code: 'STORE_UNAVAILABLE', message: expect.stringContaining('NOPERM') as string }
@@ -409,9 +410,8 @@ test('ten thousand jobs are one write, and are claimed, cancelled and discarded 
   expect(answers.every(({ outcome }) => outcome === 'inserted')).toBe(true)
   const jobs = await take(store, { max: 1_000 })
   await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' }) as const))
-  const [answer] = await store.cancel([{ selection: { filter: { type: 'mail' } }, reason: null, graceMs: 0 }])
-  expect(answer?.cancelled.length).toBe(100)
-  expect((await store.discard({ filter: { state: 'cancelled' } })).discarded.length).toBe(100)
+  expect((await changeMatching(store, 'cancel', { type: 'mail' })).cancelled?.length).toBe(100)
+  expect((await changeMatching(store, 'discard', { state: 'cancelled' })).discarded?.length).toBe(100)
   const { queued, done, cancelled } = await store.counts()
   expect([queued, done, cancelled]).toEqual([8_900, 1_000, 0])
 })
@@ -452,8 +452,8 @@ test('a job that is retried while a prune is on its way is not removed', async (
     // The prune has read which jobs have ended; what comes next is their removal.
     if (name === 'FCALL' && armed) {
       armed = false
-      await other.retry({ ids: ['a'] })
-      await other.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
+      await other.retry(['a'])
+      await other.cancel([{ ids: ['a'], reason: null, graceMs: 0 }])
     }
   })
   await put(other, newJob('a'), newJob('b'))

@@ -82,7 +82,7 @@ test('while a worker lists the type, or a job of it is live, only windows that h
   await clock.advance(dayMs)
   await store.prune(100)
   expect(await kept()).toEqual(expect.arrayContaining(['shares', 'caps', 'terms', 'rate:mail']))
-  await store.cancel([{ selection: { ids: ['later'] }, reason: null, graceMs: 0 }])
+  await store.cancel([{ ids: ['later'], reason: null, graceMs: 0 }])
   await clock.advance(dayMs)
   await store.prune(100)
   expect(await kept()).toEqual([])

@@ -27,7 +27,7 @@ test('a runtime goes on with a bulk retry of 1,000 jobs whose process was killed
   const mail = defineJob({ type: 'mail', run: async () => null })
   const runtime = createRuntime({ jobs: [mail], store, clock, concurrency: 50 })
   await runtime.start()
-  onTestFinished(() => runtime.close())
+  onTestFinished(async () => void (await runtime.stop()))
   await expect.poll(async () => (await store.bulk.list())[0]?.state).toBe('done')
   expect((await store.bulk.list())[0]?.counts).toEqual({ retried: 1_000 })
   expect(await runtime.drain({ timeout: '1m' })).toBe(true)

@@ -102,7 +102,7 @@ test('what another connection has cancelled or paused since a claim is seen by t
   await put(mine, newJob('a'), newJob('b', { type: 'sms' }))
   const jobs = [...(await take(mine)), ...(await take(mine, { type: 'sms' }))]
   expect(mine.confirm?.(jobs)).toEqual([{ outcome: 'leased' }, { outcome: 'leased' }])
-  await other.cancel([{ selection: { ids: ['a'] }, reason: 'enough', graceMs: 1 }])
+  await other.cancel([{ ids: ['a'], reason: 'enough', graceMs: 1 }])
   await other.queue('sms', { paused: true })
   expect(mine.confirm?.(jobs)).toEqual([{ outcome: 'cancelling', reason: 'enough' }, { outcome: 'paused' }])
   await mine.close()

@@ -160,8 +160,8 @@ test('the tags of a job are those of the enqueue that has replaced its input, an
   await put(store, newJob('a', { key: 'k', tags: ['one', 'both'] }))
   await put(store, newJob('b', { key: 'k', tags: ['two', 'both'], onConflict: 'replace' }))
   expect([await ids('one'), await ids('two'), await ids('both')]).toEqual([[], ['a'], ['a']])
-  await store.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
-  await store.discard({ ids: ['a'] })
+  await store.cancel([{ ids: ['a'], reason: null, graceMs: 0 }])
+  await store.discard(['a'])
   // Its number is taken by no other job: a row of the removed one would stand for nothing.
   expect([await ids('two'), await ids('both')]).toEqual([[], []])
 })

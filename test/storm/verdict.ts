@@ -138,7 +138,7 @@ async function freeKeys(store: Store): Promise<void> {
     uniqueKeys.map((key): NewJob => ({ ...fresh, id: `probe-${type}-${key}`, type, key, onConflict: 'keep' })),
   )
   await store.insert(jobs.map((job) => ({ jobs: [job], capacity: null })))
-  await store.cancel([{ selection: { ids: jobs.map(({ id }) => id) }, reason: null, graceMs: 0 }])
+  await store.cancel([{ ids: jobs.map(({ id }) => id), reason: null, graceMs: 0 }])
 }
 
 /** Lets a few go, to see that the bounds of retention are kept; all the others are needed as evidence. */

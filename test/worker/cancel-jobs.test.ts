@@ -7,14 +7,12 @@ import type { CancelBatch, CancelByIds, CancelCommand } from '../../src/worker/c
 import { Runs } from '../../src/worker/runs.ts'
 import { claimedJob, marbles, workerParts } from '../support/marbles.ts'
 
-const idsOf = ({ selection }: CancelRequest): readonly string[] => ('ids' in selection ? selection.ids : [])
-
 const cancelled = (request: CancelRequest): CancelAnswer => ({
   cancelled: [],
-  cancelling: idsOf(request),
+  cancelling: request.ids,
   notFound: [],
   finished: [],
-  transitions: idsOf(request).map((id) => ({
+  transitions: request.ids.map((id) => ({
     id,
     type: 'mail',
     event: 'CANCEL',
@@ -34,7 +32,7 @@ function cancelling(answer: (requests: readonly CancelRequest[]) => CancelAnswer
   const stage = cancelJobs({ ...parts, store, runs, cancelling: inFlight })
   const [resolve, reject] = [vi.fn(), vi.fn()]
   const command = (id: string, priority = 0): CancelByIds => ({
-    request: { selection: { ids: [id] }, reason: 'enough', graceMs: 1_000 },
+    request: { ids: [id], reason: 'enough', graceMs: 1_000 },
     priority,
     resolve,
     reject,
@@ -57,7 +55,7 @@ test('those that wait are one write, by priority; runs are aborted before the ca
     )
     expectObservable(events).toBe('-(bca)')
   })
-  expect(store.cancel.mock.calls.map(([requests]) => requests.flatMap(idsOf))).toEqual([['b', 'c', 'a']])
+  expect(store.cancel.mock.calls.map(([requests]) => requests.flatMap(({ ids }) => ids))).toEqual([['b', 'c', 'a']])
   expect(states).toEqual([false, true, false])
   expect(aborted).toEqual([undefined, undefined, 'CANCELLED'])
   expect([resolve.mock.calls.length, changed.mock.calls.length]).toEqual([3, 1])
@@ -100,7 +98,7 @@ test('cancels are in flight until the last is answered, also when the store fail
 
 /** A batch of an operation on these jobs, which run. */
 function batchOf(ids: readonly string[], priority: number, ask: (answer: BulkAnswer) => BulkAnswer): CancelBatch {
-  const { transitions } = cancelled({ selection: { ids }, reason: null, graceMs: 0 })
+  const { transitions } = cancelled({ ids, reason: null, graceMs: 0 })
   const answer: BulkAnswer = { outcome: 'advanced', operation: null, jobs: { cancelling: ids }, transitions }
   const terms = { reason: 'all', graceMs: 1_000 }
   return { terms, priority, ask: () => ask(answer), resolve: vi.fn(), reject: vi.fn() }
@@ -109,7 +107,7 @@ function batchOf(ids: readonly string[], priority: number, ask: (answer: BulkAns
 test('a batch of an operation is a call of its own, at its place by priority, and aborts runs like any cancel', () => {
   const order: string[] = []
   const { stage, command, runs, runOf, inFlight } = cancelling((all) => {
-    order.push(`${all.flatMap(idsOf).join()} ${inFlight.value}`)
+    order.push(`${all.flatMap(({ ids }) => ids).join()} ${inFlight.value}`)
     return all.map(cancelled)
   })
   const run = runOf('x')

@@ -85,7 +85,7 @@ function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unkn
   }).subscribe((event) => hub.emit(event))
   const cancel = (): void =>
     inputs.cancels.next({
-      request: { selection: { ids: ['x'] }, reason: null, graceMs: 0 },
+      request: { ids: ['x'], reason: null, graceMs: 0 },
       priority: 0,
       resolve: () => seen.push('cancelled'),
       reject: () => {},

@@ -1,15 +1,19 @@
 /** Helpers of the cases: inserts, claims, settlements, checkpoints and messages. */
 import assert from 'node:assert/strict'
+import { caps } from '../../core/caps.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, NewCheckpoint } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type {
+  BulkAnswer,
+  BulkChange,
   CheckpointAnswer,
   ClaimAnswer,
   ClaimedJob,
   InsertAnswer,
+  JobFilter,
   NewJob,
   PruneAnswer,
   RetentionPolicy,
@@ -114,7 +118,7 @@ export async function putAndEnd(
   fields?: Partial<NewJob>,
 ) {
   const job = await putAndTake(store, id, fields)
-  if (end === 'cancelled') await store.cancel([{ selection: { ids: [id] }, reason: null, graceMs: 0 }])
+  if (end === 'cancelled') await store.cancel([{ ids: [id], reason: null, graceMs: 0 }])
   const event =
     end === 'dead' ? ({ event: 'FAIL', fatal: true, error: boom } as const) : ({ event: 'COMPLETE' } as const)
   await store.settle([{ ...lease(job), to: end, ...event }])
@@ -136,7 +140,28 @@ export async function recordOf(store: Store, id: string): Promise<JobRecord> {
 export const stateOf = async (store: Store, id: string): Promise<JobState> => (await recordOf(store, id)).state
 
 export const cancel = async (store: Store, ids: readonly string[], reason: string | null = null) =>
-  (await store.cancel([{ selection: { ids }, reason, graceMs: 5_000 }]))[0]
+  (await store.cancel([{ ids, reason, graceMs: 5_000 }]))[0]
+
+/**
+ * Changes the jobs that match a filter by a bulk operation.
+ * @returns those of its first batch, by what became of them
+ */
+export async function changeMatching(
+  store: Store,
+  change: BulkChange['kind'],
+  filter: JobFilter,
+  batchSize: number = caps.selection,
+): Promise<BulkAnswer['jobs']> {
+  const own = { id: `${change} ${JSON.stringify(filter)}`, token: 'bulk', leaseMs: 10_000 }
+  const terms = { change: changes[change], filter, batchSize, expected: null, keep: 'unfinished' } as const
+  return (await store.bulk.start({ ...own, ...terms })).jobs
+}
+
+const changes: { readonly [Kind in BulkChange['kind']]: BulkChange & { readonly kind: Kind } } = {
+  retry: { kind: 'retry', fromStart: false, dropInbox: 0 },
+  cancel: { kind: 'cancel', reason: null, graceMs: 0 },
+  discard: { kind: 'discard' },
+}
 
 /** A checkpoint with this number, which reads nothing. */
 export const rest = (number: number): NewCheckpoint => ({

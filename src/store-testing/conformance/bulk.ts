@@ -219,6 +219,27 @@ export const bulkCases: Cases = {
     assert.equal((await recordOf(store, 'running')).cancelReason, 'enough')
     assert.deepEqual(await take(store), [])
   },
+  'an operation on many jobs continues after its last batch, and leaves alone what is enqueued meanwhile': async ({
+    store,
+  }) => {
+    const ids = Array.from({ length: 600 }, (_, i) => `job ${i}`)
+    await put(store, ...ids.map((id) => newJob(id)), newJob('other', { type: 'sms' }))
+    const change: BulkChange = { kind: 'cancel', reason: null, graceMs: 0 }
+    const size = { batchSize: caps.selection, filter: { type: 'mail' } }
+    const all: string[] = []
+    const later: string[] = []
+    for (let answer = await store.bulk.start(request('bulk', { change, ...size })); ;) {
+      const { cancelled = [] } = answer.jobs
+      assert.ok(cancelled.length <= caps.selection)
+      all.push(...cancelled)
+      if (answer.operation?.state !== 'running') break
+      const [added] = await put(store, newJob(`later ${later.length}`))
+      later.push(added?.id ?? '')
+      answer = await store.bulk.advance({ id: 'bulk', token: 't1', leaseMs })
+    }
+    assert.deepEqual(all, ids)
+    assert.deepEqual(idsOf(await store.list({ state: 'queued' })), ['other', ...later])
+  },
   'a discard by an operation removes jobs that have ended, and no others': async ({ store }) => {
     await putDead(store, 'a', 'b', 'c')
     await put(store, newJob('queued'))

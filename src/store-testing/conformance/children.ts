@@ -188,7 +188,7 @@ export const childrenCases: Cases = {
     // ended.
     assert.deepEqual([first?.id, second], ['orphan', undefined])
     await put(store, child('late'))
-    await store.discard({ ids: ['c'] })
+    await store.discard(['c'])
     const late = await takeChild(store, 'late')
     for (const job of [first, late]) {
       assert.ok(job)
@@ -208,7 +208,7 @@ export const childrenCases: Cases = {
     await putAndTake(store, 'p')
     await put(store, child('c'))
     await cancel(store, ['c'])
-    await store.retry({ ids: ['c'] })
+    await store.retry(['c'])
     await store.settle([{ ...lease(await takeChild(store)), event: 'COMPLETE', to: 'done' }])
     const states = (await lettersTo(store, 'p')).map((each) => each.kind === 'ended' && each.state)
     assert.deepEqual(states, ['cancelled', 'done'])

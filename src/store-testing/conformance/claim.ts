@@ -135,7 +135,7 @@ export const claimCases: Cases = {
     await store.settle([{ ...lease(c), event: 'RELEASE', to: 'queued' }])
     await store.settle([{ ...lease(a), event: 'FAIL', to: 'dead', fatal: true }])
     await store.settle([{ ...lease(b), event: 'RELEASE', to: 'queued' }])
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     assert.deepEqual(idsOf(await take(store)), ['b', 'c', 'd', 'a'])
   },
   'a claim of a paused queue returns no jobs, with the reason paused': async ({ store }) => {

@@ -68,12 +68,12 @@ export type Command =
   | { readonly op: 'send'; readonly missives: readonly Missive[] }
   | {
       readonly op: 'retry'
-      readonly selection: contract.Selection
+      readonly ids: readonly string[]
       readonly fromStart: boolean
       readonly dropInbox: contract.DropInbox
       readonly edit: contract.EditedInput | undefined
     }
-  | { readonly op: 'discard'; readonly selection: contract.Selection }
+  | { readonly op: 'discard'; readonly ids: readonly string[] }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
   | { readonly op: 'prune'; readonly policies: contract.RetentionPolicies; readonly limit: number }
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
@@ -156,7 +156,7 @@ const ops: readonly (Exclude<Command['op'], (ScheduleCommand | BulkCommand)['op'
     'worker',
   ] as const),
   ...(['get', 'list', 'checkpoint', 'send', 'checkpoint', 'send'] as const),
-  ...(['schedule', 'schedule', 'schedule', 'bulk'] as const),
+  ...(['schedule', 'schedule', 'schedule', 'bulk', 'bulk'] as const),
 ]
 
 export const genesPerCommand = 40
@@ -184,13 +184,13 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'retry':
       return {
         op,
-        selection: selection(pick),
+        ids: jobIds(pick),
         fromStart: pick(3) === 2,
         dropInbox: from(pick, [0, 1, 2, [1, 2, 4]]),
         edit: from(pick, [undefined, undefined, { input: { edited: [1] } }, { input: undefined }]),
       }
     case 'discard':
-      return { op, selection: selection(pick) }
+      return { op, ids: jobIds(pick) }
     case 'promote':
     case 'rescue':
       return { op, limit: from(pick, [100, 1, 2]) }
@@ -247,13 +247,14 @@ const bulkOps: readonly BulkCommand['op'][] = ['startBulk', 'advanceBulk', 'star
 
 function bulkCommand(pick: Pick): BulkCommand {
   const op = from(pick, bulkOps)
-  const id = from(pick, ['b1', 'b2', 'b3', 'b4'])
+  const id = from(pick, ['b1', 'b1', 'b2', 'b3'])
   const driver = { token: from(pick, ['t1', 't1', 't2']), leaseMs: from(pick, [tickMs, 2 * tickMs, 0]) }
   if (op === 'stopBulk') return { op, request: { id, error: from(pick, [null, { name: 'Error', message: 'stuck' }]) } }
   if (op === 'advanceBulk') return { op, request: { id, ...driver } }
-  const size = { batchSize: from(pick, [1, 2, 100]), expected: from(pick, [null, 3]) }
+  const size = { batchSize: from(pick, [1, 1, 2, 100]), expected: from(pick, [null, 3]) }
   const keep = from<{ readonly keep?: 'unfinished' }>(pick, [{}, {}, { keep: 'unfinished' }])
-  return { op, request: { id, ...driver, ...size, ...keep, change: bulkChange(pick), filter: filter(pick) } }
+  const jobs = pick(2) === 0 ? {} : filter(pick)
+  return { op, request: { id, ...driver, ...size, ...keep, change: bulkChange(pick), filter: jobs } }
 }
 
 const bulkChange = (pick: Pick): contract.BulkChange =>
@@ -393,13 +394,12 @@ const missive = (pick: Pick): Missive => ({
 })
 
 const cancelRequest = (pick: Pick): contract.CancelRequest => ({
-  selection: selection(pick),
+  ids: jobIds(pick),
   reason: from(pick, [null, 'no longer needed']),
   graceMs: from(pick, [5_000, 0]),
 })
 
-const selection = (pick: Pick): contract.Selection =>
-  pick(3) > 0 ? { ids: some(pick, 3, (p) => from(p, ids)) } : { filter: filter(pick) }
+const jobIds = (pick: Pick): string[] => some(pick, 3, (p) => from(p, ids))
 
 const states: readonly (JobState | readonly JobState[])[] = [
   ...(['queued', 'running', 'dead', 'cancelled', 'done'] as const),

@@ -22,7 +22,7 @@ export const confirmCases: Cases = {
     await put(store, newJob('a'), newJob('b'), newJob('c'))
     const jobs = [...(await take(store))]
     await cancel(store, ['b'], 'enough')
-    await store.cancel([{ selection: { ids: ['c'] }, reason: null, graceMs: 5_000 }])
+    await store.cancel([{ ids: ['c'], reason: null, graceMs: 5_000 }])
     expectStanding(store, jobs, [
       { outcome: 'leased' },
       { outcome: 'cancelling', reason: 'enough' },
@@ -49,7 +49,7 @@ export const confirmCases: Cases = {
     expectStanding(store, [a, again], [{ outcome: 'lost' }, { outcome: 'leased' }])
     await store.settle([{ ...lease(again), event: 'COMPLETE', to: 'done' }])
     expectStanding(store, [again], [{ outcome: 'lost' }])
-    await store.discard({ ids: ['a'] })
+    await store.discard(['a'])
     expectStanding(store, [again], [{ outcome: 'lost' }])
   },
 }

@@ -55,7 +55,7 @@ export const deathCases: Cases = {
     const done = await takeWithHook(store, 'done')
     await store.settle([{ ...lease(done), event: 'COMPLETE', to: 'done' }])
     const cancelled = await takeWithHook(store, 'cancelled')
-    await store.cancel([{ selection: { ids: ['cancelled'] }, reason: null, graceMs: 0 }])
+    await store.cancel([{ ids: ['cancelled'], reason: null, graceMs: 0 }])
     await fail(store, cancelled, true)
     await takeWithHook(store, 'expired', { maxAttempts: 2 })
     await advance(60_000)
@@ -72,7 +72,7 @@ export const deathCases: Cases = {
   },
   'a retry that dies again inserts another hook, with its generation': async ({ store }) => {
     await fail(store, await takeWithHook(store, 'a'))
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     await fail(store, await takeOne(store, hook))
     assert.deepEqual(await hooksIn(store), ['a/dead/1', 'a/dead/2'])
   },
@@ -85,14 +85,14 @@ export const deathCases: Cases = {
     const without = await takeOne(store, { token: 't3' })
     assert.deepEqual(without.pins, { maxAttempts: 3 })
     assert.equal((await fail(store, without, true))?.hook, undefined)
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     const last = await takeOne(store, { token: 't4', onDead: 'other' })
     assert.equal((await fail(store, last, true))?.hook?.type, 'other')
   },
   'the hook has an id of its own also where a removed job of the same id has left one': async ({ store }) => {
     for (const n of [1, 2, 3]) {
       await fail(store, await takeWithHook(store, 'a', { input: n }))
-      await store.discard({ ids: ['a'] })
+      await store.discard(['a'])
     }
     assert.deepEqual(await hooksIn(store), ['a/dead/1', 'a/dead/1.2', 'a/dead/1.3'])
   },

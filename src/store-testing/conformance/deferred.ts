@@ -159,7 +159,7 @@ export const deferredCases: Cases = {
       const said = (await messagesOf(store, id)).at(-1) ?? ''
       assert.match(said, /^2 events stay in the inbox of the (dead|cancelled) job, and a retry delivers them: X, Y$/)
       assert.deepEqual(await inboxOf(store, id), [[1, 2], [1]])
-      assert.deepEqual((await store.retry({ ids: [id] })).retried, [id])
+      assert.deepEqual((await store.retry([id])).retried, [id])
       assert.equal((await takeOne(store, { token: `${id}3` })).inbox.length, 2)
     }
   },
@@ -167,25 +167,25 @@ export const deferredCases: Cases = {
     const job = await putAndTake(store, 'a')
     await send(store, 'a', 'a', 'b', 'c', 'd', 'e')
     await store.settle([{ ...lease(job), ...dead, checkpoint: defers(1, 2, [1, 2]) }])
-    await store.retry({ ids: ['a'] }, false, 1)
+    await store.retry(['a'], false, 1)
     assert.deepEqual(await inboxOf(store, 'a'), [
       [1, 2, 4, 5],
       [1, 2],
     ])
     assert.match((await messagesOf(store, 'a')).at(-1) ?? '', /an event was dropped: a retry has dropped it: C/)
     await store.settle([{ ...lease(await takeOne(store, { token: 't2' })), ...dead }])
-    await store.retry({ ids: ['a'] }, false, [2, 4, 99])
+    await store.retry(['a'], false, [2, 4, 99])
     assert.deepEqual(await inboxOf(store, 'a'), [[1, 5], [1]])
     assert.deepEqual([await outcome(store, 'a', 'b'), await outcome(store, 'a', 'a')], ['kept', 'duplicate'])
     await store.settle([{ ...lease(await takeOne(store, { token: 't3' })), ...dead }])
-    await store.retry({ ids: ['a'] }, false, [6])
+    await store.retry(['a'], false, [6])
     assert.deepEqual(await inboxOf(store, 'a'), [[1, 5, 6], [1]], 'an unread one before it stays')
   },
   'a start from the beginning drops all, with a line': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await send(store, 'a', 'a', 'b', 'c')
     await store.settle([{ ...lease(job), ...dead, checkpoint: defers(1, 2, [1]) }])
-    await store.retry({ ids: ['a'] }, true)
+    await store.retry(['a'], true)
     assert.match((await messagesOf(store, 'a')).at(-1) ?? '', /^2 events were dropped: .* from its beginning: A, C$/)
     assert.deepEqual([await inboxOf(store, 'a'), await outcome(store, 'a', 'a')], [[[], []], 'kept'])
     const again = await takeOne(store, { token: 't2' })

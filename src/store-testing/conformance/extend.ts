@@ -86,7 +86,7 @@ export const extendCases: Cases = {
         [{ ...expected, last: 19 }, { last: 'of b' }],
       )
       await store.settle(again.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
-      await store.discard({ ids: ['a', 'b'] })
+      await store.discard(['a', 'b'])
       assert.equal((await putAndTake(store, 'a')).steps, null)
     },
   'the list of workers shows the jobs that they run, by their leases': async ({ store, advance }) => {

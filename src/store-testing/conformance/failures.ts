@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { failureOf } from '../../core/fingerprint.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { Store } from '../../store.ts'
-import { boom, idsOf, lease, newJob, prune, put, putAndTake, take, takeOne } from './acts.ts'
+import { take, takeOne, boom, changeMatching, idsOf, lease, newJob, prune, put, putAndTake } from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
 
@@ -115,9 +115,9 @@ export const failureCases: Cases = {
     for (const id of ['a', 'b', 'c', 'd']) await die(store, id, { name: 'Error', message: `of ${id}1` })
     for (const id of ['e', 'f', 'g']) await die(store, id, boom)
     assert.deepEqual((await figures(store))[0], ['boom', 3, 3])
-    await store.retry({ ids: ['e'] })
+    await store.retry(['e'])
     assert.deepEqual((await figures(store))[0], ['boom', 3, 2])
-    await store.discard({ ids: ['f'] })
+    await store.discard(['f'])
     assert.deepEqual((await figures(store))[0], ['boom', 3, 1])
     await prune(store, { done: keepAll, dead: keepNone, cancelled: keepAll }, 100)
     assert.deepEqual((await figures(store))[0], ['boom', 3, 0])
@@ -144,7 +144,7 @@ export const failureCases: Cases = {
     await advance(10)
     await die(store, 'second again', of(1))
     assert.deepEqual((await figures(store, 'mail'))[0], [of(1).message, 1, 1])
-    await store.discard({ ids: ['second'] })
+    await store.discard(['second'])
     assert.deepEqual((await figures(store, 'mail'))[0], [of(1).message, 1, 1])
   },
   'jobs are found, retried and discarded by the fingerprint of their last error': async ({ store }) => {
@@ -160,12 +160,10 @@ export const failureCases: Cases = {
     assert.equal(await found({ failure, type: 'mail', state: 'dead' }), 'abc')
     assert.equal(await found({ failure, type: 'mail', state: 'dead', orderBy: 'finished', order: 'newest' }), 'cba')
     assert.equal(await found({ failure: 'unknown' }), '')
-    assert.deepEqual((await store.retry({ filter: { failure, type: 'mail', state: 'dead' }, limit: 2 })).retried, [
-      'a',
-      'b',
-    ])
+    const { retried } = await changeMatching(store, 'retry', { failure, type: 'mail', state: 'dead' }, 2)
+    assert.deepEqual(retried, ['a', 'b'])
     assert.equal(await found({ failure }), 'cef')
-    assert.deepEqual((await store.discard({ filter: { failure } })).discarded, ['c', 'e'])
+    assert.deepEqual((await changeMatching(store, 'discard', { failure })).discarded, ['c', 'e'])
     await store.promote(10)
     const job = (await take(store, { max: 3 })).find(({ id }) => id === 'f')
     assert.ok(job !== undefined)

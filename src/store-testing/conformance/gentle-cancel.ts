@@ -84,7 +84,7 @@ export const gentleCancelCases: Cases = {
   'a second cancel is forced': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await cancel(store, ['a'], 'first')
-    const [second] = await store.cancel([{ selection: { ids: ['a'] }, reason: 'second', graceMs: 1 }])
+    const [second] = await store.cancel([{ ids: ['a'], reason: 'second', graceMs: 1 }])
     assert.deepEqual(
       [second?.cancelling, second?.transitions[0]?.to, second?.transitions[0]?.reason],
       [['a'], 'cancelling', 'second'],
@@ -183,7 +183,7 @@ export const gentleCancelCases: Cases = {
     const job = await cancellable(store, 'a')
     await cancel(store, ['a'], 'first')
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     assert.equal((await recordOf(store, 'a')).cancelReason, null)
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual((await cancel(store, ['a'], 'second'))?.transitions, [])
@@ -191,7 +191,7 @@ export const gentleCancelCases: Cases = {
     const other = await cancellable(store, 'b')
     await cancel(store, ['b'])
     await store.settle([{ ...lease(other), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
-    await store.retry({ ids: ['b'] })
+    await store.retry(['b'])
     const last = await takeOne(store, { token: 't3' })
     const [answer] = await store.settle([{ ...lease(last), event: 'COMPLETE', to: 'done', cancelTaken: true }])
     assert.equal(answer?.to, 'done', 'nobody has cancelled this life of it')

@@ -13,7 +13,7 @@ export const logCases: Cases = {
     await advance(1_000)
     await store.promote(10)
     await cancel(store, ['a'], 'enough')
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     const { transitions, lost } = await store.transitions(null, 100)
     assert.equal(lost, false)
     assert.deepEqual(
@@ -88,7 +88,7 @@ export const logCases: Cases = {
   'a discarded job stays in the log': async ({ store }) => {
     await put(store, newJob('a'))
     await cancel(store, ['a'])
-    await store.discard({ filter: {} })
+    await store.discard(['a'])
     const { transitions } = await store.transitions(null, 100)
     assert.deepEqual(
       transitions.map(({ id, to }) => [id, to]),

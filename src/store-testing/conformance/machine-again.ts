@@ -1,19 +1,20 @@
 /** Where a machine starts: from the checkpoint of another, from its own in a second life, or anew. */
 import assert from 'node:assert/strict'
 import {
+  takeOne,
   boom,
   cancel,
+  changeMatching,
   lease,
   message,
   newJob,
-  prune,
-  put,
-  putAndTake,
   recordOf,
   rest,
   restAt,
+  prune,
   saveSteps,
-  takeOne,
+  put,
+  putAndTake,
   write,
 } from './acts.ts'
 import type { Cases } from './subject.ts'
@@ -38,7 +39,7 @@ export const machineAgainCases: Cases = {
     await store.send([message('a', 'l1'), message('a', 'l2')])
     await write(store, job, { ...rest(1), read: 1 })
     await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [restAt(1), [2]])
     assert.equal((await store.checkpoints('a')).length, 1)
@@ -51,7 +52,7 @@ export const machineAgainCases: Cases = {
       await write(store, job, rest(1))
       await saveSteps(store, job, { charge: 1 })
       await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
-      await store.retry({ ids: [id] }, fromStart)
+      await store.retry([id], fromStart)
       const again = await takeOne(store, { token: 't2' })
       assert.deepEqual(again.steps, fromStart ? null : { charge: 1 })
       await store.settle([{ ...lease(again), event: 'COMPLETE', to: 'done' }])
@@ -64,14 +65,14 @@ export const machineAgainCases: Cases = {
       await write(store, job, { ...rest(1), read: 1 })
       const failing = { event: 'FAIL', fatal: true, to: 'dead', error: boom } as const
       await store.settle([{ ...lease(job), ...failing }])
-      await store.retry({ ids: ['a'] }, false, 2)
+      await store.retry(['a'], false, 2)
       const again = await takeOne(store, { token: 't2' })
       assert.deepEqual(
         again.inbox.map(({ number }) => number),
         [4],
       )
       await store.settle([{ ...lease(again), ...failing }])
-      await store.retry({ ids: ['a'] }, false, 9)
+      await store.retry(['a'], false, 9)
       assert.deepEqual((await recordOf(store, 'a')).inbox, [])
       await store.send([message('a', 'l5')])
       assert.deepEqual(
@@ -84,7 +85,7 @@ export const machineAgainCases: Cases = {
     await store.send([message('a', 'l1'), message('a', 'l2')])
     await write(store, job, { ...rest(1), takesCancel: true })
     await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
-    assert.deepEqual((await store.retry({ ids: ['a'] }, true)).retried, ['a'])
+    assert.deepEqual((await store.retry(['a'], true)).retried, ['a'])
     assert.deepEqual(await store.checkpoints('a'), [])
     await store.send([message('a', 'l1'), message('a', 'l3')])
     const again = await takeOne(store, { token: 't2' })
@@ -120,7 +121,7 @@ export const machineAgainCases: Cases = {
   'of a job that is discarded or pruned nothing is left': async ({ store }) => {
     const now = { ageMs: 0, count: 0 }
     const removals = [
-      async () => store.discard({ ids: ['a'] }),
+      async () => store.discard(['a']),
       async () => prune(store, { done: now, dead: now, cancelled: now }, 10),
     ]
     for (const remove of removals) {
@@ -135,7 +136,7 @@ export const machineAgainCases: Cases = {
       assert.deepEqual([checkpoint, inbox, lastMessageNumber, await store.checkpoints('a')], [null, [], 0, []])
       assert.equal((await store.send([message('a', 'l1')]))[0]?.outcome, 'kept')
       await cancel(store, ['a'])
-      await store.discard({ filter: {} })
+      await changeMatching(store, 'discard', {})
     }
   },
 }

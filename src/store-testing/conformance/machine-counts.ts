@@ -87,7 +87,7 @@ export const machineCountCases: Cases = {
     const settlement = { ...lease(repeated), event: 'COMPLETE', to: 'done', outcome: 'paid' } as const
     await store.settle([settlement])
     await store.settle([settlement])
-    await store.discard({ ids: ['a', 'b'] })
+    await store.discard(['a', 'b'])
     // A cancel that was committed first: the job has not ended as its machine did.
     const late = await putAndTake(store, 'f')
     await cancel(store, ['f'])
@@ -104,10 +104,10 @@ export const machineCountCases: Cases = {
     await park(store, c)
     await cancel(store, ['c'])
     await isCounted(store, {})
-    await store.retry({ ids: ['b', 'c'] })
+    await store.retry(['b', 'c'])
     await isCounted(store, { paid: 2 }, { open: 2 })
     await cancel(store, ['b', 'c'])
-    await store.retry({ ids: ['b'] }, true)
+    await store.retry(['b'], true)
     await isCounted(store, {})
     const again = await takeOne(store, { token: 't2' })
     await write(store, again, at(1, ['paid']))

@@ -187,7 +187,7 @@ export const machineCases: Cases = {
     assert.deepEqual(await spent(), [3, 4])
     await takeOne(store, { token: 't5' })
     assert.equal(await crash(), 'dead')
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     assert.deepEqual(await spent(), [0, 2])
   },
   'a machine that parks has all its attempts again': async ({ store }) => {

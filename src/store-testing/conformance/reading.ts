@@ -47,7 +47,7 @@ export const readingCases: Cases = {
   'a page leads on when the job it ended with is gone': async ({ store }) => {
     for (const id of ['a', 'b', 'c', 'd']) await putAndEnd(store, id, 'done')
     const { next } = await store.list({ limit: 2 })
-    await store.discard({ ids: ['b', 'c'] })
+    await store.discard(['b', 'c'])
     assert.ok(next !== undefined)
     assert.deepEqual(idsOf(await store.list({ after: next })), ['d'])
   },
@@ -95,7 +95,7 @@ export const readingCases: Cases = {
     ] as const) {
       await putAndEnd(store, id, end)
     }
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     const job = await takeOne(store)
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.deepEqual(idsOf(await everyPage(store, { orderBy: 'finished' }, 1)), ['b', 'c', 'd', 'a'])
@@ -136,7 +136,7 @@ export const readingCases: Cases = {
     // The page leads on when the job it ended with waits no more, also among jobs that are due at the same time.
     const forth = await store.list({ orderBy: 'due', limit: 5 })
     const back = await store.list({ orderBy: 'due', limit: 4, order: 'newest' })
-    await store.cancel([{ selection: { ids: ['b', 'c'] }, reason: null, graceMs: 0 }])
+    await store.cancel([{ ids: ['b', 'c'], reason: null, graceMs: 0 }])
     assert.ok(forth.next !== undefined && back.next !== undefined)
     assert.deepEqual(await found({ after: forth.next }, 1), ['d', 'e', 'last'])
     assert.deepEqual(await found({ after: back.next, order: 'newest' }, 1), ['a', 'failed', 'timed', 'first'])
@@ -183,12 +183,12 @@ export const readingCases: Cases = {
     assert.deepEqual([await found({ machineState: 'paid' }), await found({ machineTag: 'open' })], ['b', 'b'])
     assert.equal(await found({ machineState: 'shipped', state: 'done' }), 'a')
     assert.equal(await found({ machineState: 'paid', orderBy: 'finished' }), 'b')
-    await store.retry({ ids: ['b'] })
+    await store.retry(['b'])
     assert.equal(await found({ machineState: 'paid', state: 'queued' }), 'b')
-    await store.cancel([{ selection: { ids: ['b'] }, reason: null, graceMs: 0 }])
-    await store.retry({ ids: ['b'] }, true)
+    await store.cancel([{ ids: ['b'], reason: null, graceMs: 0 }])
+    await store.retry(['b'], true)
     assert.deepEqual([await found({ machineState: 'paid' }), (await recordOf(store, 'b')).machineStates], ['', []])
-    await store.discard({ ids: ['a'] })
+    await store.discard(['a'])
     assert.equal(await found({ machineState: 'shipped' }), '')
   },
   'jobs are found by when they were enqueued and when they ended': async ({ store, advance }) => {
@@ -257,7 +257,7 @@ export const readingCases: Cases = {
     await putAndEnd(store, 'a', 'done')
     await put(store, newJob('b', { type: 'sms' }))
     await store.queue('fax', { paused: true })
-    await store.discard({ ids: ['a'] })
+    await store.discard(['a'])
     const queues = await store.queues()
     const figures = queues.map(({ type, paused, counts: { queued, done } }) => [type, paused, queued, done])
     assert.deepEqual(
@@ -313,8 +313,8 @@ export const readingCases: Cases = {
     assert.deepEqual(await store.queues(), [])
     await put(store, newJob('b', { type: 'sms' }), newJob('a'))
     await store.queue('fax', { paused: true })
-    await store.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
-    await store.discard({ ids: ['a'] })
+    await store.cancel([{ ids: ['a'], reason: null, graceMs: 0 }])
+    await store.discard(['a'])
     const queues = await store.queues()
     assert.deepEqual(
       queues.map(({ type, paused, counts }) => [type, paused, counts.queued]),

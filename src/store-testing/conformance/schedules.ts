@@ -281,7 +281,7 @@ export const scheduleCases: Cases = {
     await fire(store, 'a', 'queued')
     await fire(store, 'a', 'next')
     assert.equal(await stateOf(store, 'next'), 'scheduled')
-    const cancel = async (id: string) => store.cancel([{ selection: { ids: [id] }, reason: null, graceMs: 0 }])
+    const cancel = async (id: string) => store.cancel([{ ids: [id], reason: null, graceMs: 0 }])
     const [answer] = await cancel('queued')
     assert.deepEqual(
       answer?.transitions.map(({ id, event }) => [id, event]),
@@ -306,7 +306,7 @@ export const scheduleCases: Cases = {
     await fire(store, 'a', 'one')
     const job = await takeOne(store)
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: { name: 'E', message: 'm' } }])
-    await store.retry({ ids: ['one'] })
+    await store.retry(['one'])
     assert.deepEqual((await fire(store, 'a', 'two')).ticks, [{ outcome: 'skipped', id: 'one' }])
   },
   'a declaration and a firing send a hint of the next tick': async ({ store }) => {

@@ -133,7 +133,7 @@ export const settleCases: Cases = {
     const job = await putAndTake(store, 'a')
     const settlement = { ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom } as const
     const [first] = await store.settle([settlement])
-    await store.retry({ ids: ['a'] })
+    await store.retry(['a'])
     assert.deepEqual((await store.settle([settlement]))[0], first)
     await takeOne(store, { token: 't2' })
     assert.deepEqual((await store.settle([settlement]))[0], first)

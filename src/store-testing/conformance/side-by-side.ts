@@ -111,12 +111,12 @@ export class SideBySide {
         return [model.send(requests), await store.send(structuredClone(requests))]
       }
       case 'retry': {
-        const { selection, fromStart, dropInbox, edit } = command
-        const answer = model.retry(selection, fromStart, dropInbox, structuredClone(edit))
-        return [answer, await store.retry(selection, fromStart, dropInbox, structuredClone(edit))]
+        const { ids, fromStart, dropInbox, edit } = command
+        const answer = model.retry(ids, fromStart, dropInbox, structuredClone(edit))
+        return [answer, await store.retry(ids, fromStart, dropInbox, structuredClone(edit))]
       }
       case 'discard':
-        return [model.discard(command.selection), await store.discard(command.selection)]
+        return [model.discard(command.ids), await store.discard(command.ids)]
       case 'promote':
         return [model.promote(command.limit), await store.promote(command.limit)]
       case 'rescue':

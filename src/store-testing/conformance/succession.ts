@@ -63,11 +63,11 @@ export const successionCases: Cases = {
   'a retry of the ended job takes the key until its next start': async ({ store }) => {
     const a = await putAndTake(store, 'a', early)
     await store.settle([{ ...lease(a), event: 'FAIL', to: 'dead', fatal: true, error: boom }])
-    assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
+    assert.deepEqual((await store.retry(['a'])).retried, ['a'])
     assert.equal((await put(store, newJob('b', early)))[0]?.id, 'a')
     await takeOne(store)
     assert.deepEqual((await put(store, newJob('b', early)))[0]?.outcome, 'inserted')
-    assert.deepEqual((await store.retry({ ids: ['a'] })).refused, ['a'])
+    assert.deepEqual((await store.retry(['a'])).refused, ['a'])
   },
   'follow replaces the input of a job that has not started': async ({ store }) => {
     await put(store, newJob('a', { key: 'k', input: 'old' }))

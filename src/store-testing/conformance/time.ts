@@ -255,7 +255,7 @@ async function fill(store: Subject['store']): Promise<void> {
   for (const i of [0, 1, 2]) {
     for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, `${end} ${i}`, end)
   }
-  await store.discard({ ids: ['cancelled 0'] })
+  await store.discard(['cancelled 0'])
   await put(store, newJob('cancelled 3', { type: 'sms' }), newJob('waiting', { type: 'sms' }))
   await cancel(store, ['cancelled 3'])
 }

@@ -128,9 +128,9 @@ export const uniqueCases: Cases = {
     await cancel(store, ['c'])
     const [free] = await put(store, newJob('d', { key: 'k' }))
     assert.deepEqual([free?.outcome, free?.state], ['inserted', 'scheduled'])
-    assert.deepEqual((await store.retry({ ids: ['b'] })).refused, ['b'])
+    assert.deepEqual((await store.retry(['b'])).refused, ['b'])
     await cancel(store, ['d'])
-    assert.deepEqual((await store.retry({ ids: ['b'] })).refused, ['b'], 'nobody holds the key, but its job runs')
+    assert.deepEqual((await store.retry(['b'])).refused, ['b'], 'nobody holds the key, but its job runs')
     await put(store, newJob('e', { key: 'k', onConflict: 'replace' }))
     assert.deepEqual(await take(store), [])
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
@@ -146,7 +146,7 @@ export const uniqueCases: Cases = {
     const [free] = await put(store, newJob('c', { key: 'k' }))
     assert.deepEqual([free?.outcome, free?.state], ['inserted', 'queued'])
     await cancel(store, ['c'])
-    assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
+    assert.deepEqual((await store.retry(['a'])).retried, ['a'])
   },
   'a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end': async ({
     store,

@@ -7,19 +7,20 @@ import type { JobRecord } from '../../core/record.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type { ClaimedJob, SettleAnswer, Store } from '../../store.ts'
 import {
+  take,
+  takeOne,
+  park,
   boom,
   cancel,
+  changeMatching,
   idsOf,
   lease,
   message,
   newJob,
-  park,
-  put,
-  putAndTake,
   recordOf,
   rest,
-  take,
-  takeOne,
+  put,
+  putAndTake,
   write,
 } from './acts.ts'
 import type { Cases, Subject } from './subject.ts'
@@ -64,7 +65,7 @@ export const unsupportedCases: Cases = {
     const job = await putAndTake(store, 'a', { version: '2' })
     await write(store, job, rest(1))
     await end(store, job, { event: 'FAIL', to: 'dead', fatal: true, error: boom })
-    await store.retry({ ids: ['a'] }, true)
+    await store.retry(['a'], true)
     const { version, checkpoint } = await takeOne(store, { token: 't2' })
     assert.deepEqual([version, checkpoint], ['2', null])
   },
@@ -205,7 +206,7 @@ export const unsupportedCases: Cases = {
     assert.deepEqual([idsOf(page), await find({ after: page.next })], [['a', 'b'], ['c']])
     await cancel(store, ['b'])
     assert.deepEqual(await find({}), ['a', 'c'])
-    await store.cancel([{ selection: { filter: { unsupported: true } }, reason: null, graceMs: 0 }])
+    await changeMatching(store, 'cancel', { unsupported: true })
     assert.deepEqual([await find({}), (await recordOf(store, 'plain')).state], [[], 'running'])
   },
   'a job that was cancelled meanwhile ends as cancelled, and is not postponed': async ({ store }) => {

@@ -37,7 +37,7 @@ export const watchCases: Cases = {
     await advance(30_000)
     await hinted(store, 'ready', '"mail"', () => store.rescue(10))
     await cancel(store, ['a'])
-    await hinted(store, 'ready', '"mail"', () => store.retry({ ids: ['a'] }))
+    await hinted(store, 'ready', '"mail"', () => store.retry(['a']))
   },
   'a resumed queue is ready': async ({ store }) => {
     await put(store, newJob('a'))

@@ -21,11 +21,14 @@ import type {
   NewJob,
   RetentionPolicy,
   RetryAnswer,
-  Selection,
   SendAnswer,
   SendRequest,
   SettleAnswer,
 } from '../../store.ts'
+
+interface JobIds {
+  readonly ids: readonly string[]
+}
 
 /** A requested job, without its input, and without the content of the checkpoint it starts from. */
 export type AskedJob = Pick<
@@ -118,8 +121,8 @@ export interface RecordedCalls {
     readonly asked: { readonly type: string; readonly paused: boolean }
     readonly answer: { readonly paused: boolean }
   }
-  readonly retry: { readonly asked: Selection & { readonly fromStart?: true }; readonly answer: RetryAnswer }
-  readonly discard: { readonly asked: Selection; readonly answer: DiscardAnswer }
+  readonly retry: { readonly asked: JobIds & { readonly fromStart?: true }; readonly answer: RetryAnswer }
+  readonly discard: { readonly asked: JobIds; readonly answer: DiscardAnswer }
   /** A start or an advance of a bulk operation. */
   readonly bulk: { readonly asked: { readonly id: string }; readonly answer: BulkAnswer }
   readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }

@@ -198,18 +198,18 @@ const forAdmins = (store: Store, recorder: Recorder): Pick<Store, 'cancel' | 're
       () => store.cancel(requests),
       (answers) => answers,
     ),
-  retry: (selection, fromStart, dropInbox, edit) =>
+  retry: (ids, fromStart, dropInbox, edit) =>
     recorder.write(
       'retry',
-      { ...selection, ...((fromStart === true || edit !== undefined) && { fromStart: true }) },
-      () => store.retry(selection, fromStart, dropInbox, edit),
+      { ids, ...((fromStart === true || edit !== undefined) && { fromStart: true }) },
+      () => store.retry(ids, fromStart, dropInbox, edit),
       (answer) => answer,
     ),
-  discard: async (selection) =>
+  discard: async (ids) =>
     recorder.write(
       'discard',
-      selection,
-      () => store.discard(selection),
+      { ids },
+      () => store.discard(ids),
       (answer) => answer,
     ),
   queue: async (type, change) => {

@@ -191,9 +191,8 @@ const forWorkers = ({ unit, tables }: Both, write: Write): Pick<Store, Work> => 
 
 const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
   cancel: (requests) => write(() => each(requests, (request) => cancel(unit, request), cancelFailed)),
-  retry: (selection, fromStart = false, dropInbox = 0, edit) =>
-    write(() => retry(unit, selection, fromStart, dropInbox, edit)),
-  discard: async (selection) => write(() => discard(unit, selection)),
+  retry: (ids, fromStart = false, dropInbox = 0, edit) => write(() => retry(unit, ids, fromStart, dropInbox, edit)),
+  discard: async (ids) => write(() => discard(unit, ids)),
   queue: async (type, change) =>
     write(() => {
       if (change !== undefined) tables.pause(type, change.paused)

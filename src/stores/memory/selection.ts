@@ -1,4 +1,4 @@
-/** Selects rows by ids or by a filter. A filter looks at a bounded number of rows in one call. */
+/** Selects rows by a filter, which looks at a bounded number of rows in one call. */
 import { caps } from '../../core/caps.ts'
 import {
   comparePositions,
@@ -11,8 +11,8 @@ import {
   selectionRange,
   type Position,
 } from '../../core/cursor.ts'
-import type { SelectedRows } from '../../core/source.ts'
-import type { JobFilter, ListOrder, Selection } from '../../store.ts'
+import type { SelectedRows, Selection } from '../../core/source.ts'
+import type { JobFilter, ListOrder } from '../../store.ts'
 import { valueOf } from '../../core/cell.ts'
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import type { Families } from './families.ts'
@@ -61,29 +61,16 @@ interface RowPage {
 export const positionIn = (by: ListOrder, row: Row): Position =>
   by === 'due' ? { dueAt: row.wakeAt ?? 0, number: row.seq } : inSequence(by === 'finished' ? row.lastSeq : row.seq)
 
-/**
- * The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first.
- */
+/** The rows of a page that are in an `eligible` phase. */
 export function select(
   store: SearchedRows,
-  selection: Selection,
+  { filter, after, limit = caps.selection }: Selection,
   eligible: (phase: Phase) => boolean,
 ): SelectedRows<Row> {
-  if ('filter' in selection) {
-    const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, store.transitions.lastSeq)
-    const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
-    const { rows, next } = find(store, filter, eligible, page)
-    return { rows, notFound: [], next: selectionAfter(next, range) }
-  }
-  const rows: Row[] = []
-  const notFound: string[] = []
-  for (const id of new Set(selection.ids)) {
-    const row = store.rows.get(id)
-    if (row === undefined) notFound.push(id)
-    else rows.push(row)
-  }
-  return { rows, notFound, next: null }
+  const range = selectionRange(after, store.transitions.lastSeq)
+  const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
+  const { rows, next } = find(store, filter, eligible, page)
+  return { rows, next: selectionAfter(next, range) }
 }
 
 /** The rows of a range that pass the filter. */

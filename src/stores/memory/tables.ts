@@ -15,8 +15,8 @@ import type { InboxEntry } from '../../core/machine-record.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import type { Source } from '../../core/source.ts'
-import type { SelectedRows } from '../../core/source.ts'
-import type { Selection, WorkerInfo } from '../../store.ts'
+import type { SelectedRows, Selection } from '../../core/source.ts'
+import type { WorkerInfo } from '../../store.ts'
 import { BulkOperations } from './bulk.ts'
 import { Families } from './families.ts'
 import { Hints } from './hints.ts'
@@ -79,6 +79,10 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
       if (longest !== null && longest.id === id) return longest
     }
     return this.rows.get(id)
+  }
+
+  findAll(ids: readonly string[]): readonly Row[] {
+    return ids.flatMap((id) => this.find(id) ?? [])
   }
 
   existing(ids: readonly string[]): ReadonlyMap<string, string> {

@@ -61,8 +61,8 @@ export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store,
       const [answers] = await Promise.all([writes.extend(request), seen])
       return answers
     },
-    async discard(selection) {
-      const answer = await writes.discard(selection)
+    async discard(ids) {
+      const answer = await writes.discard(ids)
       if (answer.notFound.length === 0) return answer
       // Jobs that cannot be read are found by nothing but their ids.
       const { server, driver } = opened()

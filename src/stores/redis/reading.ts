@@ -202,7 +202,6 @@ export class Reading {
   /** Finds the page of a selection by filter. */
   async select(need: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
     const { selection, states, among } = need
-    if (!('filter' in selection)) throw new TypeError('a selection by ids needs no search')
     const { filter, after, limit = caps.selection } = selection
     const range = selectionRange(after, Number(await this.redis.send(['GET', this.keys.seq])))
     const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const

@@ -4,10 +4,10 @@
  * one call of the server: those that have changed meanwhile are left, and are judged again.
  */
 import type { JobState } from '../../core/lifecycle.ts'
-import type { Selection } from '../../store.ts'
+import type { Selection } from '../../core/source.ts'
 import { contended, roundsMax, type CommitEach, type Progress, type RemoteDriver } from './driver.ts'
 import { numbered, type Transaction } from './transaction.ts'
-import { selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
+import { selectionName, type WorkingSet } from './working-set.ts'
 
 interface Outcome<A> {
   /** The answers of the jobs that were changed, or that needed no change. */
@@ -27,12 +27,13 @@ export async function changeJobs<A>(
   commitEach: CommitEach,
   set: WorkingSet,
   ids: readonly string[],
-  act: (transaction: Transaction) => A,
+  act: (transaction: Transaction, id: string) => A,
   head: Transaction | null = null,
   progress: Progress | null = null,
   outcomesOf: (answer: A) => readonly string[] = () => [],
 ): Promise<Outcome<A> | null> {
-  const jobs = (await driver.operateEach(act, set, ids)).map((job) => ({ ...job, outcomes: outcomesOf(job.answer) }))
+  const operated = await driver.operateEach(act, set, ids)
+  const jobs = operated.map((job, i) => ({ ...job, id: ids[i] as string, outcomes: outcomesOf(job.answer) }))
   const all = await commitEach(jobs, set.epoch, head, progress)
   if (all === null) return null
   const done: A[] = []
@@ -50,33 +51,27 @@ export async function changeJobs<A>(
   return { done, left }
 }
 
-/**
- * Changes the jobs of a page one by one until none is left.
- * @param page null: the ids of the selection
- */
+/** Changes jobs one by one until none is left. */
 export async function changeEach<A extends object>(
   driver: RemoteDriver,
   commitEach: CommitEach,
-  selection: Selection,
-  states: ReadonlySet<JobState>,
-  page: SelectedIds | null,
-  act: (transaction: Transaction) => A,
+  ids: readonly string[],
+  act: (transaction: Transaction, ids: readonly string[]) => A,
 ): Promise<A> {
   const answers: A[] = []
-  let left = page?.ids ?? ('ids' in selection ? [...new Set(selection.ids)] : [])
+  let left: readonly string[] = [...new Set(ids)]
   for (let tries = 0; tries < roundsMax.commit; tries++) {
     const set = driver.newSet()
-    const ids = page === null ? left : await selectedAmong(driver, set, { ...selection, after: page.end }, states, left)
-    const outcome = await changeJobs(driver, commitEach, set, ids, act)
+    const outcome = await changeJobs(driver, commitEach, set, left, (transaction, id) => act(transaction, [id]))
     answers.push(...(outcome?.done ?? []))
     left = outcome?.left ?? left
-    if (left.length === 0) return joined(driver, act, answers, page?.next ?? null)
+    if (left.length === 0) return joined(act(driver.begin(driver.newSet()), []), answers)
     await driver.pause(tries)
   }
   throw contended(driver.server.name, 'Some of the jobs were changed. Call again, with fewer jobs at once.')
 }
 
-/** Those of some jobs that match a selection by filter now: they may have changed since they were found. */
+/** Those of some jobs that match a filter now: they may have changed since they were found. */
 export async function selectedAmong(
   driver: RemoteDriver,
   set: WorkingSet,
@@ -88,17 +83,8 @@ export async function selectedAmong(
   return set.selections.get(selectionName(selection, among))?.ids ?? []
 }
 
-/**
- * One answer of many: its lists are theirs, its cursor is that of the page, and its error the first of one that has
- * failed.
- */
-function joined<A extends object>(
-  driver: RemoteDriver,
-  act: (transaction: Transaction) => A,
-  answers: readonly A[],
-  next: string | null,
-): A {
-  const empty = act(driver.begin(driver.newSet(), { ids: [], next }))
+/** One answer of many: its lists are theirs, and its error the first of one that has failed. */
+function joined<A extends object>(empty: A, answers: readonly A[]): A {
   const lists = Object.entries(empty).map(([name, value]) => {
     const all = (): unknown[] => answers.flatMap((answer) => (answer as Record<string, unknown[]>)[name] ?? [])
     return [name, Array.isArray(value) ? all() : value] as const

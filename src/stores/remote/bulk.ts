@@ -6,7 +6,7 @@ import {
   addJobs,
   advanceBulk,
   changeableStates,
-  changeSelection,
+  changeRows,
   latestFirst,
   startBulk,
   stopBulk,
@@ -112,7 +112,7 @@ async function batchApart(
     const ids = await selectedAmong(driver, set, selection, changeableStates[change.kind], page.ids)
     const { counts, ...others } = operation
     const progress = { cells: kinds.running, field: id, counts, others }
-    const changeOne = ({ unit }: Transaction): Batch => changeSelection(unit, change, selection)
+    const changeOne = ({ unit }: Transaction, job: string): Batch => changeRows(unit, change, unit.findEach([job]).rows)
     const outcome = await changeJobs(driver, commitEach, set, ids, changeOne, transaction, progress, outcomesOf)
     if (outcome !== null) return answerOf(operation, outcome.done)
     await driver.pause(tries)

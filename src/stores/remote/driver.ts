@@ -14,7 +14,7 @@ import type { Answer } from '../../store.ts'
 import type { CellKind } from './cells.ts'
 import { LeasedRows } from './leased-rows.ts'
 import { NotLoaded, type Need } from './needs.ts'
-import type { Only } from './source.ts'
+import type { Given } from './source.ts'
 import { ItemFailed, numbered, Transaction } from './transaction.ts'
 import { WorkingSet, type LoadedRow, type SelectedIds } from './working-set.ts'
 
@@ -98,7 +98,7 @@ interface Preparation<T> {
   readonly believe?: (set: WorkingSet) => void
   /** What is tried before: null if it did nothing. */
   readonly attempt?: () => Promise<T | null>
-  /** What is done instead if jobs have changed meanwhile, with the page that was found by filter. */
+  /** What is done instead if jobs have changed meanwhile, with the page that was found by a filter. */
   readonly apart?: (page: SelectedIds | null) => Promise<T>
 }
 
@@ -187,48 +187,46 @@ export class RemoteDriver {
     return new WorkingSet(this.server.epoch)
   }
 
-  /** @param only a selection has only these jobs */
-  begin(set: WorkingSet, only: Only | null = null): Transaction {
-    return new Transaction(set, this.server.now(), only)
+  begin(set: WorkingSet, given: Given | null = null): Transaction {
+    return new Transaction(set, this.server.now(), given)
   }
 
-  /** @param only a selection has only these jobs */
+  /** @param given what a selection finds; null = what was loaded */
   async operate<T>(
     operate: (transaction: Transaction) => T,
     set: WorkingSet,
     first: readonly Need[],
-    only: Only | null = null,
+    given: Given | null = null,
   ): Promise<Operated<T>> {
-    const [operated] = await this.operateAll(operate, set, first, [only])
+    const [operated] = await this.operateAll(operate, set, first, [null], given)
     return operated as Operated<T>
   }
 
-  /** Runs an operation for each of some jobs of a selection, in a transaction of its own. */
-  async operateEach<T>(
-    operate: (transaction: Transaction) => T,
+  /** Runs an operation for each of some items, in a transaction of its own. */
+  async operateEach<I, T>(
+    operate: (transaction: Transaction, item: I) => T,
     set: WorkingSet,
-    ids: readonly string[],
-  ): Promise<(Operated<T> & { readonly id: string })[]> {
-    const only = ids.map((id): Only => ({ ids: [id], next: null }))
-    const operated = await this.operateAll(operate, set, [], only)
-    return operated.map((each, i) => ({ ...each, id: ids[i] as string }))
+    items: readonly I[],
+  ): Promise<Operated<T>[]> {
+    return this.operateAll(operate, set, [], items)
   }
 
-  private async operateAll<T>(
-    operate: (transaction: Transaction) => T,
+  private async operateAll<I, T>(
+    operate: (transaction: Transaction, item: I) => T,
     set: WorkingSet,
     first: readonly Need[],
-    only: readonly (Only | null)[],
+    items: readonly I[],
+    given: Given | null = null,
   ): Promise<Operated<T>[]> {
     let needs = first
     for (let rounds = 0; rounds < roundsMax.load; rounds++) {
       if (needs.length > 0) await this.server.load(needs, set)
       const missing: Need[] = []
       let again = false
-      const operated = only.flatMap((each): Operated<T>[] => {
-        const transaction = this.begin(set, each)
+      const operated = items.flatMap((item): Operated<T>[] => {
+        const transaction = this.begin(set, given)
         try {
-          return [{ transaction, answer: operate(transaction) }]
+          return [{ transaction, answer: operate(transaction, item) }]
         } catch (error) {
           if (error instanceof NotLoaded) missing.push(...error.needs)
           else if (error instanceof ItemFailed) again = true

@@ -1,7 +1,7 @@
 /** What an operation needs that is not loaded yet. */
 import { Deferred } from '../../core/cell.ts'
 import type { JobState } from '../../core/lifecycle.ts'
-import type { Selection } from '../../store.ts'
+import type { Selection } from '../../core/source.ts'
 import type { CellKind } from './cells.ts'
 
 export type Need =
@@ -19,7 +19,7 @@ export type Need =
   | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
   | {
       readonly kind: 'selected'
-      readonly selection: Selection & object
+      readonly selection: Selection
       readonly states: ReadonlySet<JobState>
       /** Only these jobs are looked at. */
       readonly among?: readonly string[]

@@ -1,8 +1,8 @@
 /**
  * The writes of a store: each an operation of the core in a transaction, and what is known beforehand of what it needs.
  */
-import { discard, discardable, retry, retryable } from '../../core/admin.ts'
-import { cancel, cancellable } from '../../core/cancel.ts'
+import { discard, retry } from '../../core/admin.ts'
+import { cancel } from '../../core/cancel.ts'
 import { Packed } from '../../core/cell.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { extend } from '../../core/extend.ts'
@@ -20,7 +20,6 @@ import {
 import { send } from '../../core/inbox.ts'
 import { insert } from '../../core/insert.ts'
 import type { JobToInsert } from '../../core/job-row.ts'
-import type { JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { JobMeta } from '../../core/record.ts'
 import { reindex } from '../../core/reindex.ts'
@@ -35,7 +34,6 @@ import type {
   InsertRequest,
   NewJob,
   ScheduleStore,
-  Selection,
   SettleAnswer,
   Store,
   SweepAnswer,
@@ -45,7 +43,7 @@ import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import { keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
-import { cancelParts, insertParts, joined, partMax, partsOf } from './parts.ts'
+import { insertParts, joined, partMax, partsOf } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 type Writes =
@@ -120,11 +118,10 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
         needs: rowsOf(part),
       }),
     ),
-  cancel: async (requests) => joined(cancelParts(requests), (part) => cancelPart(driver(), part)),
-  retry: async (selection, fromStart = false, dropInbox = 0, edit) =>
-    changeSelected(driver(), selection, retryable, ({ unit }) => retry(unit, selection, fromStart, dropInbox, edit)),
-  discard: async (selection) =>
-    changeSelected(driver(), selection, discardable, ({ unit }) => discard(unit, selection)),
+  cancel: async (requests) => cancelAll(driver(), requests),
+  retry: async (ids, fromStart = false, dropInbox = 0, edit) =>
+    changeAll(driver(), ids, ({ unit }, some) => retry(unit, some, fromStart, dropInbox, edit)),
+  discard: async (ids) => changeAll(driver(), ids, ({ unit }, some) => discard(unit, some)),
   promote: async (limit) =>
     sweep(limit, (part) =>
       driver().write(({ unit }) => promote(unit, part), { needs: [{ kind: 'timers', of: 'due', limit: part }] }),
@@ -247,16 +244,16 @@ export const settlePart = (driver: RemoteDriver, settlements: readonly Settlemen
 
 // ── changes of many jobs ───────────────────────────────────────────────────────────────────────────────────────────
 
-function cancelPart(driver: RemoteDriver, part: readonly CancelRequest[]): Promise<CancelAnswer[]> {
+function cancelAll(driver: RemoteDriver, requests: readonly CancelRequest[]): Promise<CancelAnswer[]> {
   const { commitEach } = driver.server
-  return driver.write((each) => each.each(part, (request) => cancel(each.unit, request), cancelFailed), {
+  return driver.write((each) => each.each(requests, (request) => cancel(each.unit, request), cancelFailed), {
     ...(commitEach && {
-      async apart(page) {
+      async apart() {
         const answers: CancelAnswer[] = []
-        for (const request of part) {
-          const act = (each: Transaction): CancelAnswer =>
-            each.each([request], () => cancel(each.unit, request), cancelFailed)[0] as CancelAnswer
-          answers.push(await changeEach(driver, commitEach, request.selection, cancellable, page, act))
+        for (const request of requests) {
+          const act = (each: Transaction, ids: readonly string[]): CancelAnswer =>
+            each.each([request], () => cancel(each.unit, { ...request, ids }), cancelFailed)[0] as CancelAnswer
+          answers.push(await changeEach(driver, commitEach, request.ids, act))
         }
         return answers
       },
@@ -264,16 +261,15 @@ function cancelPart(driver: RemoteDriver, part: readonly CancelRequest[]): Promi
   })
 }
 
-/** Changes the jobs of a selection together, or one by one if others work on them. */
-function changeSelected<A extends object>(
+/** Changes jobs together, or one by one if others work on them. */
+function changeAll<A extends object>(
   driver: RemoteDriver,
-  selection: Selection,
-  states: ReadonlySet<JobState>,
-  act: (transaction: Transaction) => A,
+  ids: readonly string[],
+  act: (transaction: Transaction, ids: readonly string[]) => A,
 ): Promise<A> {
   const { commitEach } = driver.server
-  return driver.write(act, {
-    ...(commitEach && { apart: (page) => changeEach(driver, commitEach, selection, states, page, act) }),
+  return driver.write((transaction) => act(transaction, ids), {
+    ...(commitEach && { apart: () => changeEach(driver, commitEach, ids, act) }),
   })
 }
 

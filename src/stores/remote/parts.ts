@@ -1,6 +1,6 @@
 /** Parts of calls: what one commit writes is bounded, because it holds up every other client of a server. */
 import { roughSize, type Json } from '../../core/payload.ts'
-import type { CancelRequest, InsertRequest } from '../../store.ts'
+import type { InsertRequest } from '../../store.ts'
 
 /** Items of one commit, where a call can be parted. */
 export const partMax = 200
@@ -70,16 +70,4 @@ export const insertParts = (requests: readonly InsertRequest[]): (readonly Inser
     ({ jobs }) => jobs.length,
     ({ jobs }) => jobs.reduce((sum, job) => sum + sizeOf(() => job.input), 0),
     isHandOver,
-  )
-
-/**
- * A filter has a commit of its own: the indexes do not show what the requests before it in the same commit have
- * changed.
- */
-export const cancelParts = (requests: readonly CancelRequest[]): (readonly CancelRequest[])[] =>
-  parted(
-    requests,
-    () => 0,
-    () => 0,
-    ({ selection }) => 'filter' in selection,
   )

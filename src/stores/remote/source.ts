@@ -6,36 +6,34 @@ import type { Changes } from '../../core/changes.ts'
 import { JobRow, Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
-import type { Source } from '../../core/source.ts'
-import type { SelectedRows } from '../../core/source.ts'
-import type { Selection } from '../../store.ts'
+import type { SelectedRows, Selection, Source } from '../../core/source.ts'
 import { keyName } from './cells.ts'
 import { NotLoaded, type Timers } from './needs.ts'
 import { selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
 
 const backlog = statesTagged('backlog')
 
-/** The jobs of a selection, and the cursor behind them. */
-export type Only = Pick<SelectedIds, 'ids' | 'next'>
+/** What a selection finds in place of what was loaded. */
+export type Given = Pick<SelectedIds, 'ids' | 'next'>
 
 export class LoadedSource implements Source<JobRow> {
-  /** Where set, a selection by filter has those of these jobs that match. */
+  /** Where set, a selection has those of these jobs that match. */
   among: readonly string[] | undefined
   private readonly set: WorkingSet
   private readonly changes: Changes<JobRow>
   private readonly now: number
-  private readonly only: Only | null
+  private readonly given: Given | null
   /** What was asked for, and what was added; null: there is none. */
   readonly rows = new Map<string, JobRow | null>()
   /** Those of them that have a unique key, by its name. */
   private readonly keyed = new Map<string, JobRow[]>()
 
-  /** @param only a selection has only these jobs */
-  constructor(set: WorkingSet, changes: Changes<JobRow>, now: number, only: Only | null) {
+  /** @param given what a selection finds; null = what was loaded */
+  constructor(set: WorkingSet, changes: Changes<JobRow>, now: number, given: Given | null) {
     this.set = set
     this.changes = changes
     this.now = now
-    this.only = only
+    this.given = given
   }
 
   find(id: string): JobRow | undefined {
@@ -103,17 +101,10 @@ export class LoadedSource implements Source<JobRow> {
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<JobRow> {
-    if ('filter' in selection) {
-      const found = this.only ?? this.set.selections.get(selectionName(selection, this.among))
-      if (found === undefined)
-        throw new NotLoaded([{ kind: 'selected', selection, states, ...(this.among && { among: this.among }) }])
-      const rows = this.findAll(found.ids).filter(({ state }) => states.has(state))
-      return { rows, notFound: [], next: found.next }
-    }
-    const ids = this.only?.ids ?? [...new Set(selection.ids)]
-    const rows = this.findAll(ids)
-    const there = new Set(rows.map(({ id }) => id))
-    return { rows, notFound: ids.filter((id) => !there.has(id)), next: null }
+    const found = this.given ?? this.set.selections.get(selectionName(selection, this.among))
+    if (found === undefined)
+      throw new NotLoaded([{ kind: 'selected', selection, states, ...(this.among && { among: this.among }) }])
+    return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), next: found.next }
   }
 
   children({ id }: JobRow): readonly JobRow[] {

@@ -12,7 +12,7 @@ import { Unit } from '../../core/unit.ts'
 import type { Hint, InsertAnswer } from '../../store.ts'
 import { cellName, type CellKind } from './cells.ts'
 import { NotLoaded, type Need } from './needs.ts'
-import { LoadedSource, type Only } from './source.ts'
+import { LoadedSource, type Given } from './source.ts'
 import type { WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
@@ -45,11 +45,11 @@ export class Transaction implements ScheduleUnit {
   /** The free slots that its hand-overs were based on, by type. */
   readonly slots = new Map<string, number>()
 
-  /** @param only a selection has only these jobs */
-  constructor(set: WorkingSet, now: number, only: Only | null = null) {
+  /** @param given what a selection finds; null = what was loaded */
+  constructor(set: WorkingSet, now: number, given: Given | null = null) {
     this.set = set
     this.now = now
-    this.source = new LoadedSource(set, this.changes, now, only)
+    this.source = new LoadedSource(set, this.changes, now, given)
     this.unit = new Unit(this.source, this.changes)
     this.unit.now = now
     this.unit.seq = pending - 1

@@ -6,7 +6,7 @@
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { JobRow } from '../../core/job-row.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
-import type { Selection } from '../../store.ts'
+import type { Selection } from '../../core/source.ts'
 import { cellName, type CellKind } from './cells.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 

@@ -116,9 +116,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     prune: (limit) => callQueue.ask('prune', limit),
     worker: (id, info) => callQueue.ask('worker', id, info),
     cancel: (requests) => callQueue.ask('cancel', requests),
-    retry: (selection, fromStart = false, dropInbox = 0, edit) =>
-      callQueue.ask('retry', selection, fromStart, dropInbox, edit),
-    discard: (selection) => callQueue.ask('discard', selection),
+    retry: (ids, fromStart = false, dropInbox = 0, edit) => callQueue.ask('retry', ids, fromStart, dropInbox, edit),
+    discard: (ids) => callQueue.ask('discard', ids),
     queue: (type, change) =>
       change === undefined ? callQueue.ask('queue', type) : callQueue.ask('pause', type, change.paused),
     schedules: forSchedules(callQueue),

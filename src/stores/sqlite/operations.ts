@@ -12,7 +12,6 @@ import type {
   Lease,
   ListQuery,
   RetentionPolicies,
-  Selection,
   ReindexRequest,
   SendRequest,
   WorkerInfo,
@@ -85,9 +84,9 @@ const writing = {
     file.each(requests, (request) => reindex(file.unit, request), reindexFailed),
   cancel: (file: JobFile, requests: readonly CancelRequest[]) =>
     file.each(requests, (request) => cancel(file.unit, request), cancelFailed),
-  retry: (file: JobFile, selection: Selection, fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
-    retry(file.unit, selection, fromStart, dropInbox, edit),
-  discard: (file: JobFile, selection: Selection) => discardAside(file, discard(file.unit, selection)),
+  retry: (file: JobFile, ids: readonly string[], fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
+    retry(file.unit, ids, fromStart, dropInbox, edit),
+  discard: (file: JobFile, ids: readonly string[]) => discardAside(file, discard(file.unit, ids)),
   setAside: (file: JobFile, numbers: readonly number[]) => setAside(file, numbers),
   repair: (file: JobFile) => repair(file),
   promote: (file: JobFile, limit: number) => promote(file.unit, limit),

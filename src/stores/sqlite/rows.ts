@@ -4,8 +4,7 @@ import { Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Source } from '../../core/source.ts'
-import type { SelectedRows } from '../../core/source.ts'
-import type { Selection } from '../../store.ts'
+import type { SelectedRows, Selection } from '../../core/source.ts'
 import type { RowValues } from '../sql/columns.ts'
 import { inboxOf } from '../sql/machine.ts'
 import { noTags, plainTerms, Row as SqlRow, rowOf } from '../sql/row.ts'
@@ -95,6 +94,10 @@ export class Rows implements Source<Row> {
 
   private found(rows: readonly RowValues[]): Row[] {
     return rows.map((values) => this.from(values))
+  }
+
+  findAll(ids: readonly string[]): readonly Row[] {
+    return ids.flatMap((id) => this.find(id) ?? [])
   }
 
   existing(ids: readonly string[]): ReadonlyMap<string, string> {

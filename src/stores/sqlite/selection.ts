@@ -1,9 +1,9 @@
-/** Selects jobs by ids, or by a filter that becomes a WHERE. Each search looks at a bounded number of jobs. */
+/** Selects jobs by a filter, which becomes a WHERE. Each search looks at a bounded number of jobs. */
 import { caps } from '../../core/caps.ts'
 import { isListed, selectionAfter, selectionRange } from '../../core/cursor.ts'
-import type { SelectedRows } from '../../core/source.ts'
+import type { SelectedRows, Selection } from '../../core/source.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
-import type { JobFilter, Selection } from '../../store.ts'
+import type { JobFilter } from '../../store.ts'
 import { conditionsOf } from '../sql/conditions.ts'
 import { columns } from '../sql/columns.ts'
 import type { Minutes } from './minutes.ts'
@@ -20,41 +20,27 @@ interface SearchedFile {
   readonly sql: Statements
   readonly queues: Queues
   readonly minutes: Minutes
-  find(id: string): Row | undefined
   from(values: RowValues): Row
   write(): void
 }
 
-/**
- * The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first.
- */
+/** The jobs of a page that are in an `eligible` state. */
 export function select(
   file: SearchedFile,
-  selection: Selection,
+  { filter, after, limit = caps.selection }: Selection,
   last: number,
   eligible: (state: JobState) => boolean,
 ): SelectedRows<Row> {
-  if ('filter' in selection) {
-    const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, last)
-    const page = {
-      by: 'enqueued',
-      newestFirst: false,
-      ...range,
-      limit: Math.min(limit, caps.selection),
-      columns,
-    } as const
-    const { found, next } = find(file, filter, eligible, page)
-    return { rows: found.map((values) => file.from(values)), notFound: [], next: selectionAfter(next, range) }
-  }
-  const rows: Row[] = []
-  const notFound: string[] = []
-  for (const id of new Set(selection.ids)) {
-    const row = file.find(id)
-    if (row === undefined) notFound.push(id)
-    else rows.push(row)
-  }
-  return { rows, notFound, next: null }
+  const range = selectionRange(after, last)
+  const page = {
+    by: 'enqueued',
+    newestFirst: false,
+    ...range,
+    limit: Math.min(limit, caps.selection),
+    columns,
+  } as const
+  const { found, next } = find(file, filter, eligible, page)
+  return { rows: found.map((values) => file.from(values)), next: selectionAfter(next, range) }
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   memoryStore,
   type BulkOperation,
   type Client,
+  type ClosableClient,
   type Store,
 } from 'jobchart'
 import { expect, onTestFinished, test } from 'vitest'
@@ -16,7 +17,7 @@ import { world, type World } from '../../support/leaks.ts'
 const mail = defineJob<{ n: number }, null>({ type: 'mail', retry: { maxAttempts: 1 }, run: async () => null })
 const dead = { type: 'mail', state: 'dead' } as const
 
-function clientOf({ store, clock, logger }: World, own: Store = store): Client {
+function clientOf({ store, clock, logger }: World, own: Store = store): ClosableClient {
   const client = createClient({ store: own, jobs: [mail], clock, logger })
   onTestFinished(() => client.close())
   return client

@@ -14,7 +14,7 @@ import {
   linear,
   memoryStore,
   snooze,
-  type Client,
+  type ClosableClient,
   type JobHandle,
   type Runtime,
 } from 'jobchart'
@@ -356,7 +356,7 @@ test('stop and stopOn accept or refuse whatever they are given', async () => {
 
 test('a client accepts or refuses whatever it is given', async () => {
   const { clock, store } = world()
-  const client: Client = createClient({ jobs: [job], store, clock })
+  const client: ClosableClient = createClient({ jobs: [job], store, clock })
   await expectRefusalOrAnswer({
     call: untyped(client.enqueue.bind(client)),
     args: [job, 1, {}],

@@ -101,7 +101,7 @@ test('what happens while the input is validated counts, too', async () => {
   const paused = Promise.withResolvers<void>()
   validate = async () => {
     await clock.sleep('1s')
-    await other.cancel([{ selection: { ids: [handle.id] }, reason: null, graceMs: 5_000 }])
+    await other.cancel([{ ids: [handle.id], reason: null, graceMs: 5_000 }])
     paused.resolve()
   }
   await clock.advance('40s')

@@ -1,5 +1,13 @@
 /** A runtime that has stopped does nothing more and says so: no call hangs, none works on a closed store in secret. */
-import { createClient, createRuntime, defineJob, type Client, type JobHandle, type Runtime, type Store } from 'jobchart'
+import {
+  createClient,
+  createRuntime,
+  defineJob,
+  type ClosableClient,
+  type JobHandle,
+  type Runtime,
+  type Store,
+} from 'jobchart'
 import { expect, test } from 'vitest'
 import { fileStore } from '../../support/file-store.ts'
 import { world } from '../../support/leaks.ts'
@@ -97,7 +105,11 @@ test('slots may still be set, and nothing comes of it', async () => {
 
 test('stopping again gives the same report', async () => {
   const { worker } = await stopped()
-  const reports = await Promise.all([worker.stop(), worker.stop({ mode: 'abort' }), worker.close()])
+  const reports = await Promise.all([
+    worker.stop(),
+    worker.stop({ mode: 'abort' }),
+    worker[Symbol.asyncDispose]().then(() => worker.stop()),
+  ])
   expect(reports[0]).toEqual({ completed: true, running: 0, dropped: 1 })
   expect(reports[1]).toEqual(reports[0])
   expect(worker.state).toBe('stopped')
@@ -122,7 +134,7 @@ test('a stop before anything was done is quick and quiet', async () => {
 
 test('a client that was closed refuses jobs, too', async () => {
   const { store, clock } = world()
-  const client: Client = createClient({ store, clock, jobs: [job] })
+  const client: ClosableClient = createClient({ store, clock, jobs: [job] })
   await client.enqueue(job, 'x', { id: 'a' })
   await client.close()
   await expect(client.enqueue(job, 'y')).rejects.toMatchObject({ code: 'STOPPED' })
@@ -166,7 +178,7 @@ test.each(Object.entries(reads))('%s is refused with STOPPED on each store', asy
 
 test('reads of a client that was closed are refused with STOPPED', async () => {
   const { store, clock } = world()
-  const client: Client = createClient({ store, clock, jobs: [job] })
+  const client: ClosableClient = createClient({ store, clock, jobs: [job] })
   await client.counts()
   await client.close()
   await expect(client.counts()).rejects.toMatchObject({ code: 'STOPPED', message: 'the client was closed' })

@@ -70,13 +70,13 @@ export const callCases: Readonly<Record<string, (path: string) => Promise<void>>
     await mine.close()
   },
 
-  async 'what a cancel by filter writes to a running job is known when its run ends'(path) {
+  async 'what a cancel writes to a running job is known when its run ends'(path) {
     const store = sqliteStore({ path })
     await store.open({ clock: systemClock })
     const job = await putAndTake(store, 'a')
     const checkpoint = { number: 1, state: null, read: 0, note: '', takesCancel: true }
     await store.checkpoint([{ ...lease(job), checkpoint }])
-    await store.cancel([{ selection: { filter: { type: 'mail' } }, reason: 'enough', graceMs: 0 }])
+    await store.cancel([{ ids: ['a'], reason: 'enough', graceMs: 0 }])
     // A heartbeat writes what is known of the job: the cancel must be.
     const beat = { ...lease(job), checkin: { at: 1, value: 50 }, lastMessageNumber: 0 }
     const [extended] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [beat] })

@@ -109,8 +109,8 @@ const families: readonly Step[] = [
     together(cancel('now', 'm2', 'm1', 'm3'), async (store) => store.rescue(10)),
     40_000,
   ),
-  step('one begins anew', async (store) => store.retry({ ids: ['m1'] }, true)),
-  step('the others where they were', async (store) => store.retry({ ids: ['m2', 'm3', 'c1', 'c2'] })),
+  step('one begins anew', async (store) => store.retry(['m1'], true)),
+  step('the others where they were', async (store) => store.retry(['m2', 'm3', 'c1', 'c2'])),
   step('messages to all', async (store) =>
     store.send([message('m1', 'a'), message('m2', 'z'), message('nobody', 'a')]),
   ),
@@ -132,7 +132,7 @@ const keys: readonly Step[] = [
   sends('a message to it', message('m4', 'a')),
   inserts('it begins anew', put([order('m5', { key: 'o', input: 'new', onConflict: 'replace' })])),
   inserts('another takes its place', put([order('m6', { key: 'o', onConflict: 'supersede', checkpoint: 1 })])),
-  step('some that have ended go', (store) => store.discard({ ids: ['c1', 'm4', 'c6'] })),
+  step('some that have ended go', (store) => store.discard(['c1', 'm4', 'c6'])),
   step(
     'and the rest ends',
     together(cancel('stop', 'm1', 'm2', 'm6'), settle({ id: 'm1', token: 'u7', event: 'PARK', to: 'waiting' })),

@@ -8,7 +8,7 @@
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { NewJob, Store } from '../../../src/store.ts'
-import { newJob, workerInfo } from '../../../src/store-testing/conformance/acts.ts'
+import { changeMatching, newJob, workerInfo } from '../../../src/store-testing/conformance/acts.ts'
 import { machines } from './machine-script.ts'
 import { schedules } from './schedule-script.ts'
 import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Step } from './steps.ts'
@@ -95,10 +95,8 @@ const administration: readonly Step[] = [
       put([mail('r', { key: 'p' })]),
     ),
   ),
-  step('retries', (store) => Promise.resolve(store.retry({ ids: ['k2', 'k1', 'c', 'l'] }))),
-  step('a cancel by filter', async (store) =>
-    store.cancel([{ selection: { filter: { concurrencyKey: 'x' } }, reason: null, graceMs: 0 }]),
-  ),
+  step('retries', (store) => Promise.resolve(store.retry(['k2', 'k1', 'c', 'l']))),
+  step('a cancel by filter', async (store) => changeMatching(store, 'cancel', { concurrencyKey: 'x' })),
   step(
     'the oldest ones go',
     together(
@@ -110,7 +108,7 @@ const administration: readonly Step[] = [
       (store) => store.prune(10),
     ),
   ),
-  step('a discard', (store) => store.discard({ ids: ['d1', 'l', 'q'] })),
+  step('a discard', (store) => store.discard(['d1', 'l', 'q'])),
   inserts('its id comes back', put([sms('d1', { concurrencyKey: 'y' })])),
   step('the worker leaves', (store) => store.worker('w1', null)),
   step('all leases run out', (store) => Promise.resolve(store.rescue(100)), 100_000),

@@ -59,4 +59,4 @@ export const settle =
 export const cancel =
   (reason: string, ...ids: readonly string[]): Ask =>
   async (store) =>
-    store.cancel([{ selection: { ids }, reason, graceMs: 1_000 }])
+    store.cancel([{ ids, reason, graceMs: 1_000 }])

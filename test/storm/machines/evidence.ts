@@ -107,9 +107,7 @@ export class Archive {
           this.of(id).acknowledged.push({ number, seq: answered.seq })
         })
       } else if (call.op === 'cancel') {
-        for (const { selection } of call.asked) {
-          if ('ids' in selection) for (const id of selection.ids) this.of(id).cancels++
-        }
+        for (const { ids } of call.asked) for (const id of ids) this.of(id).cancels++
       }
     }
   }
