@@ -9,16 +9,6 @@ import { columnText, textOfColumn } from './texts.ts'
 
 const orNull = (text: string | null): string | null => (text === null ? null : columnText(text))
 
-/** The types of the parameters, which is what the driver does not tell. */
-const types = [
-  ...['bigint', 'boolean'],
-  ...['text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'bigint[]'],
-  ...['boolean[]', 'text[]', 'bigint[]', 'text[]', 'text[]', 'bigint[]', 'bigint[]', 'bigint[]', 'int[]', 'text[]'],
-  ...['float8[]', 'bigint[]', 'bigint[]', 'bigint[]', 'text[]', 'text[]', 'text[]', 'text[]', 'boolean[]'],
-  ...['text[]', 'text[]', 'text[]', 'text[]'],
-  ...['text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'int[]', 'text'],
-]
-
 /** @param takesTurn false: the transaction has it already */
 export function commitStatement(schema: string, commit: Commit, logMax: number, takesTurn = true): Statement {
   // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
@@ -47,7 +37,7 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
     writes.log.map(({ id: _id, type: _type, seq: _seq, ...entry }) => JSON.stringify(entry)),
     ...moveParams(writes),
   ]
-  const list = types.map((type, i) => `$${i + 1}::${type}`).join(', ')
+  const list = values.map((_, i) => `$${i + 1}`).join(', ')
   return {
     text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, unfolded::float8 FROM ${schema}.commit(${list})`,
     values,

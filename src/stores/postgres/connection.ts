@@ -40,7 +40,7 @@ export const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
-/** Was the connection lost, or does it lead to a server that does not write any more? Then the next call connects anew. */
+/** Was the connection lost, or does the server write no more? Then the next call connects anew. */
 const isLost = (error: unknown): boolean => {
   const code = codeOf(error)
   return code === undefined || /^(57P0[1-5]|08...|25006|3D000|53300)$/.test(code)
@@ -108,7 +108,7 @@ export class Connection {
   /** The connected client: a new one, if the last was lost. */
   async current(): Promise<Session> {
     if (this.isClosed) throw closed(this.where)
-    const connecting = (this.session ??= this.connect())
+    const connecting = (this.session ??= this.connectAnew())
     try {
       const session = await connecting
       if (!this.isClosed) return session
@@ -118,6 +118,15 @@ export class Connection {
       throw failed(this.where, error)
     }
     throw closed(this.where)
+  }
+
+  private async connectAnew(): Promise<Session> {
+    const session = await this.connect()
+    const connecting = this.session
+    session.onEnd(() => {
+      if (this.session === connecting) this.session = null
+    })
+    return session
   }
 
   private drop(session: Session): void {

@@ -132,7 +132,7 @@ export class FigureReader {
 
   private async readNow(): Promise<Figures> {
     const rows = await this.ask(readText(this.schema), [this.upto])
-    const [head] = rows.filter(([kind]) => kind === 0)
+    const head = rows.find(([kind]) => kind === 0)
     const [, folded = 0, , , last] = head ?? []
     if ((folded as number) > this.upto) {
       this.byType = new Map()

@@ -16,7 +16,9 @@ export interface PostgresStoreOptions {
   readonly url?: string
   /** A `Pool` of `pg`. It is left as it is: the store connects three times by the same settings. */
   readonly pool?: object
-  /** The schema of all tables and functions, default `jobchart`: stores of different schemas know nothing of each other. */
+  /**
+   * The schema of all tables and functions, default `jobchart`: stores of different schemas know nothing of each other.
+   */
   readonly schema?: string
   /** Entries of the transition log that are kept at least, default 10,000. */
   readonly transitionsMax?: number
@@ -44,10 +46,10 @@ const postgresOptions = table(
 )
 
 /**
- * A store in a schema of a PostgreSQL database, version 14 or later. Nothing is sent before it is opened by a client or a
- * runtime, which also makes the schema, or brings it to this version.
- * @throws JobchartError INVALID_OPTION; its `open` rejects with STORE_UNAVAILABLE, or UNSUPPORTED (an older server, another
- * encoding than UTF8, a schema of a later jobchart, or no driver is installed)
+ * A store in a schema of a PostgreSQL database, version 14 or later. Nothing is sent before it is opened by a client or
+ * a runtime, which also makes the schema, or brings it to this version.
+ * @throws JobchartError INVALID_OPTION; its `open` rejects with STORE_UNAVAILABLE, or UNSUPPORTED (an older server,
+ * another encoding than UTF8, a schema of a later jobchart, or no driver is installed)
  * @example
  * const runtime = createRuntime({ jobs, store: postgresStore({ url: 'postgres://localhost/app' }) })
  */

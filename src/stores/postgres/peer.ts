@@ -1,6 +1,6 @@
 /**
- * The import of an optional package by a name that bundlers do not see. They would look for the package when they build,
- * and fail if it is not installed, also for a program that never uses it.
+ * The import of an optional package by a name that bundlers do not see. They would look for the package when they
+ * build, and fail if it is not installed, also for a program that never uses it.
  */
 import type * as Pg from 'pg'
 

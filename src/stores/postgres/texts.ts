@@ -1,6 +1,6 @@
 /**
- * Texts in columns. A server refuses zero bytes, and a driver replaces half characters (lone surrogates): texts that have
- * them are written with escapes, and so are those with a backslash, so that no two texts become the same.
+ * Texts in columns. A server refuses zero bytes, and a driver replaces half characters (lone surrogates): texts that
+ * have them are written with escapes, and so are those with a backslash, so that no two texts become the same.
  */
 export const columnText = (text: string): string =>
   text.isWellFormed() && !text.includes('\0') && !text.includes('\\') ? text : JSON.stringify(text).slice(1, -1)

@@ -3,8 +3,8 @@
  * second version 2 of that, and so on.
  *
  * A text that was released is frozen: schemas in the world were made by it, and a later text starts from what it made.
- * Checksums in `test/stores/postgres/migrations.test.ts` hold the frozen texts. To change the schema: if the last text has
- * not been released yet, change it. Otherwise add a file `NNNN-what.ts`, and name it at the end of the list below.
+ * Checksums in `test/stores/postgres/migrations.test.ts` hold the frozen texts. To change the schema: if the last text
+ * has not been released yet, change it. Otherwise add a file `NNNN-what.ts`, and name it at the end of the list below.
  */
 import { jobs } from './0001-jobs.ts'
 
