@@ -1,6 +1,6 @@
 /** The estimate of a server's time between its answers. */
 import { expect, test } from 'vitest'
-import { ServerClock } from '../../src/stores/redis/server-clock.ts'
+import { ServerClock } from '../../src/stores/remote/server-clock.ts'
 import { handClock } from './hand-clock.ts'
 
 const ahead = 1_000_000

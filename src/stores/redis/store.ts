@@ -41,7 +41,7 @@ import { seenScript } from './scripts/seen.ts'
 import { settleScript } from './scripts/settle.ts'
 import { workerScript } from './scripts/worker.ts'
 import { RedisServer, type StoreTime } from './server.ts'
-import { ServerClock } from './server-clock.ts'
+import { ServerClock } from '../remote/server-clock.ts'
 
 const scriptsByName = {
   commit: commitScript,

@@ -37,6 +37,11 @@ export const rooms: readonly RoomRow[] = [
     why: 'an adapter of a server: the core runs over a round trip to it',
   },
   {
+    room: 'src/stores/postgres/',
+    may: [...contract, 'src/stores/remote/'],
+    why: 'an adapter of a server: the core runs over a round trip to it',
+  },
+  {
     room: 'src/stores/sql/',
     may: ['src/core/'],
     why: 'what databases with SQL share: it names none of them, and runs no statement',

@@ -1,0 +1,71 @@
+/** A commit as the parameters of one function, which judges and writes in one step. */
+import type { Commit } from '../remote/commit.ts'
+import { cellName } from '../remote/cells.ts'
+import { pending } from '../remote/transaction.ts'
+import { clockColumn, type Param, type ResultRow, type Statement } from './connection.ts'
+import { moveParams } from './figures.ts'
+import { jobParams } from './jobs.ts'
+import { columnText, textOfColumn } from './texts.ts'
+
+const orNull = (text: string | null): string | null => (text === null ? null : columnText(text))
+
+/** @param takesTurn false: the transaction has it already */
+export function commitStatement(schema: string, commit: Commit, logMax: number, takesTurn = true): Statement {
+  // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
+  const writes = commit.writes(pending)
+  const read = [...commit.revisions]
+  const rooms = [...commit.rooms]
+  const cells = [...new Map(writes.cells.map((cell) => [cellName(cell.cells, cell.field), cell])).values()]
+  const gone = writes.jobs.flatMap(({ id, after }) => (after === null ? columnText(id) : []))
+  const values: Param[] = [
+    logMax,
+    takesTurn,
+    read.map(([id]) => columnText(id)),
+    read.map(([, revision]) => revision),
+    commit.cells.map(({ cells: kind }) => kind),
+    commit.cells.map(({ field }) => columnText(field)),
+    commit.cells.map(({ value }) => orNull(value)),
+    rooms.map(([type]) => orNull(type)),
+    rooms.map(([, room]) => room),
+    ...jobParams(writes.jobs),
+    gone,
+    cells.map(({ cells: kind }) => kind),
+    cells.map(({ field }) => columnText(field)),
+    cells.map(({ value }) => orNull(value)),
+    writes.log.map(({ id }) => columnText(id)),
+    writes.log.map(({ type }) => columnText(type)),
+    writes.log.map(({ id: _id, type: _type, seq: _seq, ...entry }) => JSON.stringify(entry)),
+    ...moveParams(writes),
+  ]
+  const list = values.map((_, i) => `$${i + 1}`).join(', ')
+  return {
+    text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, unfolded::float8 FROM ${schema}.commit(${list})`,
+    values,
+  }
+}
+
+export interface Committed {
+  /** The number of its first transition; null if it was refused. */
+  readonly base: number | null
+  readonly stale: readonly string[]
+  /** Jobs of which somebody else holds the row. */
+  readonly locked: readonly string[]
+  /** How many commits the written figures lack. */
+  readonly unfolded: number
+}
+
+export function committedOf(row: ResultRow | undefined, commit: Commit): Committed {
+  const [base = null, staleRows, staleCells, isFull, locked, unfolded] = row ?? []
+  const ids = [...commit.revisions.keys()]
+  const rows = ((staleRows ?? []) as number[]).map((number) => `row ${ids[number - 1] ?? ''}`)
+  const cells = ((staleCells ?? []) as number[]).flatMap((number) => {
+    const cell = commit.cells[number - 1]
+    return cell === undefined ? [] : cellName(cell.cells, cell.field)
+  })
+  return {
+    base: base as number | null,
+    stale: [...rows, ...cells, ...(isFull === true ? ['backlog'] : [])],
+    locked: ((locked ?? []) as string[]).map(textOfColumn),
+    unfolded: (unfolded ?? 0) as number,
+  }
+}

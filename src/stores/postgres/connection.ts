@@ -1,0 +1,183 @@
+/** A connection to a server, which connects again by itself: the errors of this library, and calls that always end. */
+import { systemClock, systemRandom } from '../../core/clock.ts'
+import { JobchartError } from '../../core/errors.ts'
+
+/** Parameters of a statement. */
+export type Param = string | number | boolean | null | readonly (string | number | boolean | null)[]
+
+export interface Statement {
+  readonly text: string
+  readonly values?: readonly Param[]
+}
+
+export type ResultRow = readonly unknown[]
+
+/** A connected client of a driver. */
+export interface Session {
+  query(statement: Statement): Promise<readonly ResultRow[]>
+  /** Calls `told` with the payload of each notification. */
+  onNotification(told: (payload: string) => void): void
+  /** Calls the listener when the connection has ended, whoever has ended it. */
+  onEnd(listener: () => void): void
+  /** Ends it at once. */
+  close(): void
+}
+
+/** The time of the server, ms since the epoch. */
+export const clockColumn = 'extract(epoch FROM clock_timestamp())::float8 * 1000'
+
+/** So long a connection may take, and a call, ms. */
+export const connectMsMax = 5_000
+export const callMsMax = 15_000
+
+/** Answers after which the same statement may succeed: nothing of it was carried out. */
+const passing = new Set(['40P01', '40001', '55P03'])
+const triesMax = 5
+
+/** The code of an answer of the server; undefined if there was none. */
+export const codeOf = (error: unknown): string | undefined => {
+  const { code } = error as { readonly code?: unknown }
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+/** Was the connection lost, or does the server write no more? Then the next call connects anew. */
+const isLost = (error: unknown): boolean => {
+  const code = codeOf(error)
+  return code === undefined || /^(57P0[1-5]|08...|25006|3D000|53300)$/.test(code)
+}
+
+export class Connection {
+  private readonly connect: () => Promise<Session>
+  private readonly where: string
+  private session: Promise<Session> | null = null
+  /** Ends when the transaction that is under way has ended. */
+  private transaction: Promise<unknown> | null = null
+  private isClosed = false
+
+  /** @param connect makes a connected client */
+  constructor(connect: () => Promise<Session>, where: string) {
+    this.connect = connect
+    this.where = where
+  }
+
+  /**
+   * Carries out one statement, which is a transaction of its own.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  query(text: string, values: readonly Param[] = []): Promise<readonly ResultRow[]> {
+    return this.run((session) => session.query({ text, values }))
+  }
+
+  /**
+   * Carries out several statements, which are one transaction. Other calls wait for its end.
+   * @param begin the first of them
+   */
+  inTransaction<T>(begin: string, work: (session: Session) => Promise<T>): Promise<T> {
+    const before = this.transaction
+    const own = (async (): Promise<T> => {
+      await before
+      return this.attempt((session) => committed(session, begin, work))
+    })()
+    const ended = own.then(ignore, ignore)
+    this.transaction = ended
+    void ended.then(() => {
+      if (this.transaction === ended) this.transaction = null
+    })
+    return own
+  }
+
+  private async run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    while (this.transaction !== null) await this.transaction
+    return this.attempt(work)
+  }
+
+  /** Does it again from the start if others were in the way. */
+  private async attempt<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const session = await this.current()
+      try {
+        return await work(session)
+      } catch (error) {
+        if (isLost(error)) this.drop(session)
+        if (!passing.has(codeOf(error) ?? '') || tries === triesMax) throw failed(this.where, error)
+        await pause(systemRandom() * 20 * tries)
+      }
+    }
+  }
+
+  /** The connected client: a new one, if the last was lost. */
+  async current(): Promise<Session> {
+    if (this.isClosed) throw closed(this.where)
+    const connecting = (this.session ??= this.connectAnew())
+    try {
+      const session = await connecting
+      if (!this.isClosed) return session
+      session.close()
+    } catch (error) {
+      if (this.session === connecting) this.session = null
+      throw failed(this.where, error)
+    }
+    throw closed(this.where)
+  }
+
+  private async connectAnew(): Promise<Session> {
+    const session = await this.connect()
+    const connecting = this.session
+    session.onEnd(() => {
+      if (this.session === connecting) this.session = null
+    })
+    return session
+  }
+
+  private drop(session: Session): void {
+    this.session = null
+    session.close()
+  }
+
+  close(): void {
+    this.isClosed = true
+    void this.session?.then((session) => session.close()).catch(ignore)
+    this.session = null
+  }
+}
+
+const ignore = (): void => {}
+
+async function committed<T>(session: Session, begin: string, work: (session: Session) => Promise<T>): Promise<T> {
+  await session.query({ text: begin })
+  try {
+    const result = await work(session)
+    await session.query({ text: 'COMMIT' })
+    return result
+  } catch (error) {
+    // A connection that was lost has ended it.
+    if (codeOf(error) !== undefined) await session.query({ text: 'ROLLBACK' }).catch(ignore)
+    throw error
+  }
+}
+
+export const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: false }))
+
+export const closed = (where: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: the store is not open`, {
+    hint: 'Open the store first; a stopped runtime closes it.',
+  })
+
+/** An error of the driver, or of the server, as one of this library. */
+export function failed(where: string, cause: unknown): JobchartError {
+  if (cause instanceof JobchartError) return cause
+  const code = codeOf(cause)
+  const message = cause instanceof Error && cause.message !== '' ? cause.message : String(cause)
+  return new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: ${message}`, { hint: hintOf(code), cause })
+}
+
+function hintOf(code: string | undefined): string {
+  if (code === '42501') return 'Grant the rights that docs/postgres.md lists.'
+  if (code?.startsWith('28') === true) return 'Look at the user and the password in the url.'
+  if (code === '53300') return 'The server has no free connection: a process takes three. Raise max_connections.'
+  if (code === '55P03') return 'Somebody else holds a lock on a table of jobchart: end that transaction.'
+  if (code === undefined || isLost({ code }))
+    return 'Is the server running and reachable? Calls succeed again as soon as it is; writes may be repeated.'
+  return 'The call may be repeated. Was something in the schema changed by hand? `jobchart doctor` looks at it.'
+}

@@ -1,0 +1,170 @@
+/**
+ * Figures over a round trip. Each commit appends what it changes of them, and a process that reads them adds what was
+ * appended since it has read last: no commit waits for another, or for the row of a counter. Now and then a process
+ * writes down the sum, and removes what it is made of.
+ */
+import { pending } from '../remote/transaction.ts'
+import { statesTagged } from '../../core/lifecycle.ts'
+import type { MachineStanding } from '../../core/machine-tally.ts'
+import type { JobDocument } from '../remote/document.ts'
+import type { Writes } from '../remote/commit.ts'
+import { foldFigures, typesOf, type TypeFigures } from '../remote/figures.ts'
+import type { Param, ResultRow } from './connection.ts'
+import { columnText, textOfColumn } from './texts.ts'
+
+/** So many commits are folded together: a reader that knows nothing reads as many. */
+const foldEvery = 500
+
+/** What figures depend on of a job. */
+interface Standing extends Pick<JobDocument, 'state'>, Partial<Pick<JobDocument, 'failure' | 'finishedAt'>> {
+  readonly machine?: MachineStanding
+}
+
+const standingOf = (job: JobDocument | null): Standing | null => {
+  if (job === null) return null
+  const { state, failure, finishedAt, machine } = job
+  const isDead = state === 'dead' && failure !== null
+  return {
+    state,
+    ...(isDead && { failure, finishedAt }),
+    ...(machine !== null && { machine: { states: machine.states, tags: machine.tags } }),
+  }
+}
+
+/** A job before and after a commit, and how many others have moved the same way. */
+interface Move {
+  readonly type: string
+  readonly before: Standing | null
+  readonly after: Standing | null
+  readonly n: number
+}
+
+type Body = Pick<Writes, 'now' | 'activity' | 'failures' | 'outcomes'> & {
+  readonly moves: readonly Move[]
+  readonly paused: readonly string[]
+}
+
+function movesOf(jobs: Writes['jobs']): Move[] {
+  const moves = new Map<string, Move>()
+  for (const { before, after } of jobs) {
+    const [was, is] = [standingOf(before), standingOf(after)]
+    const name = JSON.stringify([(before ?? after)?.type, was, is])
+    const known = moves.get(name)
+    moves.set(name, { type: (before ?? after)?.type ?? '', before: was, after: is, n: (known?.n ?? 0) + 1 })
+  }
+  return [...moves.values()].filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after))
+}
+
+const backlog = statesTagged('backlog')
+
+/** The parameters of a commit: the types of which the backlog grows, by how much, and what a reader adds. */
+export function moveParams(writes: Writes): Param[] {
+  const { now, activity, failures, outcomes, cells } = writes
+  const moves = movesOf(writes.jobs)
+  const growth = new Map<string, number>()
+  for (const { type, before, after, n } of moves) {
+    const by = Number(isWaiting(after)) - Number(isWaiting(before))
+    if (by !== 0) growth.set(type, (growth.get(type) ?? 0) + by * n)
+  }
+  const paused = cells.flatMap((cell) => (cell.cells === 'paused' ? [cell.field] : []))
+  const body: Body = { now, moves, activity, failures, outcomes, paused }
+  return [[...growth.keys()].map(columnText), [...growth.values()], JSON.stringify(body)]
+}
+
+const isWaiting = (job: Standing | null): boolean => job !== null && backlog.has(job.state)
+
+/** A commit as `foldFigures` reads it. */
+function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, base: number): Writes {
+  const document = (type: string, standing: Standing | null): JobDocument | null =>
+    standing && ({ type, failure: null, machine: null, finishedAt: null, ...standing } as JobDocument)
+  const jobs = moves.flatMap(({ type, before, after, n }) =>
+    Array.from({ length: n }, () => ({ id: '', before: document(type, before), after: document(type, after) })),
+  )
+  const failures = body.failures.map((each) => ({ ...each, seq: each.seq - pending + base }))
+  const cells = paused.map((field) => ({ cells: 'paused', field, value: null }) as const)
+  return { now, count: 0, jobs, log: [], cells, activity, failures, outcomes }
+}
+
+/** What figures are of one moment. */
+export interface Figures {
+  readonly byType: ReadonlyMap<string, TypeFigures>
+  /** The number of the last transition that they have. */
+  readonly last: number
+}
+
+/** Rows of several kinds: where the folded ones end, the folded ones if there are others than were known, and moves. */
+const readText = (schema: string): string => `
+  SELECT 0, f.upto::float8, NULL, NULL, (SELECT max(seq) FROM ${schema}.log)::float8 FROM ${schema}.folds f
+  UNION ALL SELECT 1, NULL, g.type, g.value, NULL FROM ${schema}.figures g
+    WHERE (SELECT upto FROM ${schema}.folds) > $1
+  UNION ALL SELECT 2, m.move::float8, NULL, m.body, m.base::float8 FROM ${schema}.moves m
+    WHERE m.move > greatest($1, (SELECT upto FROM ${schema}.folds))`
+
+type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
+
+export class FigureReader {
+  private readonly ask: Ask
+  private readonly schema: string
+  private byType = new Map<string, TypeFigures>()
+  /** The last move that they have. */
+  private upto = -1
+  private reading: Promise<Figures> = Promise.resolve({ byType: this.byType, last: 0 })
+
+  constructor(ask: Ask, schema: string) {
+    this.ask = ask
+    this.schema = schema
+  }
+
+  /** The figures as they are now. Callers get what one of them reads after the others. */
+  read(): Promise<Figures> {
+    const next = this.reading.then(
+      () => this.readNow(),
+      () => this.readNow(),
+    )
+    this.reading = next
+    return next
+  }
+
+  /** What is known is forgotten: the server was set back. */
+  forget(): void {
+    this.upto = -1
+  }
+
+  private async readNow(): Promise<Figures> {
+    const rows = await this.ask(readText(this.schema), [this.upto])
+    const head = rows.find(([kind]) => kind === 0)
+    const [, folded = 0, , , last] = head ?? []
+    if ((folded as number) > this.upto) {
+      this.byType = new Map()
+      for (const [kind, , type, value] of rows) {
+        if (kind === 1) this.byType.set(textOfColumn(type as string), JSON.parse(value as string) as TypeFigures)
+      }
+      this.upto = folded as number
+    }
+    const moves = rows.filter(([kind]) => kind === 2).toSorted((a, b) => (a[1] as number) - (b[1] as number))
+    for (const [, move, , body, base] of moves) {
+      const writes = writesOf(JSON.parse(body as string) as Body, base as number)
+      for (const type of typesOf(writes)) this.byType.set(type, foldFigures(this.byType.get(type), writes, type))
+      this.upto = move as number
+    }
+    return { byType: new Map(this.byType), last: (last as number | null) ?? 0 }
+  }
+
+  /** Writes down the sum, if there are many moves. @param unfolded how many there are */
+  async foldIfMany(unfolded: number): Promise<void> {
+    if (unfolded < foldEvery) return
+    const [row] = await this.ask(`SELECT upto::float8 FROM ${this.schema}.folds`, [])
+    const known = row?.[0] as number
+    const { byType } = await this.read()
+    const { upto } = this
+    if (upto - known < foldEvery) return
+    const all = [...byType]
+    await this.ask(`SELECT ${this.schema}.fold($1, $2, $3, $4, $5)`, [
+      known,
+      upto,
+      all.map(([type]) => columnText(type)),
+      all.map(([, { counts }]) => [...backlog].reduce((sum, state) => sum + (counts[state] ?? 0), 0)),
+      all.map(([, figures]) => JSON.stringify(figures)),
+    ])
+  }
+}

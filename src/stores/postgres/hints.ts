@@ -1,0 +1,138 @@
+/**
+ * Hints of other processes, by LISTEN and NOTIFY on a connection of its own. A NOTIFY is a statement of its own, behind
+ * the commit that it tells of: in a transaction it would make commits of the whole cluster wait for each other. Without
+ * the connection, workers find what there is to do by asking.
+ */
+import { createHash } from 'node:crypto'
+import { systemClock, type Timer } from '../../core/clock.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { Hint } from '../../store.ts'
+import { pause, type Connection, type Session } from './connection.ts'
+
+/** What follows a NOTIFY within this time, ms, goes together. */
+const togetherMs = 10
+/** Bytes of a payload; the server takes 8,000. */
+const payloadMax = 7_500
+/** The connection is asked for a sign of life, and whether it still listens, so often, ms. */
+const lookMs = 10_000
+
+/** Names of channels are 63 bytes at most. */
+const channelOf = (schema: string): string =>
+  `jobchart_${createHash('sha256').update(schema).digest('hex').slice(0, 32)}`
+
+export class Hints {
+  private readonly channel: string
+  private readonly origin: string
+  private readonly connection: Connection
+  private readonly listeners = new Set<(hint: Hint) => void>()
+  private readonly waiting = new Set<string>()
+  private timer: Timer | null = null
+  private listening: Session | null = null
+  private isOpen = false
+
+  /** @param origin what the messages of this store begin with */
+  constructor(connection: Connection, schema: string, origin: string) {
+    this.connection = connection
+    this.channel = channelOf(schema)
+    this.origin = origin
+  }
+
+  watch(listener: (hint: Hint) => void): () => void {
+    const own = (hint: Hint): void => listener(hint)
+    this.listeners.add(own)
+    if (!this.isOpen) {
+      this.isOpen = true
+      void this.listen()
+    }
+    return () => void this.listeners.delete(own)
+  }
+
+  close(): void {
+    this.isOpen = false
+    this.timer?.cancel()
+    this.connection.close()
+  }
+
+  /** Tells other processes: at once, unless something was told a moment ago. */
+  tell(hints: readonly Hint[]): void {
+    for (const hint of hints) this.waiting.add(JSON.stringify(hint))
+    if (this.timer === null) this.flush()
+  }
+
+  private flush(): void {
+    if (this.waiting.size === 0) {
+      this.timer = null
+      return
+    }
+    this.timer = systemClock.timer(() => this.flush(), togetherMs, { keepAlive: false })
+    const payloads = payloadsOf(this.origin, [...this.waiting])
+    this.waiting.clear()
+    // What is lost here costs others time, not jobs.
+    this.connection
+      .query('SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p', [this.channel, payloads])
+      .catch(ignoreUnavailable)
+  }
+
+  /** Listens until it is closed; after a connection was lost, hints may have been lost, too. */
+  private async listen(): Promise<void> {
+    for (let tries = 0; this.isOpen; tries++) {
+      try {
+        await this.listenOn(await this.connection.current())
+        tries = 0
+        this.notify([{ kind: 'missed' }])
+        await this.untilLost()
+      } catch (error) {
+        ignoreUnavailable(error)
+      }
+      if (this.isOpen) await pause(Math.min(50 * 2 ** Math.min(tries, 6), 2_000))
+    }
+  }
+
+  private async listenOn(session: Session): Promise<void> {
+    if (this.listening !== session) {
+      session.onNotification((payload) => this.receive(payload))
+      this.listening = session
+    }
+    await this.connection.query(`LISTEN ${this.channel}`)
+  }
+
+  private async untilLost(): Promise<void> {
+    const session = this.listening
+    while (this.isOpen) {
+      await pause(lookMs)
+      if (!this.isOpen) return
+      const rows = await this.connection.query('SELECT pg_listening_channels()')
+      if (this.listening !== session || !rows.some(([channel]) => channel === this.channel)) return
+      if ((await this.connection.current()) !== session) return
+    }
+  }
+
+  private notify(hints: readonly Hint[]): void {
+    for (const hint of hints) for (const listener of this.listeners) listener(hint)
+  }
+
+  private receive(payload: string): void {
+    const space = payload.indexOf(' ')
+    if (payload.slice(0, space) !== this.origin) this.notify(JSON.parse(payload.slice(space + 1)) as Hint[])
+  }
+}
+
+/** Hints that go together, in as few messages as hold them. One that is too large says only that there was something. */
+function payloadsOf(origin: string, hints: readonly string[]): string[] {
+  const payloads: string[][] = []
+  let bytes = 0
+  for (const hint of hints) {
+    const own = Buffer.byteLength(hint) > payloadMax - 100 ? '{"kind":"missed"}' : hint
+    bytes += Buffer.byteLength(own) + 1
+    if (payloads.length === 0 || bytes > payloadMax - 100) {
+      payloads.push([])
+      bytes = Buffer.byteLength(own)
+    }
+    payloads.at(-1)?.push(own)
+  }
+  return payloads.map((each) => `${origin} [${each.join(',')}]`)
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof JobchartError)) throw error
+}

@@ -1,0 +1,180 @@
+/** Loads what is wanted by one statement: a part of it for each kind. */
+import type { CellKind } from '../remote/cells.ts'
+import type { Loaded, Wanted } from '../remote/port.ts'
+import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
+import type { Param, ResultRow, Statement } from './connection.ts'
+import { documentFrom } from './jobs.ts'
+import { columnText, textOfColumn } from './texts.ts'
+
+/** Columns of all parts: the number of the part, three texts, five numbers. */
+const row = 'SELECT $PART, j.id, j.doc, NULL, j.base::float8, NULL::float8, NULL::float8, NULL::float8, NULL::float8'
+
+type Rows = readonly ResultRow[]
+
+interface Part {
+  readonly text: string
+  readonly values: readonly Param[]
+  readonly take: (rows: Rows) => void
+}
+
+type Of<Kind extends Wanted['kind']> = readonly (Wanted & { readonly kind: Kind })[]
+
+const ofKind = <Kind extends Wanted['kind']>(wanted: readonly Wanted[], kind: Kind): Of<Kind> =>
+  wanted.filter((each): each is Wanted & { readonly kind: Kind } => each.kind === kind)
+
+/** A statement, and what takes its rows. */
+export function loadingOf(
+  schema: string,
+  wanted: readonly Wanted[],
+  into: Loaded,
+): { readonly statement: Statement; readonly take: (rows: Rows) => void } {
+  const parts = [
+    ...rowPart(schema, ofKind(wanted, 'row'), into),
+    ...cellPart(schema, ofKind(wanted, 'cell'), into),
+    ...valuePart(schema, ofKind(wanted, 'values'), into),
+    ...childPart(schema, ofKind(wanted, 'children'), into),
+    ...ofKind(wanted, 'timers').flatMap((each) => timerPart(schema, each, into)),
+    ...ofKind(wanted, 'heads').flatMap((each) => headPart(schema, each, into)),
+  ]
+  const values: Param[] = []
+  const texts = parts.map(({ text, values: own }, part) => {
+    const before = values.length
+    values.push(...own)
+    return `(${text.replaceAll(/\$(\d+)/g, (_, n: string) => `$${Number(n) + before}`).replaceAll('$PART', String(part))})`
+  })
+  return {
+    statement: { text: texts.join(' UNION ALL '), values },
+    take(rows) {
+      const byPart = Map.groupBy(rows, ([part]) => part as number)
+      for (const [i, part] of parts.entries()) part.take(byPart.get(i) ?? [])
+    },
+  }
+}
+
+const none = 'NULL::float8'
+
+function rowPart(schema: string, wanted: Of<'row'>, into: Loaded): Part[] {
+  if (wanted.length === 0) return []
+  const ids = wanted.map(({ id }) => id)
+  return [
+    {
+      text: `${row} FROM ${schema}.jobs j WHERE j.id = ANY($1::text[])`,
+      values: [ids.map(columnText)],
+      take(rows) {
+        const found = new Map(rows.map(([, id, doc, , base]) => [textOfColumn(id as string), { base, doc }]))
+        for (const id of ids) {
+          const each = found.get(id)
+          into.row(id, each === undefined ? null : documentFrom(each.base, each.doc))
+        }
+      },
+    },
+  ]
+}
+
+function cellPart(schema: string, wanted: Of<'cell'>, into: Loaded): Part[] {
+  if (wanted.length === 0) return []
+  return [
+    {
+      text: `SELECT $PART, c.kind, c.field, c.value, ${Array.from({ length: 5 }, () => none).join(', ')}
+        FROM unnest($1::text[], $2::text[]) AS w(kind, field)
+        JOIN ${schema}.cells c ON c.kind = w.kind AND c.field = w.field`,
+      values: [wanted.map(({ cells }) => cells), wanted.map(({ field }) => columnText(field))],
+      take(rows) {
+        const found = new Map(rows.map(([, kind, field, value]) => [`${kind as string} ${field as string}`, value]))
+        for (const { cells, field } of wanted) {
+          const value = (found.get(`${cells} ${columnText(field)}`) ?? null) as string | null
+          into.cell(cells, field, value && textOfColumn(value))
+        }
+      },
+    },
+  ]
+}
+
+function valuePart(schema: string, wanted: Of<'values'>, into: Loaded): Part[] {
+  if (wanted.length === 0) return []
+  return [
+    {
+      text: `SELECT $PART, c.kind, c.value, NULL, ${Array.from({ length: 5 }, () => none).join(', ')}
+        FROM ${schema}.cells c WHERE c.kind = ANY($1::text[])`,
+      values: [wanted.map(({ cells }) => cells)],
+      take(rows) {
+        const found = Map.groupBy(rows, ([, kind]) => kind as CellKind)
+        for (const { cells } of wanted) {
+          const values = (found.get(cells) ?? []).map(([, , value]) => textOfColumn(value as string))
+          into.values(cells, values)
+        }
+      },
+    },
+  ]
+}
+
+function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[] {
+  if (wanted.length === 0) return []
+  return [
+    {
+      text: `SELECT $PART, j.parent, j.id, NULL, j.seq::float8, ${none}, ${none}, ${none}, ${none}
+        FROM ${schema}.jobs j WHERE j.parent = ANY($1::text[])`,
+      values: [wanted.map(({ id }) => columnText(id))],
+      take(rows) {
+        const inOrder = rows.toSorted((a, b) => (a[4] as number) - (b[4] as number))
+        const found = Map.groupBy(inOrder, ([, parent]) => textOfColumn(parent as string))
+        for (const { id } of wanted)
+          into.children(
+            id,
+            (found.get(id) ?? []).map(([, , child]) => textOfColumn(child as string)),
+          )
+      },
+    },
+  ]
+}
+
+/** As the indexes have them: their conditions are literals. */
+const timed = {
+  due: "j.state IN ('scheduled', 'retrying', 'waiting') AND j.wake_at IS NOT NULL",
+  leases: "j.state IN ('running', 'cancelling')",
+}
+
+function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Part {
+  return {
+    text: `SELECT $PART, j.id, NULL, NULL, j.wake_at::float8, j.seq::float8, ${none}, ${none}, ${none}
+      FROM ${schema}.jobs j WHERE ${timed[of]} ORDER BY j.wake_at, j.seq LIMIT $1`,
+    values: [limit],
+    take(rows) {
+      const inOrder = rows.toSorted(
+        (a, b) => (a[4] as number) - (b[4] as number) || (a[5] as number) - (b[5] as number),
+      )
+      into.timers(
+        of,
+        limit,
+        inOrder.map(([, id, , , at]) => [textOfColumn(id as string), at as number] as const),
+      )
+    },
+  }
+}
+
+function headPart(schema: string, { type, limit }: Of<'heads'>[number], into: Loaded): Part {
+  return {
+    text: `SELECT $PART, h.concurrency, h.id, NULL, h.priority::float8, h.place::float8, h.weight, h.queued::float8,
+      h.leased::float8 FROM ${schema}.heads($1, $2) h`,
+    values: [columnText(type), limit],
+    take: (rows) => into.heads(type, headsOf(rows)),
+  }
+}
+
+function headsOf(rows: Rows): QueueHeads {
+  return [...Map.groupBy(rows, ([, concurrency]) => concurrency as string)].map(([concurrency, all]): QueueGroup => {
+    const [, , , , , , , queued, leased] = all[0] ?? []
+    const first = all.map(([, , id, , priority, place, keyWeight]) => ({
+      id: textOfColumn(id as string),
+      priority: priority as number,
+      place: place as number,
+      keyWeight: keyWeight as number,
+    }))
+    return {
+      key: concurrency === '' ? null : textOfColumn(concurrency.slice(1)),
+      first: first.toSorted((a, b) => b.priority - a.priority || a.place - b.place),
+      queued: queued as number,
+      leased: leased as number,
+    }
+  })
+}

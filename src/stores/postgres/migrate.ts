@@ -1,0 +1,57 @@
+/** Brings a schema to the version of this jobchart, or makes it. */
+import { JobchartError } from '../../core/errors.ts'
+import { pause, type Connection, type Param, type ResultRow } from './connection.ts'
+import { migrations, schemaVersion } from './migrations/index.ts'
+import { quotedName } from './texts.ts'
+
+type Ask = (text: string, values?: readonly Param[]) => Promise<readonly ResultRow[]>
+
+/** Others that migrate are waited for by asking again: a waiter would hold up an index that is built concurrently. */
+const askAgainMs = 100
+
+const lockName = (schema: string): string => `hashtextextended('jobchart ${schema.replaceAll("'", "''")}', 0)`
+
+/** The text that makes each version of the one before; `from` is that of the schema, null if there is none. */
+export function migrationText(schema: string, from: number | null): string {
+  const name = quotedName(schema)
+  const made = from === null ? [`CREATE SCHEMA IF NOT EXISTS ${name};`] : []
+  const texts = migrations.slice(from ?? 0).map((text) => text.replaceAll('@schema@', name))
+  const set = `INSERT INTO ${name}.meta (name, value) VALUES ('version', '${schemaVersion}')
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value;`
+  return [...made, ...texts, set].join('\n')
+}
+
+/** The version of a schema; null if it has none of ours. */
+export async function versionOf(query: Ask, schema: string): Promise<number | null> {
+  const name = `${quotedName(schema)}.meta`
+  const [there] = await query('SELECT to_regclass($1) IS NOT NULL', [name])
+  if (there?.[0] !== true) return null
+  const [row] = await query(`SELECT value FROM ${name} WHERE name = 'version'`)
+  return row === undefined ? null : Number(row[0])
+}
+
+/** @throws JobchartError UNSUPPORTED if a later jobchart has made it, STORE_UNAVAILABLE */
+export async function migrate(connection: Connection, schema: string, where: string): Promise<void> {
+  for (;;) {
+    const version = await versionOf((text, values) => connection.query(text, values), schema)
+    if (version === schemaVersion) return
+    if (version !== null && version > schemaVersion) {
+      throw new JobchartError('UNSUPPORTED', `PostgreSQL at ${where}: schema ${schema} has version ${version}`, {
+        hint: `This jobchart works on version ${schemaVersion}: use the later one that has made it.`,
+      })
+    }
+    if (await migrateOnce(connection, schema, version)) return
+    await pause(askAgainMs)
+  }
+}
+
+/** @returns false if another process migrates now, or has done so */
+function migrateOnce(connection: Connection, schema: string, from: number | null): Promise<boolean> {
+  return connection.inTransaction("BEGIN; SET LOCAL lock_timeout = '5s'", async (session) => {
+    const query: Ask = (text, values = []) => session.query({ text, values })
+    const [row] = await query(`SELECT pg_try_advisory_xact_lock(${lockName(schema)})`)
+    if (row?.[0] !== true || (await versionOf(query, schema)) !== from) return false
+    await query(migrationText(schema, from))
+    return true
+  })
+}

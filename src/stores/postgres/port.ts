@@ -1,0 +1,239 @@
+/** A schema of a server as the port of `remoteStore`. */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
+import type { HistoryEntry } from '../../core/record.ts'
+import { staleOf, type Commit, type Current } from '../remote/commit.ts'
+import { countsFrom } from '../remote/figures.ts'
+import type { LogPage, StorePort } from '../remote/port.ts'
+import { ServerClock } from '../remote/server-clock.ts'
+import { commitStatement, committedOf, type Committed } from './commit.ts'
+import {
+  clockColumn,
+  closed,
+  Connection,
+  failed,
+  pause,
+  type Param,
+  type ResultRow,
+  type Session,
+} from './connection.ts'
+import { FigureReader, type Figures } from './figures.ts'
+import { Hints } from './hints.ts'
+import { loadingOf } from './loading.ts'
+import { migrate } from './migrate.ts'
+import { find } from './search.ts'
+import { checkServer } from './server.ts'
+import type { Target } from './target.ts'
+import { quotedName, textOfColumn } from './texts.ts'
+
+export interface Settings extends Target {
+  readonly schema: string
+  readonly transitionsMax: number
+  /** Where a test holds the clock: it judges leases and due times instead of the server's. */
+  readonly clock?: Clock
+}
+
+/** A row that somebody else holds is tried for so long, ms. */
+const lockedMsMax = 1_000
+
+interface Open {
+  /** Commits and what they load, in order. */
+  readonly lane: Connection
+  /** What users read. */
+  readonly reads: Connection
+  readonly hints: Hints
+  readonly figures: FigureReader
+  readonly time: StoreTime
+}
+
+/** The time of the server, learnt from its answers, or of the clock of a test. */
+class StoreTime {
+  private readonly clock: Clock
+  private readonly server: ServerClock | null
+
+  constructor(clock: Clock, given: Clock | undefined) {
+    this.clock = given ?? clock
+    this.server = given === undefined ? new ServerClock(clock) : null
+  }
+
+  now(): number {
+    return Math.floor(this.server?.now() ?? this.clock.now())
+  }
+
+  /** @param ask its answer begins with the server's time */
+  async learn(ask: () => Promise<readonly ResultRow[]>): Promise<readonly ResultRow[]> {
+    const sent = this.clock.monotonic()
+    const rows = await ask()
+    this.server?.learn(rows[0]?.[0] as number, sent, this.clock.monotonic())
+    return rows
+  }
+}
+
+export function postgresPort(settings: Settings): StorePort {
+  const schema = quotedName(settings.schema)
+  let open: Open | null = null
+  const opened = (): Open => {
+    if (open === null) throw closed(settings.where)
+    return open
+  }
+  const commits = new Commits(opened, schema, settings)
+  return {
+    name: 'PostgreSQL',
+    capabilities: { durable: true, shared: true },
+    async open({ clock, signal }) {
+      const made = connectionsOf(settings, clock)
+      const giveUp = (): void => closeAll(made)
+      signal?.addEventListener('abort', giveUp, { once: true })
+      try {
+        signal?.throwIfAborted()
+        await checkServer(made.lane, settings.where)
+        await migrate(made.lane, settings.schema, settings.where)
+        await made.time.learn(() => made.lane.query(`SELECT ${clockColumn}`))
+        open = made
+      } catch (error) {
+        closeAll(made)
+        throw failed(settings.where, error)
+      } finally {
+        signal?.removeEventListener('abort', giveUp)
+      }
+    },
+    close() {
+      if (open !== null) closeAll(open)
+      open = null
+    },
+    now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
+    async load(wanted, into) {
+      const { statement, take } = loadingOf(schema, wanted, into)
+      take(await opened().lane.query(statement.text, statement.values))
+    },
+    commit: (commit) => commits.commit(commit),
+    find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
+    figures: () => opened().figures.read(),
+    log: (after, limit) => readLog(opened().reads, schema, after, limit),
+    tell: (hints) => open?.hints.tell(hints),
+    watch: (listener) => opened().hints.watch(listener),
+  }
+}
+
+function connectionsOf(settings: Settings, clock: Clock): Open {
+  const connection = (): Connection => new Connection(settings.connect, settings.where)
+  const [lane, reads, listening] = [connection(), connection(), connection()]
+  const schema = quotedName(settings.schema)
+  return {
+    lane,
+    reads,
+    hints: new Hints(listening, settings.schema, randomUUID()),
+    figures: new FigureReader((text, values) => reads.query(text, values), schema),
+    time: new StoreTime(clock, settings.clock),
+  }
+}
+
+function closeAll({ lane, reads, hints }: Open): void {
+  hints.close()
+  reads.close()
+  lane.close()
+}
+
+class Commits {
+  private readonly opened: () => Open
+  private readonly schema: string
+  private readonly settings: Settings
+
+  constructor(opened: () => Open, schema: string, settings: Settings) {
+    this.opened = opened
+    this.schema = schema
+    this.settings = settings
+  }
+
+  async commit(commit: Commit): Promise<number | readonly string[]> {
+    const { figures } = this.opened()
+    const until = performance.now() + lockedMsMax
+    for (;;) {
+      const stale = commit.slots.size > 0 ? await this.inTurn(commit) : await this.atOnce(commit)
+      if (!('base' in stale)) return stale
+      const { base, unfolded, locked } = stale
+      if (base !== null) {
+        await figures.foldIfMany(unfolded)
+        return base
+      }
+      if (locked.length === 0) return stale.stale
+      if (performance.now() > until) throw heldByOthers(this.settings.where, locked)
+      await pause(20)
+    }
+  }
+
+  private async atOnce(commit: Commit): Promise<Committed> {
+    const { lane, time } = this.opened()
+    const { text, values } = commitStatement(this.schema, commit, this.settings.transitionsMax)
+    const [row] = await time.learn(() => lane.query(text, values))
+    return committedOf(row?.slice(1), commit)
+  }
+
+  /** Free slots are counted here, so that the turn is taken before. */
+  private inTurn(commit: Commit): Promise<Committed | readonly string[]> {
+    const { lane, figures, time } = this.opened()
+    // A process that stops in the middle holds up all others for no longer than this.
+    const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '2s'"
+    return lane.inTransaction(begin, async (session) => {
+      await session.query({ text: `SELECT ${this.schema}.take_turn()` })
+      const current = await this.current(session, await figures.read())
+      const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
+      const stale = staleOf(only, current, time.now())
+      if (stale.length > 0) return stale
+      const [row] = await session.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
+      return committedOf(row?.slice(1), commit)
+    })
+  }
+
+  private async current(session: Session, { byType }: Figures): Promise<Current> {
+    const cells = await session.query({
+      text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
+    })
+    const leased = await session.query({
+      text: `SELECT worker, count(*)::int FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker`,
+    })
+    const counts = countsFrom(byType)
+    const paused = new Map(
+      cells.flatMap(([kind, field, value]) =>
+        kind === 'paused' ? [[textOfColumn(field as string), value as string] as const] : [],
+      ),
+    )
+    const workers = cells.flatMap(([kind, , value]) => (kind === 'workers' ? textOfColumn(value as string) : []))
+    const byWorker = new Map(leased.map(([worker, n]) => [textOfColumn((worker as string | null) ?? ''), n as number]))
+    return {
+      document: () => null,
+      cell: (_, field) => paused.get(field) ?? null,
+      values: () => workers,
+      count: (state, type) => counts.get(type === null ? state : `${state}:${type}`) ?? 0,
+      leasedBy: (worker) => byWorker.get(worker) ?? 0,
+    }
+  }
+}
+
+const heldByOthers = (where: string, locked: readonly string[]): Error =>
+  failed(where, new Error(`another transaction holds the rows of ${locked.length} jobs`))
+
+async function readLog(reads: Connection, schema: string, after: number, limit: number): Promise<LogPage> {
+  const values: Param[] = [after, limit]
+  const rows = await reads.query(
+    `SELECT (SELECT min(seq) FROM ${schema}.log)::float8, (SELECT max(seq) FROM ${schema}.log)::float8, l.seq::float8, l.id, l.type, l.entry
+      FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT * FROM ${schema}.log WHERE seq > $1 ORDER BY seq LIMIT $2) l ON true`,
+    values,
+  )
+  const [first, last] = rows[0] ?? []
+  const entries = rows.flatMap(([, , seq, id, type, entry]) =>
+    seq === null
+      ? []
+      : {
+          ...(JSON.parse(entry as string) as HistoryEntry),
+          seq: seq as number,
+          id: textOfColumn(id as string),
+          type: textOfColumn(type as string),
+        },
+  )
+  return {
+    entries: entries.toSorted((a, b) => a.seq - b.seq),
+    first: (first as number | null) ?? ((last as number | null) ?? 0) + 1,
+  }
+}

@@ -1,0 +1,132 @@
+/** The server that options name, by an address or by a pool of the driver: sessions are made of either. */
+import { Socket } from 'node:net'
+import { text } from '../../core/checks.ts'
+import { invalidOption, JobchartError } from '../../core/errors.ts'
+import type { Client, ClientConfig } from 'pg'
+import { callMsMax, connectMsMax, type ResultRow, type Session, type Statement } from './connection.ts'
+import { importPg } from './peer.ts'
+
+const addressText = text(4_000)
+
+/** A server, and how sessions on it are made; where it is, for messages. */
+export interface Target {
+  readonly connect: () => Promise<Session>
+  readonly where: string
+}
+
+type ClientClass = new (config: ClientConfig) => Client
+
+/** A pool of `pg`. */
+interface PoolLike {
+  readonly options: ClientConfig
+  readonly Client: ClientClass
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function targetOf({ url, pool }: { readonly url?: string; readonly pool?: object }): Target {
+  if (pool !== undefined) return ofPool(pool, url)
+  if (url === undefined) throw invalidOption('url', 'the address of a server, or a `pool`', url)
+  addressText(url, 'url')
+  const [, scheme, authority = '', rest = ''] = /^(postgres|postgresql):\/\/([^/?]*)([^]*)$/.exec(url) ?? []
+  if (scheme === undefined) throw invalidOption('url', 'postgres://…', `${url.split(':')[0] ?? ''}:…`)
+  const at = authority.lastIndexOf('@')
+  const hosts = authority.slice(at + 1).split(',')
+  const urls = hosts.map((host) => `${scheme}://${authority.slice(0, at + 1)}${host}${rest}`)
+  return {
+    where: hosts.every((host) => host === '') ? 'localhost' : hosts.join(','),
+    connect: async () =>
+      writable(
+        urls.map((connectionString) => ({ connectionString })),
+        await installed(),
+      ),
+  }
+}
+
+function ofPool(pool: object, url: string | undefined): Target {
+  if (url !== undefined) throw invalidOption('url', 'nothing beside `pool`', url)
+  const { options, Client: given } = pool as Partial<PoolLike>
+  if (typeof options !== 'object' || typeof given !== 'function') throw invalidOption('pool', 'a Pool of pg', pool)
+  return { where: 'the server of the pool', connect: () => writable([options], given) }
+}
+
+/** @throws JobchartError UNSUPPORTED */
+async function installed(): Promise<ClientClass> {
+  try {
+    return (await importPg('pg')).default.Client
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new JobchartError('UNSUPPORTED', 'postgresStore needs a driver', { hint: 'npm install pg' })
+  }
+}
+
+/** A session on the first of the servers that takes writes. */
+async function writable(configs: readonly ClientConfig[], pg: ClientClass): Promise<Session> {
+  let failure: unknown
+  for (const config of configs) {
+    const session = new PgSession(config, pg)
+    try {
+      await session.open()
+      return session
+    } catch (error) {
+      failure ??= error
+      session.close()
+    }
+  }
+  throw failure
+}
+
+/** What every session begins with: calls are judged by what was committed before them. */
+const greeting = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED'
+
+class PgSession implements Session {
+  private readonly client: Client
+  private readonly socket = new Socket()
+
+  constructor(config: ClientConfig, pg: ClientClass) {
+    this.client = new pg({
+      ...config,
+      connectionTimeoutMillis: connectMsMax,
+      query_timeout: callMsMax,
+      keepAlive: true,
+      // What is asked for at once is sent at once; of older drivers each call waits for the answer before it.
+      pipeline: true,
+      stream: () => this.socket,
+      application_name: config.application_name ?? 'jobchart',
+    })
+    // Without a listener an error of the connection would end the process; calls tell of it.
+    this.client.on('error', () => {})
+  }
+
+  async open(): Promise<void> {
+    await this.client.connect()
+    const [row] = await this.query({ text: "SELECT current_setting('transaction_read_only')" })
+    // What a server answers to a write that it does not take.
+    if (row?.[0] === 'on') throw Object.assign(new Error('the server takes no writes'), { code: '25006' })
+    const [isolation] = await this.query({ text: "SELECT current_setting('transaction_isolation')" })
+    if (isolation?.[0] !== 'read committed') await this.query({ text: greeting })
+  }
+
+  async query({ text: statement, values }: Statement): Promise<readonly ResultRow[]> {
+    const { rows } = await this.client.query<unknown[]>({
+      text: statement,
+      rowMode: 'array',
+      // Without parameters there may be several statements.
+      ...(values !== undefined && values.length > 0 && { values: [...values] }),
+    })
+    return rows
+  }
+
+  onNotification(told: (payload: string) => void): void {
+    this.client.on('notification', ({ payload }) => told(payload ?? ''))
+  }
+
+  onEnd(listener: () => void): void {
+    this.client.on('end', listener)
+  }
+
+  close(): void {
+    // A server that is silent would let it wait: what is under way is of no use any more.
+    void this.client.end().catch(() => {})
+    setImmediate(() => this.socket.destroy())
+  }
+}

@@ -1,0 +1,110 @@
+/** PostgreSQL servers of our own: each a process on a folder of its own, on a free port. */
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { freePort } from './redis-process.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** The folder of the server's programs: Debian does not put them into the path. */
+export const programs = ((): string | null => {
+  const given = process.env['JOBCHART_POSTGRES_BIN']
+  if (given !== undefined) return given
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : []
+  return versions.map((version) => join(debian, version, 'bin')).find((bin) => existsSync(join(bin, 'initdb'))) ?? null
+})()
+
+/** The server refuses to run as root: then it runs as the user that its package has made. */
+function owner(): { readonly uid?: number; readonly gid?: number } {
+  if (process.getuid?.() !== 0) return {}
+  const idOf = (option: string): number => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }))
+  return { uid: idOf('-u'), gid: idOf('-g') }
+}
+
+export class PostgresServer {
+  readonly port: number
+  private readonly settings: readonly string[]
+  private readonly folder = temporaryFolder()
+  private readonly owner = owner()
+  private process: ChildProcess | null = null
+
+  constructor(port: number, settings: readonly string[]) {
+    this.port = port
+    this.settings = settings
+  }
+
+  get url(): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/postgres`
+  }
+
+  create(): void {
+    const { uid, gid } = this.owner
+    if (uid !== undefined && gid !== undefined) chownSync(this.folder.path, uid, gid)
+    const options = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C']
+    const made = spawnSync(join(programs ?? '', 'initdb'), ['-D', join(this.folder.path, 'data'), ...options], {
+      ...this.owner,
+      encoding: 'utf8',
+    })
+    if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
+  }
+
+  async start(): Promise<void> {
+    const own = [
+      '-D',
+      join(this.folder.path, 'data'),
+      '-p',
+      String(this.port),
+      '-h',
+      '127.0.0.1',
+      '-k',
+      this.folder.path,
+    ]
+    const settings = ['fsync=off', ...this.settings].flatMap((setting) => ['-c', setting])
+    this.process = spawn(join(programs ?? '', 'postgres'), [...own, ...settings], { ...this.owner, stdio: 'ignore' })
+    for (;;) {
+      try {
+        await this.query('SELECT 1')
+        return
+      } catch {
+        if (this.process.exitCode !== null) throw new Error(`postgres has ended with ${this.process.exitCode}`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+  }
+
+  /** Statements of an administrator. */
+  async query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+    const client = new Client({ connectionString: this.url })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return (await client.query<Record<string, unknown>>(text, [...values])).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** SIGKILL: as if its machine had stopped. SIGINT: ends its connections, and itself. */
+  async kill(signal: 'SIGKILL' | 'SIGINT' = 'SIGKILL'): Promise<void> {
+    const { process } = this
+    this.process = null
+    if (process === null || process.exitCode !== null) return
+    const ended = once(process, 'exit')
+    process.kill(signal)
+    await ended
+  }
+
+  async remove(): Promise<void> {
+    await this.kill('SIGINT')
+    this.folder.remove()
+  }
+}
+
+export async function postgresServer(...settings: readonly string[]): Promise<PostgresServer> {
+  const server = new PostgresServer(await freePort(), settings)
+  server.create()
+  await server.start()
+  return server
+}
