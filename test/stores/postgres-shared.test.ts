@@ -82,8 +82,8 @@ test('cancels, retries and claims of four stores of the same jobs end in one sta
   await Promise.all(
     stores.map(async (store, n) => {
       for (let i = 0; i < 8; i++) {
-        if ((n + i) % 3 === 0) await store.cancel([{ selection: { ids }, reason: null, graceMs: 0 }])
-        else if ((n + i) % 3 === 1) await store.retry({ ids })
+        if ((n + i) % 3 === 0) await store.cancel([{ ids, reason: null, graceMs: 0 }])
+        else if ((n + i) % 3 === 1) await store.retry(ids)
         else {
           const jobs = await take(store, { token: `${n}/${i}`, max: 5 })
           await store.settle(jobs.map((job) => ({ ...lease(job), event: 'FAIL', to: 'dead', fatal: true }) as const))
