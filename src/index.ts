@@ -95,6 +95,7 @@ export type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry, Unsupported
 export type { KeyedQueueStats, KeyStats, QueueHandle, QueueRates, QueueStats } from './api/queue-handle.ts'
 export type { Activity, ActivityOptions } from './core/activity-options.ts'
 export type { Logger } from './core/logger.ts'
+export type { Telemetry, TraceContext } from './core/telemetry.ts'
 export type { IterateOptions } from './core/stream.ts'
 export type { Stream } from './core/stream.ts'
 export type {

@@ -34,6 +34,7 @@ import type { Inspect } from '../core/inspection.ts'
 import { limits } from '../core/limits.ts'
 import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
+import type { Telemetry } from '../core/telemetry.ts'
 import type { Store } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 import { retentionOption, retentionPolicies, type StatesRetention } from './retention.ts'
@@ -63,6 +64,11 @@ export interface ClientOptions {
    * @example createClient({ jobs, enqueueMiddleware: [withTenant] })
    */
   readonly enqueueMiddleware?: readonly EnqueueMiddleware[]
+  /**
+   * Traces and metrics: `otel()` of `jobchart/otel`. Default: none.
+   * @example createRuntime({ jobs, telemetry: otel() })
+   */
+  readonly telemetry?: Telemetry
   /**
    * `console`, a logger of pino or winston as it is, or an object with any of the four methods `(message, fields)`.
    * Default: warnings and errors to stderr.
@@ -152,6 +158,12 @@ const storeObject = withMethods<Store>(
 const storeOption: Rule<Store> = (value, name) =>
   typeof value === 'string' ? storeAt(value, name) : storeObject(value, name)
 
+const telemetryOption = withMethods<Telemetry>(
+  ['observe', 'send', 'claimed', 'attempt', 'batch'],
+  'what otel() of jobchart/otel gives',
+  'Pass telemetry: otel(), or leave it out.',
+)
+
 const functions = <F>(rule: Rule<F>) =>
   byDefault(
     [],
@@ -214,6 +226,7 @@ const commonRules = (maker: string) => ({
   store: storeOption,
   capacity: orNull(integer(0, limits.capacityMax)),
   enqueueMiddleware: functions(syncFn<EnqueueMiddleware>()),
+  telemetry: orNull(telemetryOption),
   logger: byDefault(consoleLogger, loggerOption),
   clock: byDefault(systemClock, clockOption),
   random: byDefault(systemRandom, randomOption),
@@ -264,7 +277,7 @@ export const clientSettings = (options: ClientOptions): WithStore<ClientSettings
   commonSettings(clientOptions(options, 'options of createClient'))
 
 function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientSettings> {
-  const { jobs, store, capacity, enqueueMiddleware, logger, clock, random, newId } = checked
+  const { jobs, store, capacity, enqueueMiddleware, telemetry, logger, clock, random, newId } = checked
   const delayed = capacity === 0 ? [...jobs.values()].find((job) => mayDelay(job.limits)) : undefined
   if (delayed !== undefined) {
     const must = `no 0 with job type ${delayed.type}, which has a rate limit or a limit per key`
@@ -274,6 +287,7 @@ function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientS
     jobs,
     capacity,
     enqueueMiddleware,
+    telemetry,
     logger,
     clock,
     random,

@@ -10,6 +10,7 @@ import { submitTo, type SubmitBatch } from '../client/bulk-driver.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
 import { checkType } from '../client/not-found.ts'
+import { traced } from '../client/traced.ts'
 import { dropInboxOfMany, type BulkOperations, type BulkRequest } from '../core/bulk-options.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
 import { Report, type JobOutcome } from '../core/report.ts'
@@ -60,6 +61,7 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
+  NewJob,
   Store,
   TransitionEntry,
   WorkerRecord,
@@ -81,6 +83,7 @@ export abstract class StoreClient implements Client {
       stored: () => this.stored(),
       answered: () => this.answered(),
       cancel: (id, options) => this.cancel(id, options),
+      queues: () => this.queues(),
     })
     this.bulk = this.operations = new ClientBulk(this.connection, cancelGraceMs)
   }
@@ -106,9 +109,13 @@ export abstract class StoreClient implements Client {
     job: JobDefinition<Input, Output, Machine>,
     ...args: EnqueueArguments<NoInfer<Input>>
   ): Promise<JobHandle<Output, Machine> | null> {
-    const made = await this.connection.prepare(job, args[0], args[1])
-    const handles = await this.connection.insert<Output, Machine>([made], null)
-    return handles?.[0] ?? null
+    const { connection } = this
+    const jobs = { type: String(job?.type), from: 'call', count: null } as const
+    return traced(connection.settings.telemetry, jobs, async (span) => {
+      const made = await connection.prepare(job, args[0], args[1], false, span)
+      const handles = await connection.insert<Output, Machine>([made], null)
+      return handles?.[0] ?? null
+    })
   }
 
   async enqueueMany<Input, Output, Machine extends MachineTypes>(
@@ -123,15 +130,13 @@ export abstract class StoreClient implements Client {
     }
     const checked = options === undefined ? undefined : enqueueOptionsWithoutId(options, 'options of enqueueMany')
     if (inputs.length === 0) return []
-    const made = await this.connection.prepareMany(job, inputs, checked)
-    const size = made.reduce((sum, { input }) => sum + roughSize(input), 0)
-    if (size > limits.enqueueManyBytesMax) {
-      const hint =
-        'Enqueue them in several calls: one call is one write. Keep large values elsewhere, and enqueue where they are.'
-      const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
-      throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
-    }
-    return (await this.connection.insert<Output, Machine>(made, waitOf(options))) ?? []
+    const { connection } = this
+    const jobs = { type: String(job?.type), from: 'call', count: inputs.length } as const
+    return traced(connection.settings.telemetry, jobs, async (span) => {
+      const made = await connection.prepareMany(job, inputs, checked, span)
+      checkBytes(made)
+      return (await connection.insert<Output, Machine>(made, waitOf(options))) ?? []
+    })
   }
 
   async run<Input, Output>(
@@ -392,6 +397,16 @@ type SendArguments =
 
 const isWithDefinition = (args: SendArguments): args is Extract<SendArguments, [JobDefinition, ...unknown[]]> =>
   typeof args[1] === 'string'
+
+/** @throws JobchartError INVALID_OPTION if the inputs of one call are too large together */
+function checkBytes(jobs: readonly NewJob[]): void {
+  const size = jobs.reduce((sum, { input }) => sum + roughSize(input), 0)
+  if (size <= limits.enqueueManyBytesMax) return
+  const hint =
+    'Enqueue them in several calls: one call is one write. Keep large values elsewhere, and enqueue where they are.'
+  const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
+  throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
+}
 
 const shortText = text(limits.idCharsMax)
 const seqOrZero = integer(0, Number.MAX_SAFE_INTEGER)

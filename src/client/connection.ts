@@ -20,6 +20,7 @@ import {
   type RetryReport,
 } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
+import type { QueueDepth, SendSpan } from '../core/telemetry.ts'
 import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Store } from '../store.ts'
 import { promised } from './answer.ts'
 import { Report } from '../core/report.ts'
@@ -47,6 +48,7 @@ import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
+import { traced } from './traced.ts'
 import { Waits } from './waits.ts'
 
 /** Callbacks to the client or runtime that owns a connection. */
@@ -59,6 +61,8 @@ interface ConnectionOwner extends HandleOwner {
   stored(): void
   /** The inserter has fewer calls without an answer than before. */
   answered(): void
+  /** The backlog of all queues, for telemetry. */
+  queues(): Promise<readonly QueueDepth[]>
 }
 
 export class Connection {
@@ -89,7 +93,8 @@ export class Connection {
   private readonly closing = new AbortController()
   /** Why it was closed; null while it is open. */
   private closedBecause: JobchartError | null = null
-  private unwatch: () => void = () => {}
+  private unwatch: () => void = nothing
+  private unobserve: () => void = nothing
 
   constructor(store: Store, settings: ClientSettings, owner: ConnectionOwner) {
     const { logger, clock, capacity } = settings
@@ -102,6 +107,8 @@ export class Connection {
       clock,
       logger: settings.logger,
       middleware: settings.enqueueMiddleware,
+      telemetry: settings.telemetry,
+      span: null,
       copies: new WeakSet(),
     }
     const timers = (this.timers = new Timers(clock))
@@ -178,6 +185,7 @@ export class Connection {
         }
         this.isOpen = true
         this.unwatch = this.store.watch((hint) => this.hint(hint))
+        this.unobserve = this.settings.telemetry?.observe({ queues: () => this.owner.queues() }) ?? nothing
       },
       (error: unknown) => {
         this.opening = null
@@ -193,6 +201,7 @@ export class Connection {
     this.closing.abort(reason)
     this.inserter.close(reason)
     this.unwatch()
+    this.unobserve()
     if (isOpen) await this.results.close(reason, deadline)
     for (const ended of this.endListeners) ended()
     this.hub.complete()
@@ -212,10 +221,23 @@ export class Connection {
     options?: EnqueueOptions,
     fromRun = false,
   ): Promise<JobHandle<Output, Machine>> {
+    const { telemetry } = this.settings
+    if (telemetry === null) return this.enqueueUnder(null, job, input, options, fromRun)
+    const jobs = { type: typeIn(job), from: fromRun ? 'job' : 'call', count: null } as const
+    return traced(telemetry, jobs, (span) => this.enqueueUnder<Output, Machine>(span, job, input, options, fromRun))
+  }
+
+  private enqueueUnder<Output, Machine extends MachineTypes>(
+    span: SendSpan | null,
+    job: JobDefinition<unknown, Output>,
+    input: unknown,
+    options: EnqueueOptions | undefined,
+    fromRun: boolean,
+  ): Promise<JobHandle<Output, Machine>> {
     let made: NewJob | Promise<NewJob>
     let wait: WaitOptions | undefined
     try {
-      made = this.prepare(job, input, options, fromRun)
+      made = this.prepare(job, input, options, fromRun, span)
       wait = waitOf(options)
     } catch (error) {
       // The method returns a promise also for invalid arguments.
@@ -228,13 +250,15 @@ export class Connection {
 
   /** Enqueues a job by the name of its type, whose definition need not be known. */
   async enqueueByName(type: string, input: unknown, options?: EnqueueOptions): Promise<JobHandle> {
-    const { settings, preparing } = this
+    const { settings } = this
     const job = settings.jobs.get(type)
     if (job !== undefined) return this.enqueue(job, input, options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
-    const made = await this.prepareLater(prepareByName(preparing, type, input, options), false)
-    return this.insertOne(made, true, waitOf(options))
+    return traced(settings.telemetry, { type: String(type), from: 'call', count: null }, async (span) => {
+      const made = await this.prepareLater(prepareByName(this.preparingUnder(span), type, input, options), false)
+      return this.insertOne(made, true, waitOf(options))
+    })
   }
 
   /**
@@ -248,8 +272,11 @@ export class Connection {
     options: EnqueueOptions,
     parent: Parent,
   ): Promise<JobRecord | null> {
-    const made = { ...(await prepareChild(this.preparing, job, input, options)), parent }
-    const { id, deduplicated } = await this.insertOne(made, false)
+    const jobs = { type: job.type, from: 'job', count: null } as const
+    const { id, deduplicated } = await traced(this.settings.telemetry, jobs, async (span) => {
+      const made = { ...(await prepareChild(this.preparingUnder(span), job, input, options)), parent }
+      return this.insertOne(made, false)
+    })
     if (!deduplicated) return null
     const record = await this.record(id)
     if (record.parent?.id === parent.id || isEnded(record.state)) return record
@@ -268,15 +295,24 @@ export class Connection {
     const { record, state } = await this.machines.origin(id, seq)
     const { type, input, priority, tags, meta } = record
     const job = this.settings.jobs.get(type) as JobDefinition
-    const made = await this.prepare(job, input, { priority, tags, meta, unique: false, ...options })
-    return this.insertOne<Output, Machine>({ ...made, checkpoint: state }, true, waitOf(options))
+    return traced(this.settings.telemetry, { type, from: 'call', count: null }, async (span) => {
+      const given = { priority, tags, meta, unique: false, ...options }
+      const made = await this.prepare(job, input, given, false, span)
+      return this.insertOne<Output, Machine>({ ...made, checkpoint: state }, true, waitOf(options))
+    })
   }
 
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
-  prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
+  prepare(
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions | undefined,
+    fromRun = false,
+    span: SendSpan | null = null,
+  ): NewJob | Promise<NewJob> {
     const refusal = fromRun ? null : this.refusing()
     if (refusal !== null) throw refusal
-    const made = prepare(this.preparing, job, input, options, fromRun ? 'job' : 'call')
+    const made = prepare(this.preparingUnder(span), job, input, options, fromRun ? 'job' : 'call')
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, fromRun)
   }
 
@@ -284,12 +320,17 @@ export class Connection {
   prepareMany(
     job: JobDefinition,
     inputs: readonly unknown[],
-    options?: CheckedEnqueueOptions,
+    options: CheckedEnqueueOptions | undefined,
+    span: SendSpan | null,
   ): NewJob[] | Promise<NewJob[]> {
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
-    const made = prepareMany(this.preparing, job, inputs, options)
+    const made = prepareMany(this.preparingUnder(span), job, inputs, options)
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, false)
+  }
+
+  private preparingUnder(span: SendSpan | null): PrepareOptions {
+    return span === null ? this.preparing : { ...this.preparing, span }
   }
 
   private async prepareLater<Made>(made: Made | Promise<Made>, fromRun: boolean): Promise<Made> {
@@ -482,6 +523,11 @@ export class Connection {
     })
   }
 }
+
+const nothing = (): void => {}
+
+/** The type of what may be no definition: the enqueue refuses it later. */
+const typeIn = (job: JobDefinition | undefined): string => (typeof job?.type === 'string' ? job.type : 'unknown')
 
 const rolledBack = ({ seen, left }: Hint & { readonly kind: 'rollback' }): JobchartError =>
   new JobchartError('STORE_ROLLED_BACK', `transitions ${left + 1} to ${seen} are gone: the server has an older state`, {

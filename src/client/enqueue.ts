@@ -18,6 +18,7 @@ import {
 } from '../core/call-options.ts'
 import type { EnqueueCall, EnqueueMiddleware } from '../core/enqueue-call.ts'
 import type { Logger } from '../core/logger.ts'
+import type { SendSpan, Telemetry } from '../core/telemetry.ts'
 import { defaultMaxAttempts, limits, payloadLimits } from '../core/limits.ts'
 import type { EditedInput, NewJob, ScheduledJob } from '../store.ts'
 import { throughEnqueueMiddleware } from './enqueue-middleware.ts'
@@ -34,6 +35,9 @@ export interface PrepareOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly middleware: readonly EnqueueMiddleware[]
+  readonly telemetry: Telemetry | null
+  /** The enqueue that is traced; null: none is. */
+  readonly span: SendSpan | null
   /** Copies of listed definitions that were passed: each is compared once. */
   readonly copies: WeakSet<JobDefinition>
 }
@@ -139,8 +143,21 @@ export function prepareByName(
  * The job of a tick as the middleware of this process changes it.
  * @throws JobchartError what `throughEnqueueMiddleware` throws
  */
-export function prepareTick({ middleware }: PrepareOptions, job: ScheduledJob, id: string): ScheduledJob {
-  if (middleware.length === 0) return job
+export function prepareTick(preparing: PrepareOptions, job: ScheduledJob, id: string): ScheduledJob {
+  const { middleware, telemetry } = preparing
+  const made = middleware.length === 0 ? job : throughMiddlewareOfTick(middleware, job, id)
+  if (telemetry === null) return made
+  const span = telemetry.send({ type: job.type, from: 'schedule', count: null })
+  const trace = span.contextOf(id)
+  span.end({ inserted: 1, found: 0 })
+  return trace === undefined ? made : { ...made, pins: { ...made.pins, trace } }
+}
+
+function throughMiddlewareOfTick(
+  middleware: readonly EnqueueMiddleware[],
+  job: ScheduledJob,
+  id: string,
+): ScheduledJob {
   const { meta: given, ...rest } = job
   const { type, priority, tags, maxAttempts } = rest
   // A copy: the template of the schedule stays as it is.
@@ -173,7 +190,7 @@ export async function checkedInput(job: JobDefinition | undefined, type: string,
 type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf' | 'keyWeightOf'>
 
 function newJob(
-  { newId, clock, middleware }: PrepareOptions,
+  { newId, clock, middleware, span }: PrepareOptions,
   job: Enqueued,
   input: unknown,
   given: CheckedEnqueueOptions,
@@ -187,10 +204,12 @@ function newJob(
   const options =
     middleware.length === 0 ? given : throughEnqueueMiddleware(middleware, { id, type, input, from }, given)
   const plain = plainJob(job, id, payload, options, clock)
+  const trace = span === null ? undefined : span.contextOf(id)
   // Most calls have no options, and a job of the fewest members.
-  if (options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null) return plain
+  const isPlain = options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null
+  if (isPlain && trace === undefined) return plain
   const { meta } = options
-  const pins = pinsOf(options)
+  const pins = pinsOf(options, trace)
   const unique = options.unique ?? job.unique
   const keyWeight = plain.concurrencyKey === null ? null : keyWeightOf(job, plain.concurrencyKey)
   return {

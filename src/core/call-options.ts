@@ -28,6 +28,7 @@ import { durationMs, type Duration } from './duration.ts'
 import { limits, metaLimits } from './limits.ts'
 import { toPayload } from './payload.ts'
 import type { JobMeta } from './record.ts'
+import type { TraceContext } from './telemetry.ts'
 import { storableBackoff, type BackoffPolicy } from './backoff.ts'
 import { defaultKeepMs } from './machine-record.ts'
 import type { CancelRequest, DropInbox, JobFilter, JobPins } from './values.ts'
@@ -189,13 +190,18 @@ export const runEnqueueOptions = table(
   { together: notBoth },
 )
 
-/** The settings that an enqueue pins to its job; undefined if none. */
-export function pinsOf({ maxAttempts, backoff, attemptTimeout }: CheckedEnqueueOptions): JobPins | undefined {
-  if (maxAttempts === undefined && backoff === undefined && attemptTimeout === undefined) return undefined
+/** What an enqueue pins to its job: settings, and the trace context that the job carries; undefined if nothing. */
+export function pinsOf(
+  { maxAttempts, backoff, attemptTimeout }: CheckedEnqueueOptions,
+  trace?: TraceContext,
+): JobPins | undefined {
+  const hasSettings = maxAttempts !== undefined || backoff !== undefined || attemptTimeout !== undefined
+  if (!hasSettings && trace === undefined) return undefined
   return {
     ...(maxAttempts !== undefined && { maxAttempts }),
     ...(backoff !== undefined && { backoff }),
     ...(attemptTimeout !== undefined && { attemptTimeoutMs: attemptTimeout }),
+    ...(trace !== undefined && { trace }),
   }
 }
 

@@ -49,6 +49,7 @@ export const hookAttempts = 10
 export function insertHook(unit: Unit, row: JobRow): WrittenTransition | null {
   if (row.state !== 'dead' || row.onDead === null) return null
   const meta = unit.read(row, 'meta')
+  const trace = row.terms.pins?.trace
   const job: Omit<NewJob, 'id'> = {
     type: row.onDead,
     input: deathOf(unit, row),
@@ -56,6 +57,7 @@ export function insertHook(unit: Unit, row: JobRow): WrittenTransition | null {
     maxAttempts: hookAttempts,
     tags: unit.read(row, 'tags'),
     ...(Object.keys(meta).length > 0 && { meta }),
+    ...(trace !== undefined && { pins: { trace } }),
     concurrencyKey: null,
     runAt: null,
     delayMs: 0,

@@ -27,6 +27,7 @@ import type {
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
+import type { TraceContext } from './telemetry.ts'
 import type { Divergence, RecordedLife } from './recorded-life.ts'
 import type { TypeLimits } from './values.ts'
 
@@ -73,6 +74,11 @@ export interface RunContext {
   readonly deadline: number | null
   /** The job as it was claimed. */
   readonly job: JobRecord
+  /**
+   * The trace context of this attempt, to be sent with what it asks of others: `traceparent` and the like. null without
+   * `telemetry`.
+   */
+  readonly trace: TraceContext | null
   /** Values set by middleware; a new object for each attempt. */
   readonly values: ContextValues
   /**
@@ -251,6 +257,8 @@ export interface MachineRunContext {
   readonly random: Random
   /** Adds a line to the log of the job. */
   readonly log: (message: string) => void
+  /** Calls the work of an attempt of a durable promise, or of a step, so that telemetry sees it. */
+  readonly traced: <T>(kind: 'actor' | 'step', name: string, work: () => T) => T
   /** Reports an event that the machine has emitted. */
   readonly emitted: (event: Json) => void
   /** Called with the inspection events of the machine; null if no inspector listens. It does not throw. */

@@ -8,6 +8,7 @@ import type { EnqueueMiddleware } from './enqueue-call.ts'
 import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
 import type { ScheduleDefinition } from './schedule-options.ts'
+import type { Telemetry } from './telemetry.ts'
 import type { RetentionPolicies } from './values.ts'
 
 /** A queue as an own selection function sees it. */
@@ -50,6 +51,7 @@ export interface ClientSettings {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly capacity: number | null
   readonly enqueueMiddleware: readonly EnqueueMiddleware[]
+  readonly telemetry: Telemetry | null
   readonly logger: Logger
   readonly clock: Clock
   readonly random: Random

@@ -11,7 +11,7 @@ import { limits } from './limits.ts'
  */
 export type ThreadContext = Pick<
   RunContext,
-  'id' | 'type' | 'attempt' | 'maxAttempts' | 'deadline' | 'signal' | 'checkin' | 'log' | 'step'
+  'id' | 'type' | 'attempt' | 'maxAttempts' | 'deadline' | 'signal' | 'trace' | 'checkin' | 'log' | 'step'
 >
 
 /**

@@ -6,15 +6,21 @@ import type { JobState } from './lifecycle.ts'
 import type { Checkpoint, InboxEntry, Parent } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { RetentionBounds } from './retention.ts'
+import type { TraceContext } from './telemetry.ts'
 
 // ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Settings of one job, made at its enqueue: they take precedence over the definition of the worker that runs it. */
+/**
+ * What its enqueue says of one job beside its terms: settings, which take precedence over the definition of the worker
+ * that runs it, and the trace.
+ */
 export interface JobPins {
   readonly maxAttempts?: number
   readonly backoff?: BackoffPolicy
   /** Time limit of each attempt, ms. */
   readonly attemptTimeoutMs?: number
+  /** The trace context of the enqueue. */
+  readonly trace?: TraceContext
 }
 
 export interface NewJob {

@@ -25,7 +25,7 @@ import { backoffMs, exponential, type AttemptBackoff, type BackoffPolicy } from 
 import { attemptTimeoutOf, attemptTimeoutRules, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
-import { runnerOf } from './machine-run-services.ts'
+import { runnerOf, untraced } from './machine-run-services.ts'
 
 /** The argument of a durable promise's work: as of `fromPromise`, with the attempt and its steps. */
 export interface DurableScope<Input = NonReducibleUnknown, Emitted extends EventObject = EventObject> {
@@ -314,11 +314,12 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       signal: attempt.controller.signal,
       attempt: number,
       maxAttempts: this.maxAttempts,
-      step: (name, work) => steps.once(name, work),
+      step: (name, work) => steps.once(name, () => traced('step', name, work)),
       self,
       system,
       emit,
     }
+    const traced = runnerOf(self)?.attempts.traced ?? untraced
     const settled = (event: AttemptEvent): void => {
       // The attempt was stopped or has timed out: its late result is ignored.
       if (!this.endAttempt(self, attempt)) return
@@ -326,7 +327,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       if (event.type === 'jobchart.attempt.failed') attempt.controller.abort(event.error)
       self.send(event)
     }
-    new Promise<Output>((resolve) => resolve(this.work(given))).then(
+    new Promise<Output>((resolve) => resolve(traced('actor', self.id, () => this.work(given)))).then(
       (output) => settled({ type: 'jobchart.attempt.done', output }),
       (error: unknown) => settled({ type: 'jobchart.attempt.failed', error }),
     )

@@ -43,7 +43,7 @@ interface LiveMachineOptions {
   readonly input: unknown
   readonly now: () => number
   readonly jobs: JobActorServices
-  readonly attempts: Pick<AttemptServices, 'random' | 'after' | 'log'>
+  readonly attempts: Pick<AttemptServices, 'random' | 'after' | 'log' | 'traced'>
   readonly steps: ActorSteps
   readonly inspect: Inspect | null
   readonly logger: (...args: unknown[]) => void

@@ -5,7 +5,7 @@
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { Random, Timer } from '../core/clock.ts'
-import type { JobDefinition } from '../core/definition.ts'
+import type { JobDefinition, MachineRunContext } from '../core/definition.ts'
 import type { JobchartError } from '../core/errors.ts'
 import type { Steps } from '../core/steps.ts'
 import { logicOf, parentOf } from './xstate-internals.ts'
@@ -41,11 +41,16 @@ export interface AttemptServices {
   readonly begin: (begin: () => void) => void
   /** Adds a line to the job's log. */
   readonly log: (message: string) => void
+  /** Calls the work of an attempt or of a step, so that telemetry sees it. */
+  readonly traced: MachineRunContext['traced']
   /** Is a durable timer with this id set for the actor? */
   readonly isTimerSet: (actor: AnyActorRef, id: string) => boolean
   /** The steps of an attempt. @param refusal why the attempt may begin or store no more steps; null while it may */
   readonly steps: (actor: AnyActorRef, attempt: string, refusal: () => JobchartError | null) => Steps
 }
+
+/** `traced` where nothing is traced. */
+export const untraced: AttemptServices['traced'] = (_kind, _name, work) => work()
 
 /** Held by the logic of a job's root actor, as `runServices`. */
 export interface MachineRunServices {

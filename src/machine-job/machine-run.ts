@@ -101,7 +101,7 @@ export class MachineRun {
         input: attempt.input,
         now: attempt.now,
         jobs: this.childJobs,
-        attempts: { random: attempt.random, after: attempt.after, log: attempt.log },
+        attempts: { random: attempt.random, after: attempt.after, log: attempt.log, traced: attempt.traced },
         steps: this.steps,
         inspect: attempt.inspect,
         logger: (...args) => attempt.log(format(...args)),

@@ -14,6 +14,7 @@ import type { PlannedLogic } from './actor-kinds.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { decode } from './codec.ts'
 import { LiveMachine } from './live-machine.ts'
+import { untraced } from './machine-run-services.ts'
 import type { RecordedEvent } from './recorder.ts'
 import { unpackState, type MachineState } from './state.ts'
 import type { MachineVersion } from './versions.ts'
@@ -110,7 +111,7 @@ class VirtualMachine {
         input,
         now: () => this.now,
         jobs: { actorStarted: nothing, actorStopped: nothing },
-        attempts: { random: seededRandom(1), after: () => ({ cancel: nothing }), log: nothing },
+        attempts: { random: seededRandom(1), after: () => ({ cancel: nothing }), log: nothing, traced: untraced },
         steps: new ActorSteps({ context, failed: nothing }),
         inspect: null,
         logger: nothing,

@@ -75,7 +75,7 @@ export class HandlerRun {
   }
 
   private context(): ThreadContext {
-    const { id, type, attempt, maxAttempts, deadline } = this.job
+    const { id, type, attempt, maxAttempts, deadline, trace } = this.job
     const { controller } = this
     const receive = (): void => this.receive()
     return {
@@ -84,6 +84,7 @@ export class HandlerRun {
       attempt,
       maxAttempts,
       deadline,
+      trace,
       get signal() {
         receive()
         return controller.signal

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../core/errors.ts'
 import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import type { Json } from '../core/payload.ts'
+import type { TraceContext } from '../core/telemetry.ts'
 
 /** What a thread is started with. */
 export interface ThreadStart {
@@ -20,6 +21,7 @@ export interface ThreadJob {
   readonly maxAttempts: number
   /** ms since the epoch. */
   readonly deadline: number | null
+  readonly trace: TraceContext | null
   readonly input: unknown
 }
 

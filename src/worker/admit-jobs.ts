@@ -4,6 +4,7 @@ import { counted } from '../core/counted.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
+import type { Telemetry } from '../core/telemetry.ts'
 import type { ClaimAnswer } from '../store.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import { Run, type RunServices } from './attempt.ts'
@@ -42,10 +43,17 @@ export function admitJobs(options: AdmitJobsOptions): OperatorFunction<readonly 
         claims.expect(run)
         out.next(run)
       }
+      if (services.telemetry !== null) countClaims(answer, services.telemetry)
       emitClaims(answer, options)
     }
     claims.endStarted()
   })
+}
+
+function countClaims({ jobs }: ClaimAnswer, telemetry: Telemetry): void {
+  const counts = new Map<string, number>()
+  for (const { type } of jobs) counts.set(type, (counts.get(type) ?? 0) + 1)
+  for (const [type, count] of counts) telemetry.claimed(type, count)
 }
 
 function emitClaims({ jobs }: ClaimAnswer, { hub, worker }: AdmitJobsOptions): void {

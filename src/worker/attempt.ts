@@ -23,6 +23,14 @@ import { fatal } from '../core/intent.ts'
 import type { InboxEntry } from '../core/machine-record.ts'
 import { parseInput } from '../client/validate.ts'
 import type { Logger } from '../core/logger.ts'
+import type {
+  AttemptEnd,
+  AttemptPart,
+  AttemptSpan,
+  StartedAttempt,
+  Telemetry,
+  TraceContext,
+} from '../core/telemetry.ts'
 import type { ClaimedJob } from '../store.ts'
 import type { Batches } from './batches.ts'
 import type { ConfirmedLease } from './lease-clock.ts'
@@ -50,6 +58,7 @@ export interface ContextServices {
 /** The calls of a run to the runtime. */
 export interface RunServices extends ContextServices {
   readonly middleware: readonly Middleware[]
+  readonly telemetry: Telemetry | null
   readonly timers: Timers
   readonly threads: Threads
   readonly batches: Batches
@@ -95,6 +104,8 @@ export class Run {
   machineResult: RunResult | null = null
   /** The limit of attempts after a checkpoint has raised it; else null. */
   maxAttempts: number | null = null
+  /** For telemetry; null without, and before the start. */
+  span: AttemptSpan | null = null
   /** Has middleware, handler or machine been called? */
   hasBegun = false
   /** Called once when it has ended; null before its start. */
@@ -134,17 +145,40 @@ export class Run {
     const { job, services, timeoutMs } = this
     this.onEnd = onEnd
     if (timeoutMs !== null) this.timer = services.timers.after(timeoutMs, () => this.timeOut())
+    if (services.telemetry !== null) this.span = services.telemetry.attempt(startedAttempt(this))
     try {
       const context = new Context(this)
       if (job.schema === null && services.middleware.length === 0 && job.machine === null) {
         this.hasBegun = true
-        this.follow(services.waits.call(this, () => this.callHandler(this.claimed.input, context)))
+        this.follow(this.within(() => this.callHandler(this.claimed.input, context)))
       } else {
-        this.follow(services.waits.call(this, () => this.withMiddleware(context)))
+        this.follow(this.within(() => this.withMiddleware(context)))
       }
     } catch (error) {
       this.end('threw', error)
     }
+  }
+
+  /** What `work` awaits, enqueues and traces is found to be of this run. */
+  private within<T>(work: () => T): T {
+    return this.services.waits.call(this, this.span === null ? work : () => this.traced(work))
+  }
+
+  /** What `work` enqueues and traces is found to be of this run. */
+  traced<T>(work: () => T): T {
+    return this.span === null ? work() : this.span.within(work)
+  }
+
+  /** The same for a part of the run that has a name. */
+  tracedPart<T>(kind: AttemptPart, name: string, work: () => T): T {
+    return this.span === null ? work() : this.span.part(kind, name, work)
+  }
+
+  /** How it has ended, for telemetry. Further calls change nothing. */
+  trace(end: AttemptEnd): void {
+    const { span } = this
+    this.span = null
+    span?.end(end)
   }
 
   /** Delivers messages, in order. The listener skips those that it has had before. */
@@ -258,7 +292,7 @@ export class Run {
 
   private callHandler(input: unknown, context: RunContext): unknown {
     const { job, services } = this
-    if (job.batch !== null) return services.batches.join(job, job.batch, context, input)
+    if (job.batch !== null) return services.batches.join(job, job.batch, context, input, this.span)
     if (job.thread === null) return job.run(input, context)
     this.inThread = services.threads.run(job.thread, context, input)
     return this.inThread.output
@@ -379,6 +413,10 @@ class Context implements RunContext {
     return this.run.claimed.record()
   }
 
+  get trace(): TraceContext | null {
+    return this.run.span?.context ?? null
+  }
+
   get values(): ContextValues {
     // The application declares the members, and its middleware sets them.
     return (this.own ??= {} as ContextValues)
@@ -394,7 +432,7 @@ class Context implements RunContext {
 
   get step(): RunContext['step'] {
     const { run } = this
-    return (name, work) => (run.steps ??= stepsOf(run)).once(name, work)
+    return (name, work) => (run.steps ??= stepsOf(run)).once(name, () => run.tracedPart('step', name, work))
   }
 
   get enqueue(): RunContext['enqueue'] {
@@ -402,7 +440,8 @@ class Context implements RunContext {
     return async (job, ...[input, options = {}]) => {
       if (run.ending !== null) throw runIsOver(run)
       const enqueue = (run.enqueue ??= new RunEnqueue(run.claimed))
-      return run.services.enqueue(job, input, enqueue.options(job?.type, input, options))
+      const made = enqueue.options(job?.type, input, options)
+      return run.traced(() => run.services.enqueue(job, input, made))
     }
   }
 }
@@ -416,6 +455,20 @@ function stepsOf(run: Run): Steps {
     save: (name, result) => run.services.saveStep(run, name, result),
   })
 }
+
+/** An attempt that begins, as telemetry sees it. */
+const startedAttempt = ({ claimed, job }: Run): StartedAttempt => ({
+  id: claimed.id,
+  type: claimed.type,
+  attempt: claimed.attempt,
+  generation: claimed.generation,
+  context: claimed.pins?.trace,
+  isMachine: job.machine !== null,
+  queuedMs: () => {
+    const queued = claimed.record().history.findLast(({ to }) => to === 'queued')
+    return queued === undefined ? null : Math.max(0, claimed.startedAt - queued.at)
+  },
+})
 
 export const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
   new JobchartError('NOT_ACCEPTED', `the run of job ${id} has ended: it cannot begin more work`, {

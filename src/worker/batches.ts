@@ -8,17 +8,20 @@ import type { Timer } from '../core/clock.ts'
 import type { BatchDefinition, BatchItem, JobDefinition, RunContext } from '../core/definition.ts'
 import { describe, JobchartError } from '../core/errors.ts'
 import { fatal } from '../core/intent.ts'
+import type { AttemptSpan, Telemetry } from '../core/telemetry.ts'
 import type { Timers } from '../client/timers.ts'
 
 interface BatchesOptions {
   readonly slots: () => number
   readonly timers: Timers
+  readonly telemetry: Telemetry | null
   /** Does a batch start without waiting for more jobs, because the runtime is paused, drains or stops? */
   readonly startsAtOnce: () => boolean
 }
 
 interface Member {
   readonly item: BatchItem<unknown>
+  readonly span: AttemptSpan | null
   readonly end: PromiseWithResolvers<unknown>
   readonly leave: () => void
 }
@@ -41,14 +44,20 @@ export class Batches {
   }
 
   /** Adds a job to the batch that its type gathers. Resolves with its output when the batch has run. */
-  join(job: JobDefinition, definition: BatchDefinition, ctx: RunContext, input: unknown): Promise<unknown> {
+  join(
+    job: JobDefinition,
+    definition: BatchDefinition,
+    ctx: RunContext,
+    input: unknown,
+    span: AttemptSpan | null,
+  ): Promise<unknown> {
     const { signal } = ctx
     if (signal.aborted) return Promise.reject(signal.reason as Error)
     const { slots, timers, startsAtOnce } = this.options
     const batch = this.gathering.get(job.type) ?? this.begin(job.type, definition)
     const end = Promise.withResolvers<unknown>()
     const leave = (): void => this.leave(batch, member)
-    const member: Member = { item: { input, ctx }, end, leave }
+    const member: Member = { item: { input, ctx }, span, end, leave }
     batch.members.add(member)
     signal.addEventListener('abort', leave, { once: true })
     // More can never wait at once: each holds a slot.
@@ -91,15 +100,22 @@ export class Batches {
     this.close(batch)
     const members = [...batch.members]
     for (const { item, leave } of members) item.ctx.signal.removeEventListener('abort', leave)
-    void call(batch, members)
+    void call(batch, members, this.options.telemetry)
   }
 }
 
 /** Calls the handler; ends each run with its result, or all with what the handler throws. */
-async function call({ type, definition }: Gathering, members: readonly Member[]): Promise<void> {
+async function call(
+  { type, definition }: Gathering,
+  members: readonly Member[],
+  telemetry: Telemetry | null,
+): Promise<void> {
   const items = members.map(({ item }) => item)
+  const handle = async (): Promise<unknown> => definition.run(items, { type, signal: signalOfAll(items) })
+  const spans = members.flatMap(({ span }) => span ?? [])
   try {
-    const results = outputs(await definition.run(items, { type, signal: signalOfAll(items) }), items.length, type)
+    const returned = await (telemetry === null ? handle() : telemetry.batch(type, spans, handle))
+    const results = outputs(returned, items.length, type)
     members.forEach(({ end }, i) => {
       const result = results?.[i]
       if (result instanceof Error) end.reject(result)

@@ -58,7 +58,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
       run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
       inboxChecks.listens(run)
     },
-    commit: (next) => commit(run, next, options),
+    commit: (next) => run.tracedPart('checkpoint', next.note, () => commit(run, next, options)),
     steps,
     saveStep: (name, result) => heartbeat.saveStep(run, name, result),
     refusal: () => heartbeat.refusal(run),
@@ -66,8 +66,11 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     log: (message) => log(run, message),
     emitted: (event) => emitted(run, event, options),
     inspect,
+    traced: (kind, name, work) => run.tracedPart(kind, name, work),
     enqueueChild: async (job, childInput, enqueueOptions, checkins) => {
-      const record = await enqueueChild(job, childInput, inherit(enqueueOptions), { id, checkins })
+      const send = (): Promise<JobRecord | null> =>
+        enqueueChild(job, childInput, inherit(enqueueOptions), { id, checkins })
+      const record = await run.traced(send)
       return record === null ? null : endOf(record)
     },
     cancelChild: cancel,

@@ -53,6 +53,7 @@ export function runReports(
       const lines = (run.logs ??= [])
       lines.push({ at, attempt: run.claimed.attempt, message, ...kept })
       if (lines.length > caps.logs) lines.shift()
+      run.span?.log(message, fields)
       report(run, { event: 'LOG', at, value: { message, ...kept } })
     },
     saveStep: (run, name, result) => heartbeat.saveStep(run, name, result),

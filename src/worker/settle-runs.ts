@@ -58,6 +58,7 @@ class Settler {
     const settlements: Settlement[] = []
     for (const run of ended) {
       const settlement = decide(run, this.deciding)
+      if (run.span !== null) run.trace(settlement ?? 'lost')
       if (settlement === null) continue
       runs.push(run)
       settlements.push(settlement)

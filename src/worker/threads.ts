@@ -211,7 +211,7 @@ class Thread {
 
   start(run: HandlerInThread): void {
     const { context, input } = run
-    const { id, type, attempt, maxAttempts, deadline, signal } = context
+    const { id, type, attempt, maxAttempts, deadline, signal, trace } = context
     run.thread = this
     this.run = run
     this.runs++
@@ -220,7 +220,7 @@ class Thread {
       const { code, message } = signal.reason as JobchartError
       this.send({ kind: 'abort', run: this.runs, code, message })
     }
-    const job: ThreadJob = { id, type, attempt, maxAttempts, deadline, input }
+    const job: ThreadJob = { id, type, attempt, maxAttempts, deadline, trace, input }
     try {
       this.send({ kind: 'start', run: this.runs, job })
     } catch (error) {

@@ -88,7 +88,7 @@ export class Worker {
     this.options = options
     const { id: worker, settings, connection, halted } = options
     const { store, hub, timers, waits, inserter } = connection
-    const { jobs, leaseMs, logger, clock, random, graceMs } = settings
+    const { jobs, leaseMs, telemetry, logger, clock, random, graceMs } = settings
     const { runs, cancels, wakes, idleCalls } = this
     // Answers after the stop are ignored.
     const health = watchedHealth((error) => void (this.stopped || options.storeError(error)))
@@ -128,7 +128,7 @@ export class Worker {
     }))
     const slots = (): number => permits.slots
     this.threads = new Threads({ slots, timers, logger })
-    this.batches = new Batches({ slots, timers, startsAtOnce: () => halted() !== null || drains.isAwaited })
+    this.batches = new Batches({ slots, timers, telemetry, startsAtOnce: () => halted() !== null || drains.isAwaited })
     this.unsupported = new UnsupportedVersions(logger)
     this.definitionCheck = new DefinitionCheck(shared)
     this.peers = new Peers(shared)
@@ -274,9 +274,10 @@ export class Worker {
     const { id: worker, settings, connection } = this.options
     const { store, hub, timers, waits } = connection
     const { heartbeat, threads, batches } = this
-    const { middleware, logger, graceMs, random, inspect } = settings
+    const { middleware, telemetry, logger, graceMs, random, inspect } = settings
     return {
       middleware,
+      telemetry,
       logger,
       timers,
       threads,

@@ -91,9 +91,10 @@ export function workerParts({
   const claims = new Claims({ selector, permits, workload, timers, lanes: { nudge }, isRemote })
   const services: RunServices = {
     middleware: [],
+    telemetry: null,
     timers,
     threads: new Threads({ slots: () => slots, timers, logger }),
-    batches: new Batches({ slots: () => slots, timers, startsAtOnce: () => false }),
+    batches: new Batches({ slots: () => slots, timers, telemetry: null, startsAtOnce: () => false }),
     logger,
     waits: new Waits(),
     machineContext: notHere,

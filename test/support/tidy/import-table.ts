@@ -87,6 +87,11 @@ export const rooms: readonly RoomRow[] = [
     may: [...contract, 'src/api/', 'src/machine-job/', 'src/stores/memory/'],
     why: 'the public names, listed one by one',
   },
+  {
+    room: 'src/otel/',
+    may: ['src/core/'],
+    why: 'implements what the core says of telemetry',
+  },
   { room: 'src/testing/', may: [...faces, 'src/store-testing/'], why: 'built on what a user can import' },
   { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
   {
@@ -145,6 +150,7 @@ export const packages: readonly PackageRow[] = [
   { package: '@redis/client', rooms: ['src/stores/redis/'], why: 'a driver lives in its own adapter' },
   { package: 'ioredis', rooms: ['src/stores/redis/'], why: 'a driver lives in its own adapter' },
   { package: 'pg', rooms: ['src/stores/postgres/'], why: 'a driver lives in its own adapter' },
+  { package: '@opentelemetry/api', rooms: ['src/otel/'], why: 'nothing loads it but the entry for telemetry' },
   { package: 'hono', rooms: ['src/dashboard/'], why: 'HTTP is served by the dashboard alone' },
   { package: '@hono/node-server', rooms: ['src/dashboard/'], why: 'HTTP is served by the dashboard alone' },
   { package: 'commander', rooms: ['src/cli/'], why: 'arguments are parsed by the command line alone' },

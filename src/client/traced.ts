@@ -1,0 +1,34 @@
+/** Enqueues as telemetry sees them: from the call to the answer. */
+import type { SendEnd, SendSpan, SentJobs, Telemetry } from '../core/telemetry.ts'
+
+interface Sent {
+  readonly deduplicated: boolean
+}
+
+/** Makes a call that enqueues jobs, and tells the telemetry how it has ended. */
+export function traced<Result extends Sent | readonly Sent[] | null>(
+  telemetry: Telemetry | null,
+  jobs: SentJobs,
+  call: (span: SendSpan | null) => Promise<Result>,
+): Promise<Result> {
+  if (telemetry === null) return call(null)
+  const span = telemetry.send(jobs)
+  return call(span).then(
+    (result) => {
+      span.end(endOf(result))
+      return result
+    },
+    (error: unknown) => {
+      span.end({ error })
+      throw error
+    },
+  )
+}
+
+/** null: there was no room. */
+function endOf(result: Sent | readonly Sent[] | null): SendEnd {
+  if (result === null) return { inserted: 0, found: 0 }
+  const handles = 'deduplicated' in result ? [result] : result
+  const found = handles.filter(({ deduplicated }) => deduplicated).length
+  return { inserted: handles.length - found, found }
+}

@@ -1,0 +1,95 @@
+/** The span of an attempt, and of its parts. */
+import { context, SpanKind, trace, type Context, type Span, type SpanContext, type Tracer } from '@opentelemetry/api'
+import type { ErrorRecord } from '../core/failure.ts'
+import type { AttemptEnd, AttemptPart, AttemptSpan, TraceContext } from '../core/telemetry.ts'
+import { attribute, errorType, operationOn } from './attributes.ts'
+import type { Instruments } from './instruments.ts'
+import { logAttributes, logRecord, type LogSink } from './log.ts'
+import { endingWith, failSpan } from './spans.ts'
+
+interface OtelAttemptOptions {
+  readonly tracer: Tracer
+  readonly instruments: Instruments
+  readonly type: string
+  readonly span: Span
+  /** With the span. */
+  readonly context: Context
+  readonly carrier: () => TraceContext | undefined
+  readonly checkpoints: boolean
+  readonly steps: boolean
+  readonly logger: LogSink | null
+}
+
+/** How an attempt has ended, in the words of the conventions. */
+interface Outcome {
+  readonly outcome: 'done' | 'cancelled' | 'parked' | 'snoozed' | 'released' | 'retrying' | 'dead' | 'lost'
+  readonly error?: ErrorRecord | undefined
+}
+
+const leaseLost: ErrorRecord = { name: 'LeaseLost', message: 'the lease of the attempt was lost', code: 'LEASE_LOST' }
+
+export class OtelAttempt implements AttemptSpan {
+  private readonly options: OtelAttemptOptions
+  private readonly startedAt = performance.now()
+
+  constructor(options: OtelAttemptOptions) {
+    this.options = options
+  }
+
+  get context(): TraceContext | undefined {
+    return this.options.carrier()
+  }
+
+  get spanContext(): SpanContext {
+    return this.options.span.spanContext()
+  }
+
+  within<T>(work: () => T): T {
+    return context.with(this.options.context, work)
+  }
+
+  part<T>(kind: AttemptPart, name: string, work: () => T): T {
+    const { tracer, type, checkpoints, steps, context: own } = this.options
+    if (!(kind === 'checkpoint' ? checkpoints : steps)) return work()
+    // A step may be a part of an attempt of a durable promise.
+    const active = context.active()
+    const parent = trace.getSpanContext(active)?.traceId === this.spanContext.traceId ? active : own
+    // Names of steps may have ids in them: the name of a span has none.
+    const attributes = { [attribute.destination]: type, [attribute[kind]]: name }
+    const span = tracer.startSpan(`${kind} ${type}`, { kind: SpanKind.INTERNAL, attributes }, parent)
+    return endingWith(span, () => context.with(trace.setSpan(parent, span), work))
+  }
+
+  log(message: string, fields: Readonly<Record<string, unknown>> | undefined): void {
+    const { span, logger, context: own } = this.options
+    const attributes = logAttributes(fields)
+    if (logger === null) span.addEvent(message, attributes)
+    else logger.emit(logRecord(message, attributes, own))
+  }
+
+  end(end: AttemptEnd): void {
+    const { span, type, instruments } = this.options
+    const { outcome, error } = outcomeOf(end)
+    span.setAttribute(attribute.outcome, outcome)
+    if (error !== undefined) failSpan(span, error)
+    span.end()
+    const about = operationOn(type, 'process')
+    instruments.processDuration.record((performance.now() - this.startedAt) / 1_000, {
+      ...about,
+      [attribute.outcome]: outcome,
+      ...(error !== undefined && { [attribute.errorType]: errorType(error) }),
+    })
+    if (outcome === 'retrying') instruments.retries.add(1, about)
+    else if (outcome === 'dead') instruments.deaths.add(1, about)
+    else if (outcome === 'lost') instruments.lostLeases.add(1, about)
+  }
+}
+
+function outcomeOf(end: AttemptEnd): Outcome {
+  if (end === 'lost') return { outcome: 'lost', error: leaseLost }
+  const { event, to, error, cancelTaken } = end
+  if (event === 'COMPLETE') return { outcome: cancelTaken === true ? 'cancelled' : 'done' }
+  if (event === 'FAIL') return { outcome: to === 'retrying' ? 'retrying' : 'dead', error }
+  // A snooze, a park and a release are no errors: nothing has failed.
+  return { outcome: event === 'SNOOZE' ? 'snoozed' : event === 'PARK' ? 'parked' : 'released' }
+}

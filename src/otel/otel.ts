@@ -1,0 +1,220 @@
+/** Makes the `telemetry` of a runtime or client from the API of OpenTelemetry. */
+import {
+  context,
+  metrics,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  trace,
+  type Context,
+  type MeterProvider,
+  type TextMapPropagator,
+  type Tracer,
+  type TracerProvider,
+} from '@opentelemetry/api'
+import { boolean, byDefault, oneOf, orNull, table, withMethods, type RulesOf } from '../core/checks.ts'
+import { recordError } from '../core/failure.ts'
+import type {
+  AttemptSpan,
+  SendEnd,
+  SendSpan,
+  SentJobs,
+  StartedAttempt,
+  Telemetry,
+  TelemetrySource,
+  TraceContext,
+} from '../core/telemetry.ts'
+import { version } from '../core/version.ts'
+import { OtelAttempt } from './attempt.ts'
+import { attribute, errorType, operationOn } from './attributes.ts'
+import { Instruments } from './instruments.ts'
+import type { LogSink } from './log.ts'
+import { endingWith, failSpan } from './spans.ts'
+
+export interface OtelOptions {
+  /**
+   * How the span of an attempt finds the trace of its enqueue. `link` (default): each attempt is a trace of its own,
+   * linked to it, because a job may live for weeks. `first`: the first attempt belongs to the trace of the enqueue; later
+   * ones are linked.
+   */
+  readonly parent?: 'link' | 'first'
+  /** A span for each checkpoint of a machine. Default true. */
+  readonly checkpoints?: boolean
+  /** A span for each `ctx.step` and each attempt of a durable promise. Default false. */
+  readonly steps?: boolean
+  /** Default: the global one, also if it is registered later. */
+  readonly tracerProvider?: TracerProvider
+  /** Default: the one that is global when the runtime opens its store, or enqueues first. */
+  readonly meterProvider?: MeterProvider
+  /** Writes and reads what jobs carry. Default: the global one. */
+  readonly propagator?: TextMapPropagator
+  /**
+   * Gets the lines of `ctx.log` as log records, in the context of their attempt: `logs.getLogger('jobs')` of
+   * `@opentelemetry/api-logs`. Default: none; the lines are events of the span.
+   */
+  readonly logger?: LogSink
+}
+
+const otelOptions = table({
+  parent: byDefault('link', oneOf('link', 'first')),
+  checkpoints: byDefault(true, boolean),
+  steps: byDefault(false, boolean),
+  tracerProvider: orNull(withMethods<TracerProvider>(['getTracer'], 'a TracerProvider', 'Pass that of your SDK.')),
+  meterProvider: orNull(withMethods<MeterProvider>(['getMeter'], 'a MeterProvider', 'Pass that of your SDK.')),
+  propagator: orNull(withMethods<TextMapPropagator>(['inject', 'extract'], 'a propagator', 'Leave it out.')),
+  logger: orNull(withMethods<LogSink>(['emit'], 'a logger of OpenTelemetry', 'Pass logs.getLogger(…).')),
+} satisfies RulesOf<OtelOptions>)
+
+/** Characters of what a job carries at most. More of it than `traceparent` is left out. */
+const carrierCharsMax = 4_096
+
+const scope = 'jobchart'
+
+/**
+ * Traces and metrics of a runtime or client. Each enqueue is a span (`send`, of several jobs with a `create` for each),
+ * and each attempt one (`process`), linked to it; the trace context travels with the job. Handlers run in the context of
+ * their attempt.
+ * @throws JobchartError INVALID_OPTION
+ * @example createRuntime({ jobs, telemetry: otel() })
+ */
+export function otel(options: OtelOptions = {}): Telemetry {
+  return new Otel(otelOptions(options, 'options of otel'))
+}
+
+type CheckedOptions = ReturnType<typeof otelOptions>
+
+class Otel implements Telemetry {
+  private readonly options: CheckedOptions
+  private readonly tracer: Tracer
+  private made: Instruments | null = null
+
+  constructor(options: CheckedOptions) {
+    this.options = options
+    this.tracer = (options.tracerProvider ?? trace.getTracerProvider()).getTracer(scope, version)
+  }
+
+  /** Made when first used: a global provider may be registered after `otel()` was called. */
+  private get instruments(): Instruments {
+    return (this.made ??= new Instruments(
+      (this.options.meterProvider ?? metrics.getMeterProvider()).getMeter(scope, version),
+    ))
+  }
+
+  observe(source: TelemetrySource): () => void {
+    return this.instruments.observe(source)
+  }
+
+  send({ type, from, count }: SentJobs): SendSpan {
+    const { tracer, instruments } = this
+    const startedAt = performance.now()
+    const parent = context.active()
+    const common = { ...operationOn(type, 'send'), [attribute.from]: from }
+    const batch = count === null ? {} : { [attribute.batchSize]: count }
+    const span = tracer.startSpan(
+      `send ${type}`,
+      { kind: count === null ? SpanKind.PRODUCER : SpanKind.CLIENT, attributes: { ...common, ...batch } },
+      parent,
+    )
+    const contextOf = (id: string): TraceContext | undefined => {
+      if (count === null) {
+        span.setAttribute(attribute.messageId, id)
+        return this.carrier(trace.setSpan(parent, span))
+      }
+      const own = tracer.startSpan(
+        `create ${type}`,
+        {
+          kind: SpanKind.PRODUCER,
+          attributes: { ...operationOn(type, 'create'), [attribute.messageId]: id },
+        },
+        trace.setSpan(parent, span),
+      )
+      own.end()
+      return this.carrier(trace.setSpan(parent, own))
+    }
+    const end = (result: SendEnd): void => {
+      const failed = 'error' in result ? { [attribute.errorType]: errorType(recordError(result.error)) } : {}
+      if ('error' in result) failSpan(span, recordError(result.error))
+      else {
+        span.setAttributes({ [attribute.inserted]: result.inserted, [attribute.found]: result.found })
+        if (result.inserted > 0) instruments.sent.add(result.inserted, operationOn(type, 'send'))
+      }
+      instruments.sendDuration.record(secondsSince(startedAt), { ...operationOn(type, 'send'), ...failed })
+      span.end()
+    }
+    return { contextOf, end }
+  }
+
+  claimed(type: string, count: number): void {
+    this.instruments.consumed.add(count, operationOn(type, 'claim', 'receive'))
+  }
+
+  attempt(started: StartedAttempt): AttemptSpan {
+    const { tracer, instruments, options } = this
+    const { id, type, attempt, generation } = started
+    const sent = started.context === undefined ? ROOT_CONTEXT : this.extracted(started.context)
+    const enqueue = trace.getSpanContext(sent)
+    const belongs = options.parent === 'first' && attempt === 1 && generation === 1
+    // Baggage of the enqueue stays, whether or not the attempt belongs to its trace.
+    const parent = belongs ? sent : trace.deleteSpan(sent)
+    const links = enqueue === undefined || belongs ? [] : [{ context: enqueue }]
+    const attributes = {
+      ...operationOn(type, 'process'),
+      [attribute.messageId]: id,
+      [attribute.attempt]: attempt,
+      [attribute.generation]: generation,
+    }
+    const span = tracer.startSpan(`process ${type}`, { kind: SpanKind.CONSUMER, attributes, links }, parent)
+    const queuedMs = started.queuedMs()
+    if (queuedMs !== null) instruments.queueTime.record(queuedMs / 1_000, operationOn(type, 'process'))
+    const within = trace.setSpan(parent, span)
+    return new OtelAttempt({
+      tracer,
+      instruments,
+      span,
+      type,
+      context: within,
+      ...options,
+      carrier: () => this.carrier(within),
+    })
+  }
+
+  batch<T>(type: string, attempts: readonly AttemptSpan[], work: () => T): T {
+    const links = attempts.flatMap((each) => (each instanceof OtelAttempt ? { context: each.spanContext } : []))
+    const attributes = { ...operationOn(type, 'process'), [attribute.batchSize]: attempts.length }
+    const span = this.tracer.startSpan(
+      `process ${type} batch`,
+      { kind: SpanKind.INTERNAL, attributes, links },
+      ROOT_CONTEXT,
+    )
+    return endingWith(span, () => context.with(trace.setSpan(ROOT_CONTEXT, span), work))
+  }
+
+  private carrier(from: Context): TraceContext | undefined {
+    const carrier: Record<string, string> = {}
+    const { propagator } = this.options
+    if (propagator === null) propagation.inject(from, carrier)
+    else propagator.inject(from, carrier, { set: (into, key, value) => (into[key] = value) })
+    return bounded(carrier)
+  }
+
+  private extracted(carried: TraceContext): Context {
+    const { propagator } = this.options
+    if (propagator === null) return propagation.extract(ROOT_CONTEXT, carried)
+    return propagator.extract(ROOT_CONTEXT, carried, {
+      get: (from: TraceContext, key) => from[key],
+      keys: (from: TraceContext) => Object.keys(from),
+    })
+  }
+}
+
+/** undefined if there is nothing in it: no propagator is registered, or no trace is there. */
+function bounded(carrier: Readonly<Record<string, string>>): TraceContext | undefined {
+  const fields = Object.entries(carrier)
+  if (fields.length === 0) return undefined
+  const chars = fields.reduce((sum, [key, value]) => sum + key.length + value.length, 0)
+  if (chars <= carrierCharsMax) return carrier
+  const { traceparent } = carrier
+  return traceparent === undefined ? undefined : { traceparent }
+}
+
+const secondsSince = (startedAt: number): number => (performance.now() - startedAt) / 1_000
