@@ -148,8 +148,8 @@ export function prepareTick(preparing: PrepareOptions, job: ScheduledJob, id: st
   const made = middleware.length === 0 ? job : throughMiddlewareOfTick(middleware, job, id)
   if (telemetry === null) return made
   const span = telemetry.send({ type: job.type, from: 'schedule', count: null })
-  const trace = span.contextOf(id)
-  span.end({ inserted: 1, found: 0 })
+  const trace = span?.contextOf(id)
+  span?.end({ inserted: 1, found: 0 })
   return trace === undefined ? made : { ...made, pins: { ...made.pins, trace } }
 }
 

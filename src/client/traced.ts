@@ -13,6 +13,7 @@ export function traced<Result extends Sent | readonly Sent[] | null>(
 ): Promise<Result> {
   if (telemetry === null) return call(null)
   const span = telemetry.send(jobs)
+  if (span === null) return call(null)
   return call(span).then(
     (result) => {
       span.end(endOf(result))

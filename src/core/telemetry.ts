@@ -74,10 +74,12 @@ export interface TelemetrySource {
 export interface Telemetry {
   /** A runtime or client has opened its store. @returns ends it */
   observe(source: TelemetrySource): () => void
-  send(jobs: SentJobs): SendSpan
+  /** null: nothing listens at present. */
+  send(jobs: SentJobs): SendSpan | null
   /** Jobs of a type were claimed. */
   claimed(type: string, count: number): void
-  attempt(started: StartedAttempt): AttemptSpan
+  /** null: nothing listens at present. */
+  attempt(started: StartedAttempt): AttemptSpan | null
   /** Calls the handler of a batch. Its attempts have begun. */
   batch<T>(type: string, attempts: readonly AttemptSpan[], work: () => T): T
 }

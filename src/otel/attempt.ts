@@ -1,8 +1,17 @@
 /** The span of an attempt, and of its parts. */
-import { context, SpanKind, trace, type Context, type Span, type SpanContext, type Tracer } from '@opentelemetry/api'
+import {
+  context,
+  SpanKind,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+  type SpanContext,
+  type Tracer,
+} from '@opentelemetry/api'
 import type { ErrorRecord } from '../core/failure.ts'
 import type { AttemptEnd, AttemptPart, AttemptSpan, TraceContext } from '../core/telemetry.ts'
-import { attribute, errorType, operationOn } from './attributes.ts'
+import { attribute, errorType } from './attributes.ts'
 import type { Instruments } from './instruments.ts'
 import { logAttributes, logRecord, type LogSink } from './log.ts'
 import { endingWith, failSpan } from './spans.ts'
@@ -10,14 +19,13 @@ import { endingWith, failSpan } from './spans.ts'
 interface OtelAttemptOptions {
   readonly tracer: Tracer
   readonly instruments: Instruments
-  readonly type: string
   readonly span: Span
+  /** The attributes of spans and metrics of its type. */
+  readonly about: Attributes
   /** With the span. */
   readonly context: Context
   readonly carrier: () => TraceContext | undefined
-  readonly checkpoints: boolean
-  readonly steps: boolean
-  readonly logger: LogSink | null
+  readonly options: { readonly checkpoints: boolean; readonly steps: boolean; readonly logger: LogSink | null }
 }
 
 /** How an attempt has ended, in the words of the conventions. */
@@ -29,51 +37,55 @@ interface Outcome {
 const leaseLost: ErrorRecord = { name: 'LeaseLost', message: 'the lease of the attempt was lost', code: 'LEASE_LOST' }
 
 export class OtelAttempt implements AttemptSpan {
-  private readonly options: OtelAttemptOptions
-  private readonly startedAt = performance.now()
+  private readonly made: OtelAttemptOptions
+  /** ms; 0: no metric needs it. */
+  private readonly startedAt: number
 
-  constructor(options: OtelAttemptOptions) {
-    this.options = options
+  constructor(made: OtelAttemptOptions) {
+    this.made = made
+    this.startedAt = made.instruments.areCollected ? performance.now() : 0
   }
 
   get context(): TraceContext | undefined {
-    return this.options.carrier()
+    return this.made.carrier()
   }
 
   get spanContext(): SpanContext {
-    return this.options.span.spanContext()
+    return this.made.span.spanContext()
   }
 
   within<T>(work: () => T): T {
-    return context.with(this.options.context, work)
+    return context.with(this.made.context, work)
   }
 
   part<T>(kind: AttemptPart, name: string, work: () => T): T {
-    const { tracer, type, checkpoints, steps, context: own } = this.options
-    if (!(kind === 'checkpoint' ? checkpoints : steps)) return work()
+    const { tracer, about, options, context: own } = this.made
+    if (!(kind === 'checkpoint' ? options.checkpoints : options.steps)) return work()
     // A step may be a part of an attempt of a durable promise.
     const active = context.active()
     const parent = trace.getSpanContext(active)?.traceId === this.spanContext.traceId ? active : own
     // Names of steps may have ids in them: the name of a span has none.
+    const type = about[attribute.destination]
     const attributes = { [attribute.destination]: type, [attribute[kind]]: name }
     const span = tracer.startSpan(`${kind} ${type}`, { kind: SpanKind.INTERNAL, attributes }, parent)
     return endingWith(span, () => context.with(trace.setSpan(parent, span), work))
   }
 
   log(message: string, fields: Readonly<Record<string, unknown>> | undefined): void {
-    const { span, logger, context: own } = this.options
+    const { span, options, context: own } = this.made
+    const { logger } = options
     const attributes = logAttributes(fields)
     if (logger === null) span.addEvent(message, attributes)
     else logger.emit(logRecord(message, attributes, own))
   }
 
   end(end: AttemptEnd): void {
-    const { span, type, instruments } = this.options
+    const { span, about, instruments } = this.made
     const { outcome, error } = outcomeOf(end)
     span.setAttribute(attribute.outcome, outcome)
     if (error !== undefined) failSpan(span, error)
     span.end()
-    const about = operationOn(type, 'process')
+    if (!instruments.areCollected) return
     instruments.processDuration.record((performance.now() - this.startedAt) / 1_000, {
       ...about,
       [attribute.outcome]: outcome,

@@ -39,8 +39,36 @@ export const metric = {
   lostLeases: 'jobchart.leases.lost',
 } as const
 
-/** What all spans and metrics of an operation on a type have. */
-export const operationOn = (type: string, operation: string, operationType = operation): Attributes => ({
+/** What all spans and metrics of a type have: made once, because each job needs them. */
+export interface TypeAttributes {
+  readonly send: Attributes
+  readonly create: Attributes
+  readonly claim: Attributes
+  readonly process: Attributes
+}
+
+/** Types whose attributes are kept. A client may enqueue by any name. */
+const typesMax = 10_000
+
+export class AttributesByType {
+  private readonly known = new Map<string, TypeAttributes>()
+
+  of(type: string): TypeAttributes {
+    const known = this.known.get(type)
+    if (known !== undefined) return known
+    const made = {
+      send: operationOn(type, 'send'),
+      create: operationOn(type, 'create'),
+      claim: operationOn(type, 'claim', 'receive'),
+      process: operationOn(type, 'process'),
+    }
+    if (this.known.size >= typesMax) this.known.clear()
+    this.known.set(type, made)
+    return made
+  }
+}
+
+const operationOn = (type: string, operation: string, operationType = operation): Attributes => ({
   [attribute.system]: 'jobchart',
   [attribute.destination]: type,
   [attribute.operation]: operation,

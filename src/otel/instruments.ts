@@ -1,5 +1,12 @@
 /** The metrics. A type is the only name in their attributes: ids and tags would be as many series. */
-import type { Attributes, BatchObservableResult, Counter, Histogram, Meter } from '@opentelemetry/api'
+import {
+  createNoopMeter,
+  type Attributes,
+  type BatchObservableResult,
+  type Counter,
+  type Histogram,
+  type Meter,
+} from '@opentelemetry/api'
 import type { QueueDepth, TelemetrySource } from '../core/telemetry.ts'
 import { attribute, metric } from './attributes.ts'
 
@@ -12,6 +19,8 @@ const boundaries = [
 const backlog = ['scheduled', 'queued', 'retrying', 'waiting', 'running'] as const
 
 export class Instruments {
+  /** Does anything collect them? If not, what they would be given is not determined. */
+  readonly areCollected: boolean
   readonly sent: Counter
   readonly sendDuration: Histogram
   readonly consumed: Counter
@@ -24,6 +33,7 @@ export class Instruments {
 
   constructor(meter: Meter) {
     this.meter = meter
+    this.areCollected = meter !== createNoopMeter()
     const seconds = (name: string, description: string): Histogram =>
       meter.createHistogram(name, { description, unit: 's', advice: { explicitBucketBoundaries: boundaries } })
     const count = (name: string, unit: string, description: string): Counter =>

@@ -1,13 +1,17 @@
 /** Makes the `telemetry` of a runtime or client from the API of OpenTelemetry. */
 import {
   context,
+  isSpanContextValid,
   metrics,
   propagation,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   SpanKind,
   trace,
+  type Attributes,
   type Context,
   type MeterProvider,
+  type Span,
   type TextMapPropagator,
   type Tracer,
   type TracerProvider,
@@ -26,7 +30,7 @@ import type {
 } from '../core/telemetry.ts'
 import { version } from '../core/version.ts'
 import { OtelAttempt } from './attempt.ts'
-import { attribute, errorType, operationOn } from './attributes.ts'
+import { attribute, AttributesByType, errorType } from './attributes.ts'
 import { Instruments } from './instruments.ts'
 import type { LogSink } from './log.ts'
 import { endingWith, failSpan } from './spans.ts'
@@ -86,7 +90,9 @@ type CheckedOptions = ReturnType<typeof otelOptions>
 class Otel implements Telemetry {
   private readonly options: CheckedOptions
   private readonly tracer: Tracer
+  private readonly attributes = new AttributesByType()
   private made: Instruments | null = null
+  private hasTracer = false
 
   constructor(options: CheckedOptions) {
     this.options = options
@@ -104,83 +110,84 @@ class Otel implements Telemetry {
     return this.instruments.observe(source)
   }
 
-  send({ type, from, count }: SentJobs): SendSpan {
+  /** Are spans made? As long as no global provider is registered, none are. */
+  private get isTracing(): boolean {
+    this.hasTracer ||= this.options.tracerProvider !== null || hasDelegate(trace.getTracerProvider())
+    return this.hasTracer
+  }
+
+  send({ type, from, count }: SentJobs): SendSpan | null {
     const { tracer, instruments } = this
-    const startedAt = performance.now()
+    if (!this.isTracing && !instruments.areCollected) return null
+    const about = this.attributes.of(type)
+    const startedAt = instruments.areCollected ? performance.now() : 0
     const parent = context.active()
-    const common = { ...operationOn(type, 'send'), [attribute.from]: from }
-    const batch = count === null ? {} : { [attribute.batchSize]: count }
-    const span = tracer.startSpan(
-      `send ${type}`,
-      { kind: count === null ? SpanKind.PRODUCER : SpanKind.CLIENT, attributes: { ...common, ...batch } },
-      parent,
-    )
+    const kind = count === null ? SpanKind.PRODUCER : SpanKind.CLIENT
+    const span = tracer.startSpan(`send ${type}`, { kind, attributes: about.send }, parent)
+    if (span.isRecording()) span.setAttributes({ [attribute.from]: from, ...(count !== null && sizeOf(count)) })
     const contextOf = (id: string): TraceContext | undefined => {
       if (count === null) {
         span.setAttribute(attribute.messageId, id)
-        return this.carrier(trace.setSpan(parent, span))
+        return this.carrier(span, parent)
       }
       const own = tracer.startSpan(
         `create ${type}`,
-        {
-          kind: SpanKind.PRODUCER,
-          attributes: { ...operationOn(type, 'create'), [attribute.messageId]: id },
-        },
+        { kind: SpanKind.PRODUCER, attributes: about.create },
         trace.setSpan(parent, span),
       )
+      own.setAttribute(attribute.messageId, id)
       own.end()
-      return this.carrier(trace.setSpan(parent, own))
+      return this.carrier(own, parent)
     }
     const end = (result: SendEnd): void => {
-      const failed = 'error' in result ? { [attribute.errorType]: errorType(recordError(result.error)) } : {}
-      if ('error' in result) failSpan(span, recordError(result.error))
-      else {
+      const error = 'error' in result ? recordError(result.error) : null
+      if (error !== null) failSpan(span, error)
+      else if (span.isRecording() && !('error' in result))
         span.setAttributes({ [attribute.inserted]: result.inserted, [attribute.found]: result.found })
-        if (result.inserted > 0) instruments.sent.add(result.inserted, operationOn(type, 'send'))
-      }
-      instruments.sendDuration.record(secondsSince(startedAt), { ...operationOn(type, 'send'), ...failed })
       span.end()
+      if (!instruments.areCollected) return
+      if (!('error' in result) && result.inserted > 0) instruments.sent.add(result.inserted, about.send)
+      const failed = error === null ? about.send : { ...about.send, [attribute.errorType]: errorType(error) }
+      instruments.sendDuration.record((performance.now() - startedAt) / 1_000, failed)
     }
     return { contextOf, end }
   }
 
   claimed(type: string, count: number): void {
-    this.instruments.consumed.add(count, operationOn(type, 'claim', 'receive'))
+    const { consumed, areCollected } = this.instruments
+    if (areCollected) consumed.add(count, this.attributes.of(type).claim)
   }
 
-  attempt(started: StartedAttempt): AttemptSpan {
+  attempt(started: StartedAttempt): AttemptSpan | null {
     const { tracer, instruments, options } = this
+    if (!this.isTracing && !instruments.areCollected) return null
     const { id, type, attempt, generation } = started
+    const about = this.attributes.of(type).process
     const sent = started.context === undefined ? ROOT_CONTEXT : this.extracted(started.context)
     const enqueue = trace.getSpanContext(sent)
     const belongs = options.parent === 'first' && attempt === 1 && generation === 1
     // Baggage of the enqueue stays, whether or not the attempt belongs to its trace.
-    const parent = belongs ? sent : trace.deleteSpan(sent)
+    const parent = belongs || enqueue === undefined ? sent : trace.deleteSpan(sent)
     const links = enqueue === undefined || belongs ? [] : [{ context: enqueue }]
-    const attributes = {
-      ...operationOn(type, 'process'),
-      [attribute.messageId]: id,
-      [attribute.attempt]: attempt,
-      [attribute.generation]: generation,
+    const span = tracer.startSpan(`process ${type}`, { kind: SpanKind.CONSUMER, attributes: about, links }, parent)
+    if (span.isRecording())
+      span.setAttributes({
+        [attribute.messageId]: id,
+        [attribute.attempt]: attempt,
+        [attribute.generation]: generation,
+      })
+    if (instruments.areCollected) {
+      const queuedMs = started.queuedMs()
+      if (queuedMs !== null) instruments.queueTime.record(queuedMs / 1_000, about)
     }
-    const span = tracer.startSpan(`process ${type}`, { kind: SpanKind.CONSUMER, attributes, links }, parent)
-    const queuedMs = started.queuedMs()
-    if (queuedMs !== null) instruments.queueTime.record(queuedMs / 1_000, operationOn(type, 'process'))
-    const within = trace.setSpan(parent, span)
-    return new OtelAttempt({
-      tracer,
-      instruments,
-      span,
-      type,
-      context: within,
-      ...options,
-      carrier: () => this.carrier(within),
-    })
+    const within = isSpanContextValid(span.spanContext()) ? trace.setSpan(parent, span) : parent
+    const carrier = (): TraceContext | undefined => this.carrier(span, parent)
+    return new OtelAttempt({ tracer, instruments, span, about, context: within, options, carrier })
   }
 
   batch<T>(type: string, attempts: readonly AttemptSpan[], work: () => T): T {
     const links = attempts.flatMap((each) => (each instanceof OtelAttempt ? { context: each.spanContext } : []))
-    const attributes = { ...operationOn(type, 'process'), [attribute.batchSize]: attempts.length }
+    const attributes = { ...this.attributes.of(type).process, ...sizeOf(attempts.length) }
     const span = this.tracer.startSpan(
       `process ${type} batch`,
       { kind: SpanKind.INTERNAL, attributes, links },
@@ -189,7 +196,10 @@ class Otel implements Telemetry {
     return endingWith(span, () => context.with(trace.setSpan(ROOT_CONTEXT, span), work))
   }
 
-  private carrier(from: Context): TraceContext | undefined {
+  /** What travels with what a span causes; undefined if it is no span of a trace. */
+  private carrier(span: Span, parent: Context): TraceContext | undefined {
+    if (!isSpanContextValid(span.spanContext())) return undefined
+    const from = trace.setSpan(parent, span)
     const carrier: Record<string, string> = {}
     const { propagator } = this.options
     if (propagator === null) propagation.inject(from, carrier)
@@ -207,6 +217,10 @@ class Otel implements Telemetry {
   }
 }
 
+/** The global provider stands for one that is registered later. */
+const hasDelegate = (provider: TracerProvider): boolean =>
+  !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer(scope) !== undefined
+
 /** undefined if there is nothing in it: no propagator is registered, or no trace is there. */
 function bounded(carrier: Readonly<Record<string, string>>): TraceContext | undefined {
   const fields = Object.entries(carrier)
@@ -217,4 +231,4 @@ function bounded(carrier: Readonly<Record<string, string>>): TraceContext | unde
   return traceparent === undefined ? undefined : { traceparent }
 }
 
-const secondsSince = (startedAt: number): number => (performance.now() - startedAt) / 1_000
+const sizeOf = (jobs: number): Attributes => ({ [attribute.batchSize]: jobs })

@@ -4,7 +4,8 @@ import type { InMemorySpanExporter, ReadableSpan } from '@opentelemetry/sdk-trac
 export function spansIn(exporter: InMemorySpanExporter) {
   const spans = exporter.getFinishedSpans().toSorted((a, b) => timeOf(a) - timeOf(b))
   const all = (name: string): readonly ReadableSpan[] => spans.filter((span) => span.name === name)
-  const byId = (id: string | undefined): ReadableSpan | undefined => spans.find((span) => span.spanContext().spanId === id)
+  const byId = (id: string | undefined): ReadableSpan | undefined =>
+    spans.find((span) => span.spanContext().spanId === id)
   return {
     names: spans.map(({ name }) => name),
     all,
@@ -16,7 +17,8 @@ export function spansIn(exporter: InMemorySpanExporter) {
     },
     parentOf: (span: ReadableSpan | undefined) => byId(span?.parentSpanContext?.spanId),
     /** The span of its only link. */
-    linkOf: (span: ReadableSpan | undefined) => (span?.links.length === 1 ? byId(span.links[0]?.context.spanId) : undefined),
+    linkOf: (span: ReadableSpan | undefined) =>
+      span?.links.length === 1 ? byId(span.links[0]?.context.spanId) : undefined,
   }
 }
 
