@@ -83,8 +83,9 @@ export abstract class StoreClient implements Client {
       stored: () => this.stored(),
       answered: () => this.answered(),
       cancel: (id, options) => this.cancel(id, options),
-      queues: () => this.queues(),
     })
+    if (settings.telemetry !== null)
+      this.connection.onClose(settings.telemetry.observe({ queues: () => this.depths() }))
     this.bulk = this.operations = new ClientBulk(this.connection, cancelGraceMs)
   }
 
@@ -111,7 +112,7 @@ export abstract class StoreClient implements Client {
   ): Promise<JobHandle<Output, Machine> | null> {
     const { connection } = this
     const jobs = { type: String(job?.type), from: 'call', count: null } as const
-    return traced(connection.settings.telemetry, jobs, async (span) => {
+    return traced(connection.settings, jobs, async (span) => {
       const made = await connection.prepare(job, args[0], args[1], false, span)
       const handles = await connection.insert<Output, Machine>([made], null)
       return handles?.[0] ?? null
@@ -132,7 +133,7 @@ export abstract class StoreClient implements Client {
     if (inputs.length === 0) return []
     const { connection } = this
     const jobs = { type: String(job?.type), from: 'call', count: inputs.length } as const
-    return traced(connection.settings.telemetry, jobs, async (span) => {
+    return traced(connection.settings, jobs, async (span) => {
       const made = await connection.prepareMany(job, inputs, checked, span)
       checkBytes(made)
       return (await connection.insert<Output, Machine>(made, waitOf(options))) ?? []
@@ -320,6 +321,11 @@ export abstract class StoreClient implements Client {
   }
 
   abstract [Symbol.asyncDispose](): Promise<void>
+
+  /** What telemetry shows of the queues: to be asked for it opens no store. */
+  private async depths(): Promise<readonly QueueStats[]> {
+    return this.connection.opened ? this.queues() : []
+  }
 
   /** Changes all jobs that match a filter, as a bulk operation that the caller waits for. */
   private async changeMatching<Name extends JobOutcome>(

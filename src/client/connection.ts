@@ -20,7 +20,7 @@ import {
   type RetryReport,
 } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { QueueDepth, SendSpan } from '../core/telemetry.ts'
+import type { SendSpan } from '../core/telemetry.ts'
 import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Store } from '../store.ts'
 import { promised } from './answer.ts'
 import { Report } from '../core/report.ts'
@@ -61,8 +61,6 @@ interface ConnectionOwner extends HandleOwner {
   stored(): void
   /** The inserter has fewer calls without an answer than before. */
   answered(): void
-  /** The backlog of all queues, for telemetry. */
-  queues(): Promise<readonly QueueDepth[]>
 }
 
 export class Connection {
@@ -94,7 +92,6 @@ export class Connection {
   /** Why it was closed; null while it is open. */
   private closedBecause: JobchartError | null = null
   private unwatch: () => void = nothing
-  private unobserve: () => void = nothing
 
   constructor(store: Store, settings: ClientSettings, owner: ConnectionOwner) {
     const { logger, clock, capacity } = settings
@@ -185,7 +182,6 @@ export class Connection {
         }
         this.isOpen = true
         this.unwatch = this.store.watch((hint) => this.hint(hint))
-        this.unobserve = this.settings.telemetry?.observe({ queues: () => this.owner.queues() }) ?? nothing
       },
       (error: unknown) => {
         this.opening = null
@@ -201,7 +197,6 @@ export class Connection {
     this.closing.abort(reason)
     this.inserter.close(reason)
     this.unwatch()
-    this.unobserve()
     if (isOpen) await this.results.close(reason, deadline)
     for (const ended of this.endListeners) ended()
     this.hub.complete()
@@ -221,10 +216,9 @@ export class Connection {
     options?: EnqueueOptions,
     fromRun = false,
   ): Promise<JobHandle<Output, Machine>> {
-    const { telemetry } = this.settings
-    if (telemetry === null) return this.enqueueUnder(null, job, input, options, fromRun)
+    if (this.settings.telemetry === null) return this.enqueueUnder(null, job, input, options, fromRun)
     const jobs = { type: typeIn(job), from: fromRun ? 'job' : 'call', count: null } as const
-    return traced(telemetry, jobs, (span) => this.enqueueUnder<Output, Machine>(span, job, input, options, fromRun))
+    return traced(this.settings, jobs, (span) => this.enqueueUnder<Output, Machine>(span, job, input, options, fromRun))
   }
 
   private enqueueUnder<Output, Machine extends MachineTypes>(
@@ -255,7 +249,7 @@ export class Connection {
     if (job !== undefined) return this.enqueue(job, input, options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
-    return traced(settings.telemetry, { type: String(type), from: 'call', count: null }, async (span) => {
+    return traced(settings, { type: String(type), from: 'call', count: null }, async (span) => {
       const made = await this.prepareLater(prepareByName(this.preparingUnder(span), type, input, options), false)
       return this.insertOne(made, true, waitOf(options))
     })
@@ -273,7 +267,7 @@ export class Connection {
     parent: Parent,
   ): Promise<JobRecord | null> {
     const jobs = { type: job.type, from: 'job', count: null } as const
-    const { id, deduplicated } = await traced(this.settings.telemetry, jobs, async (span) => {
+    const { id, deduplicated } = await traced(this.settings, jobs, async (span) => {
       const made = { ...(await prepareChild(this.preparingUnder(span), job, input, options)), parent }
       return this.insertOne(made, false)
     })
@@ -295,7 +289,7 @@ export class Connection {
     const { record, state } = await this.machines.origin(id, seq)
     const { type, input, priority, tags, meta } = record
     const job = this.settings.jobs.get(type) as JobDefinition
-    return traced(this.settings.telemetry, { type, from: 'call', count: null }, async (span) => {
+    return traced(this.settings, { type, from: 'call', count: null }, async (span) => {
       const given = { priority, tags, meta, unique: false, ...options }
       const made = await this.prepare(job, input, given, false, span)
       return this.insertOne<Output, Machine>({ ...made, checkpoint: state }, true, waitOf(options))
@@ -470,6 +464,11 @@ export class Connection {
       onEnd: listen(this.endListeners),
       ready: () => this.ready(),
     }
+  }
+
+  /** Calls back when it is closed. */
+  onClose(listener: () => void): void {
+    this.endListeners.add(listener)
   }
 
   /** Calls back with each hint of the store, after the connection has handled it. */

@@ -149,7 +149,7 @@ export function prepareTick(preparing: PrepareOptions, job: ScheduledJob, id: st
   if (telemetry === null) return made
   const span = telemetry.send({ type: job.type, from: 'schedule', count: null })
   const trace = span?.contextOf(id)
-  span?.end({ inserted: 1, found: 0 })
+  span?.end({ inserted: 1, found: 0 }, 0)
   return trace === undefined ? made : { ...made, pins: { ...made.pins, trace } }
 }
 

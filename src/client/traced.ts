@@ -1,5 +1,6 @@
 /** Enqueues as telemetry sees them: from the call to the answer. */
-import type { SendEnd, SendSpan, SentJobs, Telemetry } from '../core/telemetry.ts'
+import type { ClientSettings } from '../core/settings.ts'
+import type { SendEnd, SendSpan, SentJobs } from '../core/telemetry.ts'
 
 interface Sent {
   readonly deduplicated: boolean
@@ -7,20 +8,22 @@ interface Sent {
 
 /** Makes a call that enqueues jobs, and tells the telemetry how it has ended. */
 export function traced<Result extends Sent | readonly Sent[] | null>(
-  telemetry: Telemetry | null,
+  { telemetry, clock }: Pick<ClientSettings, 'telemetry' | 'clock'>,
   jobs: SentJobs,
   call: (span: SendSpan | null) => Promise<Result>,
 ): Promise<Result> {
   if (telemetry === null) return call(null)
   const span = telemetry.send(jobs)
   if (span === null) return call(null)
+  const startedAt = clock.monotonic()
+  const end = (how: SendEnd): void => span.end(how, clock.monotonic() - startedAt)
   return call(span).then(
     (result) => {
-      span.end(endOf(result))
+      end(endOf(result))
       return result
     },
     (error: unknown) => {
-      span.end({ error })
+      end({ error })
       throw error
     },
   )

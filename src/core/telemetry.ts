@@ -23,7 +23,8 @@ export type SendEnd = { readonly inserted: number; readonly found: number } | { 
 export interface SendSpan {
   /** What the job carries, so that its attempts find it. Called once for each job. */
   contextOf(id: string): TraceContext | undefined
-  end(end: SendEnd): void
+  /** @param ms how long the call took */
+  end(end: SendEnd, ms: number): void
 }
 
 /** An attempt that begins. */
@@ -36,7 +37,8 @@ export interface StartedAttempt {
   readonly queuedMs: () => number | null
   /** What the job carries. */
   readonly context: TraceContext | undefined
-  readonly isMachine: boolean
+  /** Was the job never claimed before? Parked and postponed jobs have their attempts counted anew. */
+  readonly isFirst: () => boolean
 }
 
 /** How an attempt has ended: by its settlement, or by the loss of its lease. */
@@ -52,7 +54,8 @@ export interface AttemptSpan {
   part<T>(kind: AttemptPart, name: string, work: () => T): T
   /** A line of the log of the job. */
   log(message: string, fields: Readonly<Record<string, unknown>> | undefined): void
-  end(end: AttemptEnd): void
+  /** @param ms how long the attempt took */
+  end(end: AttemptEnd, ms: number): void
 }
 
 /** A step, an attempt of a durable promise in a machine, or a checkpoint. */

@@ -38,12 +38,9 @@ const leaseLost: ErrorRecord = { name: 'LeaseLost', message: 'the lease of the a
 
 export class OtelAttempt implements AttemptSpan {
   private readonly made: OtelAttemptOptions
-  /** ms; 0: no metric needs it. */
-  private readonly startedAt: number
 
   constructor(made: OtelAttemptOptions) {
     this.made = made
-    this.startedAt = made.instruments.areCollected ? performance.now() : 0
   }
 
   get context(): TraceContext | undefined {
@@ -66,7 +63,8 @@ export class OtelAttempt implements AttemptSpan {
     const parent = trace.getSpanContext(active)?.traceId === this.spanContext.traceId ? active : own
     // Names of steps may have ids in them: the name of a span has none.
     const type = about[attribute.destination]
-    const attributes = { [attribute.destination]: type, [attribute[kind]]: name }
+    // A checkpoint that no event has led to has no name.
+    const attributes = { [attribute.destination]: type, ...(name !== '' && { [attribute[kind]]: name }) }
     const span = tracer.startSpan(`${kind} ${type}`, { kind: SpanKind.INTERNAL, attributes }, parent)
     return endingWith(span, () => context.with(trace.setSpan(parent, span), work))
   }
@@ -79,14 +77,14 @@ export class OtelAttempt implements AttemptSpan {
     else logger.emit(logRecord(message, attributes, own))
   }
 
-  end(end: AttemptEnd): void {
+  end(end: AttemptEnd, ms: number): void {
     const { span, about, instruments } = this.made
     const { outcome, error } = outcomeOf(end)
     span.setAttribute(attribute.outcome, outcome)
     if (error !== undefined) failSpan(span, error)
     span.end()
     if (!instruments.areCollected) return
-    instruments.processDuration.record((performance.now() - this.startedAt) / 1_000, {
+    instruments.processDuration.record(ms / 1_000, {
       ...about,
       [attribute.outcome]: outcome,
       ...(error !== undefined && { [attribute.errorType]: errorType(error) }),

@@ -40,7 +40,7 @@ export const metric = {
 } as const
 
 /** What all spans and metrics of a type have: made once, because each job needs them. */
-export interface TypeAttributes {
+interface TypeAttributes {
   readonly send: Attributes
   readonly create: Attributes
   readonly claim: Attributes

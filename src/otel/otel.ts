@@ -38,8 +38,8 @@ import { endingWith, failSpan } from './spans.ts'
 export interface OtelOptions {
   /**
    * How the span of an attempt finds the trace of its enqueue. `link` (default): each attempt is a trace of its own,
-   * linked to it, because a job may live for weeks. `first`: the first attempt belongs to the trace of the enqueue; later
-   * ones are linked.
+   * linked to it, because a job may live for weeks. `first`: the first attempt belongs to the trace of the enqueue;
+   * later ones are linked.
    */
   readonly parent?: 'link' | 'first'
   /** A span for each checkpoint of a machine. Default true. */
@@ -76,8 +76,8 @@ const scope = 'jobchart'
 
 /**
  * Traces and metrics of a runtime or client. Each enqueue is a span (`send`, of several jobs with a `create` for each),
- * and each attempt one (`process`), linked to it; the trace context travels with the job. Handlers run in the context of
- * their attempt.
+ * and each attempt one (`process`), linked to it; the trace context travels with the job. Handlers run in the context
+ * of their attempt.
  * @throws JobchartError INVALID_OPTION
  * @example createRuntime({ jobs, telemetry: otel() })
  */
@@ -120,7 +120,6 @@ class Otel implements Telemetry {
     const { tracer, instruments } = this
     if (!this.isTracing && !instruments.areCollected) return null
     const about = this.attributes.of(type)
-    const startedAt = instruments.areCollected ? performance.now() : 0
     const parent = context.active()
     const kind = count === null ? SpanKind.PRODUCER : SpanKind.CLIENT
     const span = tracer.startSpan(`send ${type}`, { kind, attributes: about.send }, parent)
@@ -139,7 +138,7 @@ class Otel implements Telemetry {
       own.end()
       return this.carrier(own, parent)
     }
-    const end = (result: SendEnd): void => {
+    const end = (result: SendEnd, ms: number): void => {
       const error = 'error' in result ? recordError(result.error) : null
       if (error !== null) failSpan(span, error)
       else if (span.isRecording() && !('error' in result))
@@ -148,7 +147,7 @@ class Otel implements Telemetry {
       if (!instruments.areCollected) return
       if (!('error' in result) && result.inserted > 0) instruments.sent.add(result.inserted, about.send)
       const failed = error === null ? about.send : { ...about.send, [attribute.errorType]: errorType(error) }
-      instruments.sendDuration.record((performance.now() - startedAt) / 1_000, failed)
+      instruments.sendDuration.record(ms / 1_000, failed)
     }
     return { contextOf, end }
   }
@@ -165,7 +164,7 @@ class Otel implements Telemetry {
     const about = this.attributes.of(type).process
     const sent = started.context === undefined ? ROOT_CONTEXT : this.extracted(started.context)
     const enqueue = trace.getSpanContext(sent)
-    const belongs = options.parent === 'first' && attempt === 1 && generation === 1
+    const belongs = options.parent === 'first' && started.isFirst()
     // Baggage of the enqueue stays, whether or not the attempt belongs to its trace.
     const parent = belongs || enqueue === undefined ? sent : trace.deleteSpan(sent)
     const links = enqueue === undefined || belongs ? [] : [{ context: enqueue }]

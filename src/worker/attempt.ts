@@ -106,6 +106,8 @@ export class Run {
   maxAttempts: number | null = null
   /** For telemetry; null without, and before the start. */
   span: AttemptSpan | null = null
+  /** Monotonic ms. */
+  private spanBeganAt = 0
   /** Has middleware, handler or machine been called? */
   hasBegun = false
   /** Called once when it has ended; null before its start. */
@@ -145,7 +147,7 @@ export class Run {
     const { job, services, timeoutMs } = this
     this.onEnd = onEnd
     if (timeoutMs !== null) this.timer = services.timers.after(timeoutMs, () => this.timeOut())
-    if (services.telemetry !== null) this.span = services.telemetry.attempt(startedAttempt(this))
+    if (services.telemetry !== null) this.beginSpan(services.telemetry)
     try {
       const context = new Context(this)
       if (job.schema === null && services.middleware.length === 0 && job.machine === null) {
@@ -174,11 +176,16 @@ export class Run {
     return this.span === null ? work() : this.span.part(kind, name, work)
   }
 
-  /** How it has ended, for telemetry. Further calls change nothing. */
-  trace(end: AttemptEnd): void {
-    const { span } = this
+  private beginSpan(telemetry: Telemetry): void {
+    this.span = telemetry.attempt(startedAttempt(this))
+    this.spanBeganAt = this.services.timers.clock.monotonic()
+  }
+
+  /** How it has ended, for telemetry. */
+  endSpan(end: AttemptEnd): void {
+    const { span, spanBeganAt } = this
     this.span = null
-    span?.end(end)
+    span?.end(end, this.services.timers.clock.monotonic() - spanBeganAt)
   }
 
   /** Delivers messages, in order. The listener skips those that it has had before. */
@@ -457,13 +464,17 @@ function stepsOf(run: Run): Steps {
 }
 
 /** An attempt that begins, as telemetry sees it. */
-const startedAttempt = ({ claimed, job }: Run): StartedAttempt => ({
+const startedAttempt = ({ claimed }: Run): StartedAttempt => ({
   id: claimed.id,
   type: claimed.type,
   attempt: claimed.attempt,
   generation: claimed.generation,
   context: claimed.pins?.trace,
-  isMachine: job.machine !== null,
+  isFirst: () =>
+    claimed.attempt === 1 &&
+    claimed.generation === 1 &&
+    claimed.checkpoint === null &&
+    claimed.record().history.filter(({ event }) => event === 'CLAIM').length === 1,
   queuedMs: () => {
     const queued = claimed.record().history.findLast(({ to }) => to === 'queued')
     return queued === undefined ? null : Math.max(0, claimed.startedAt - queued.at)

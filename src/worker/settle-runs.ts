@@ -58,7 +58,7 @@ class Settler {
     const settlements: Settlement[] = []
     for (const run of ended) {
       const settlement = decide(run, this.deciding)
-      if (run.span !== null) run.trace(settlement ?? 'lost')
+      if (run.span !== null) run.endSpan(settlement ?? 'lost')
       if (settlement === null) continue
       runs.push(run)
       settlements.push(settlement)

@@ -105,9 +105,9 @@ test('a lost lease is counted', async () => {
     generation: 1,
     queuedMs: () => null,
     context: undefined,
-    isMachine: false,
+    isFirst: () => true,
   })
-  span?.end('lost')
+  span?.end('lost', 5)
   expect(await points(metric.lostLeases)).toEqual({ fine: 1 })
 })
 
