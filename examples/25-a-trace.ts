@@ -13,7 +13,7 @@
 //             smtp
 //         checkpoint order
 //   process order: done, linked to send order
-import { context, trace } from '@opentelemetry/api'
+import { context } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
@@ -45,12 +45,12 @@ const propagator = new W3CTraceContextPropagator()
 const telemetry = otel({ tracerProvider, propagator, parent: 'first', steps: true })
 await using runtime = createRuntime({ jobs: [order, email], telemetry })
 await runtime.start()
-const server = createServer((request, response) =>
-  tracer.startActiveSpan(`${request.method} ${request.url}`, async (span) => {
+const server = createServer((request, response) => {
+  void tracer.startActiveSpan(`${request.method} ${request.url}`, async (span) => {
     response.end((await runtime.enqueue(order)).id)
     span.end()
-  }),
-).listen(0, '127.0.0.1')
+  })
+}).listen(0, '127.0.0.1')
 await once(server, 'listening')
 const { port } = server.address() as AddressInfo
 const answer = await fetch(`http://127.0.0.1:${port}/orders`, { method: 'POST' })

@@ -249,7 +249,7 @@ export class Connection {
     if (job !== undefined) return this.enqueue(job, input, options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
-    return traced(settings, { type: String(type), from: 'call', count: null }, async (span) => {
+    return traced(settings, { type, from: 'call', count: null }, async (span) => {
       const made = await this.prepareLater(prepareByName(this.preparingUnder(span), type, input, options), false)
       return this.insertOne(made, true, waitOf(options))
     })

@@ -19,6 +19,7 @@ import { endingWith, failSpan } from './spans.ts'
 interface OtelAttemptOptions {
   readonly tracer: Tracer
   readonly instruments: Instruments
+  readonly type: string
   readonly span: Span
   /** The attributes of spans and metrics of its type. */
   readonly about: Attributes
@@ -56,13 +57,12 @@ export class OtelAttempt implements AttemptSpan {
   }
 
   part<T>(kind: AttemptPart, name: string, work: () => T): T {
-    const { tracer, about, options, context: own } = this.made
+    const { tracer, type, options, context: own } = this.made
     if (!(kind === 'checkpoint' ? options.checkpoints : options.steps)) return work()
     // A step may be a part of an attempt of a durable promise.
     const active = context.active()
     const parent = trace.getSpanContext(active)?.traceId === this.spanContext.traceId ? active : own
     // Names of steps may have ids in them: the name of a span has none.
-    const type = about[attribute.destination]
     // A checkpoint that no event has led to has no name.
     const attributes = { [attribute.destination]: type, ...(name !== '' && { [attribute[kind]]: name }) }
     const span = tracer.startSpan(`${kind} ${type}`, { kind: SpanKind.INTERNAL, attributes }, parent)

@@ -181,7 +181,7 @@ class Otel implements Telemetry {
     }
     const within = isSpanContextValid(span.spanContext()) ? trace.setSpan(parent, span) : parent
     const carrier = (): TraceContext | undefined => this.carrier(span, parent)
-    return new OtelAttempt({ tracer, instruments, span, about, context: within, options, carrier })
+    return new OtelAttempt({ tracer, instruments, type, span, about, context: within, options, carrier })
   }
 
   batch<T>(type: string, attempts: readonly AttemptSpan[], work: () => T): T {

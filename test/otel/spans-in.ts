@@ -12,7 +12,8 @@ export function spansIn(exporter: InMemorySpanExporter) {
     /** The only one of this name. */
     one(name: string): ReadableSpan {
       const found = all(name)
-      if (found.length !== 1) throw new Error(`${found.length} spans are called ${name}: ${spans.map((s) => s.name)}`)
+      if (found.length !== 1)
+        throw new Error(`${found.length} spans are called ${name}: ${spans.map((span) => span.name).join()}`)
       return found[0] as ReadableSpan
     },
     parentOf: (span: ReadableSpan | undefined) => byId(span?.parentSpanContext?.spanId),

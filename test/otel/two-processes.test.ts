@@ -22,8 +22,10 @@ test.for(Object.keys(addresses))('one trace in two processes: %s', async (name, 
   if (name === 'redis' && !canStartRedis) skip()
   const address = addresses[name]!()
   const worker = startChild(program, 'worker', address)
+  onTestFinished(() => void worker.process.kill('SIGKILL'))
   expect(await worker.heard()).toBe('ready')
   const client = startChild(program, 'client', address)
+  onTestFinished(() => void client.process.kill('SIGKILL'))
   const asked = (await client.heard()) as SaidSpan[]
   await client.ended()
   worker.tell('stop')
