@@ -44,6 +44,7 @@ import {
   checkedSchedule,
   runCount,
   type ScheduleArguments,
+  type ScheduleCallOptions,
   type ScheduleHandle,
   type ScheduleRecord,
 } from '../core/schedule-options.ts'
@@ -60,6 +61,7 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
+  OpenTransaction,
   Store,
   TransitionEntry,
   WorkerRecord,
@@ -106,8 +108,12 @@ export class StoreClient implements Client {
     job: JobDefinition<Input, Output, Machine>,
     ...args: EnqueueArguments<NoInfer<Input>>
   ): Promise<JobHandle<Output, Machine> | null> {
+    const tx = this.connection.transactions.of(args[1])
     const made = await this.connection.prepare(job, args[0], args[1])
-    const handles = await this.connection.insert<Output, Machine>([made], null)
+    const handles =
+      tx === null
+        ? await this.connection.insert<Output, Machine>([made], null)
+        : await this.connection.insertWithin<Output, Machine>(tx, [made], true)
     return handles?.[0] ?? null
   }
 
@@ -122,6 +128,7 @@ export class StoreClient implements Client {
       throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
     }
     const checked = options === undefined ? undefined : enqueueOptionsWithoutId(options, 'options of enqueueMany')
+    const tx = this.connection.transactions.of(checked)
     if (inputs.length === 0) return []
     const made = await this.connection.prepareMany(job, inputs, checked)
     const size = made.reduce((sum, { input }) => sum + roughSize(input), 0)
@@ -131,7 +138,12 @@ export class StoreClient implements Client {
       const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
       throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
     }
-    return (await this.connection.insert<Output, Machine>(made, waitOf(options))) ?? []
+    if (tx === null) return (await this.connection.insert<Output, Machine>(made, waitOf(options))) ?? []
+    const handles = await this.connection.insertWithin<Output, Machine>(tx, made, true)
+    if (handles !== null) return handles
+    throw new JobchartError('CAPACITY', `no room for ${made.length} jobs`, {
+      hint: 'A call in a transaction does not wait: raise `capacity`, or report that the queue is full.',
+    })
   }
 
   async run<Input, Output>(
@@ -140,8 +152,13 @@ export class StoreClient implements Client {
   ): Promise<Output> {
     const refusal = this.refusingRun(job)
     if (refusal !== null) throw refusal
-    const handle = await this.enqueue(job, ...args)
-    const { signal, timeout } = args[1] ?? {}
+    const [input, options = {}] = args
+    if (options.tx !== undefined && options.tx !== null) {
+      const hint = 'The job cannot end before the commit: enqueue it with `tx`, commit, and wait for `result()`.'
+      throw invalidOption('tx of run', 'none', options.tx, hint)
+    }
+    const handle = await this.connection.enqueue<Output>(job, input, { ...options, tx: null })
+    const { signal, timeout } = options
     return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
   }
 
@@ -229,12 +246,14 @@ export class StoreClient implements Client {
     name: string,
     spec: ScheduleSpec,
     job: JobDefinition<Input, Output, Machine>,
-    ...args: ScheduleArguments<NoInfer<Input>>
+    ...args: ScheduleArguments<NoInfer<Input>, ScheduleCallOptions>
   ): Promise<ScheduleHandle<Output, Machine>> {
-    const definition = checkedSchedule(name, spec, job, args[0], args[1])
+    const { tx: given, ...options } = args[1] ?? {}
+    const tx = this.connection.transactions.of({ ...(given !== undefined && { tx: given }) })
+    const definition = checkedSchedule(name, spec, job, args[0], options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
-    await this.connection.schedules.declare([definition], null)
+    await this.connection.schedules.declare([definition], null, tx)
     return this.connection.scheduleHandle(name)
   }
 
@@ -253,9 +272,11 @@ export class StoreClient implements Client {
 
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
+    const tx = this.connection.transactions.of(options)
     const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
     const { selection } = request
-    const { priority = 0, ...terms } = options
+    const { priority = 0, tx: _, ...terms } = options
+    if (tx !== null) return this.cancelWithin(tx, request, report)
     if ('filter' in selection) {
       const submit = this.submitBatches(request, priority)
       return this.changeMatching({ kind: 'cancel', ...terms, filter: selection.filter }, report, submit)
@@ -265,6 +286,21 @@ export class StoreClient implements Client {
     const act = (ids: readonly string[]): Promise<CancelAnswer> =>
       this.submitCancel({ ...request, selection: { ids } }, priority)
     await inBatches(selection.ids, act, report, this.connection.settings.clock)
+    return report.made()
+  }
+
+  /** Cancels jobs after the commit of a transaction. */
+  private async cancelWithin(
+    tx: OpenTransaction,
+    request: CancelRequest,
+    report: Report<'cancelled' | 'cancelling' | 'notFound' | 'finished'>,
+  ): Promise<CancelReport> {
+    if ('filter' in request.selection) {
+      const hint = 'A cancel by filter is a bulk operation: start it after the commit, or pass tx: null.'
+      throw invalidOption('jobs', 'ids in a transaction', request.selection.filter, hint)
+    }
+    await this.connection.ready()
+    await this.connection.transactions.write(tx, [{ kind: 'cancel', request }])
     return report.made()
   }
 
@@ -294,7 +330,10 @@ export class StoreClient implements Client {
 
   async send(...args: SendArguments): Promise<void> {
     const [definition, id, event, options = {}] = isWithDefinition(args) ? args : ([null, ...args] as const)
-    return this.connection.machines.send(id, event, sendSettings(options), definition?.type)
+    const { machines, transactions } = this.connection
+    const tx = transactions.of(options)
+    if (tx === null) return machines.send(id, event, sendSettings(options), definition?.type)
+    return machines.sendWithin(tx, id, event, sendSettings(options, true), definition ?? undefined)
   }
 
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {

@@ -5,12 +5,12 @@
  */
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineTypes, Parent } from '../core/machine-record.ts'
-import { JobchartError } from '../core/errors.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
-import { isEnded, type JobCounters } from '../core/lifecycle.ts'
+import { isEnded, statesTagged, type JobCounters } from '../core/lifecycle.ts'
 import {
   checkId,
   retrySettings,
@@ -20,7 +20,17 @@ import {
   type RetryReport,
 } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Store } from '../store.ts'
+import type {
+  EditedInput,
+  Hint,
+  InsertAnswer,
+  NewJob,
+  OpenTransaction,
+  QueueLimit,
+  RetryAnswer,
+  StateCounts,
+  Store,
+} from '../store.ts'
 import { promised } from './answer.ts'
 import { Report } from '../core/report.ts'
 import { inBatches } from './batches.ts'
@@ -47,6 +57,8 @@ import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
+import { Transactions, type TxWrite } from './transactions.ts'
+import { TxHandle } from './tx-handle.ts'
 import { Waits } from './waits.ts'
 
 /** Callbacks to the client or runtime that owns a connection. */
@@ -71,6 +83,8 @@ export class Connection {
   readonly waits = new Waits()
   private readonly preparing: PrepareOptions
   readonly schedules: Schedules
+  /** Calls within transactions of the callers. */
+  readonly transactions: Transactions
   /** Calls to machine jobs. */
   readonly machines: MachineCalls
   private readonly results: Results
@@ -107,6 +121,7 @@ export class Connection {
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
+    this.transactions = new Transactions({ store, hub, timers, logger, ambient: settings.tx })
     this.inserter = new Inserter({
       store,
       // A capacity of 0 hands over every type.
@@ -131,6 +146,7 @@ export class Connection {
       watch: this.awaited,
       cancel: (id, options) => owner.cancel(id, options),
       waits: this.waits,
+      transactions: this.transactions,
       ...lookups,
     })
     this.schedules = new Schedules({
@@ -143,6 +159,11 @@ export class Connection {
       prepare: (job, input, options) => prepare({ ...this.preparing, middleware: [] }, job, input, options),
       prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
+      within: (tx, requests) =>
+        this.transactions.write(
+          tx,
+          requests.map((request) => ({ kind: 'schedule', request })),
+        ),
     })
     const { machines, results, shown: watch, waits } = this
     this.handleServices = handleServices({ owner, results, machines, waits, watch, timers, hub, logger, ...lookups })
@@ -192,6 +213,7 @@ export class Connection {
     this.closedBecause = reason
     this.closing.abort(reason)
     this.inserter.close(reason)
+    this.transactions.close(reason)
     this.unwatch()
     if (isOpen) await this.results.close(reason, deadline)
     for (const ended of this.endListeners) ended()
@@ -214,13 +236,16 @@ export class Connection {
   ): Promise<JobHandle<Output, Machine>> {
     let made: NewJob | Promise<NewJob>
     let wait: WaitOptions | undefined
+    let tx: OpenTransaction | null
     try {
+      tx = this.transactions.of(options)
       made = this.prepare(job, input, options, fromRun)
       wait = waitOf(options)
     } catch (error) {
       // The method returns a promise also for invalid arguments.
       return Promise.reject(error)
     }
+    if (tx !== null) return this.insertOneWithin(tx, made, !fromRun)
     return made instanceof Promise
       ? made.then((later) => this.insertOne(later, !fromRun, wait))
       : this.insertOne(made, !fromRun, wait)
@@ -233,7 +258,9 @@ export class Connection {
     if (job !== undefined) return this.enqueue(job, input, options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
+    const tx = this.transactions.of(options)
     const made = await this.prepareLater(prepareByName(preparing, type, input, options), false)
+    if (tx !== null) return this.insertOneWithin(tx, made, true)
     return this.insertOne(made, true, waitOf(options))
   }
 
@@ -268,8 +295,11 @@ export class Connection {
     const { record, state } = await this.machines.origin(id, seq)
     const { type, input, priority, tags, meta } = record
     const job = this.settings.jobs.get(type) as JobDefinition
+    const tx = this.transactions.of(options)
     const made = await this.prepare(job, input, { priority, tags, meta, unique: false, ...options })
-    return this.insertOne<Output, Machine>({ ...made, checkpoint: state }, true, waitOf(options))
+    const forked = { ...made, checkpoint: state }
+    if (tx !== null) return this.insertOneWithin<Output, Machine>(tx, forked, true)
+    return this.insertOne<Output, Machine>(forked, true, waitOf(options))
   }
 
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
@@ -313,6 +343,60 @@ export class Connection {
     return this.inserter.insert(jobs, true, wait, (_, answers) =>
       answers === null ? null : jobs.map((made, i) => this.handle<Output, Machine>(made, answers[i] as InsertAnswer)),
     )
+  }
+
+  /**
+   * Inserts jobs after the commit of a transaction, all or none; their handles know when. Returns null if there is no room
+   * now. With `bounded` false the capacity does not apply.
+   */
+  async insertWithin<Output, Machine extends MachineTypes = MachineTypes>(
+    tx: OpenTransaction,
+    jobs: readonly NewJob[],
+    bounded: boolean,
+  ): Promise<JobHandle<Output, Machine>[] | null> {
+    if (bounded && (await this.fullFor(jobs))) return null
+    const now = this.store.now()
+    // A delay counts from the call on, not from the commit.
+    const timed = jobs.map((job) => (job.delayMs > 0 ? { ...job, runAt: now + job.delayMs, delayMs: 0 } : job))
+    const write = await this.transactions.write(tx, [{ kind: 'insert', request: { jobs: timed, capacity: null } }])
+    return timed.map((job) => this.txHandle<Output, Machine>(job, write))
+  }
+
+  private async insertOneWithin<Output, Machine extends MachineTypes>(
+    tx: OpenTransaction,
+    made: NewJob | Promise<NewJob>,
+    bounded: boolean,
+  ): Promise<JobHandle<Output, Machine>> {
+    const handles = await this.insertWithin<Output, Machine>(tx, [await made], bounded)
+    if (handles?.[0] !== undefined) return handles[0]
+    throw new JobchartError('CAPACITY', 'no room: `capacity` jobs are waiting', {
+      hint: 'A call in a transaction does not wait: use tryEnqueue, raise `capacity`, or report that the queue is full.',
+    })
+  }
+
+  private txHandle<Output, Machine extends MachineTypes>(job: NewJob, write: TxWrite): JobHandle<Output, Machine> {
+    const { handleServices: services, store, settings } = this
+    return new TxHandle<Output, Machine>({ services, store, logger: settings.logger, job, write })
+  }
+
+  /** Is there no room for these jobs of one type, as the store is now? A hand-over cannot be part of a transaction. */
+  private async fullFor(jobs: readonly NewJob[]): Promise<boolean> {
+    const { capacity } = this.settings
+    const type = jobs[0]?.type ?? ''
+    const queue = queueLimits(this.settings)?.(type)
+    if (queue?.capacity === 0) {
+      const hint =
+        'A hand-over waits for a free slot, and a transaction must not wait: give the type a capacity, or leave `tx` out.'
+      throw invalidOption('tx', 'none for a type with a capacity of 0', 'a transaction', hint)
+    }
+    if (capacity === null && queue === undefined) return false
+    const counts = await this.store.counts()
+    const room = (of: StateCounts | undefined, most: number): number => most - backlogIn(of)
+    const free = Math.min(
+      capacity === null ? Infinity : room(counts, capacity),
+      queue === undefined ? Infinity : room(counts.types[type], queue.capacity),
+    )
+    return free < jobs.length
   }
 
   private insertOne<Output, Machine extends MachineTypes>(
@@ -487,6 +571,11 @@ const rolledBack = ({ seen, left }: Hint & { readonly kind: 'rollback' }): Jobch
   new JobchartError('STORE_ROLLED_BACK', `transitions ${left + 1} to ${seen} are gone: the server has an older state`, {
     hint: 'Jobs enqueued since are lost, others may run again. See what the persistence of the server promises.',
   })
+
+const backlog = statesTagged('backlog')
+
+const backlogIn = (counts: StateCounts | undefined): number =>
+  counts === undefined ? 0 : [...backlog].reduce((sum, state) => sum + counts[state], 0)
 
 /** A new job that is scheduled without a due time waits for the end of another one. */
 function outcomeOf({ outcome, state, dueAt }: InsertAnswer): EnqueueOutcome {
