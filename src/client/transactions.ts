@@ -7,6 +7,7 @@ import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { OpenTransaction, Store, TxFate, TxIntent } from '../store.ts'
+import { carryOutAll } from './carry-out.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Timers } from './timers.ts'
 
@@ -14,8 +15,6 @@ import type { Timers } from './timers.ts'
 const watchedMax = 10_000
 /** Interval in which the server is asked for the state of a transaction: a quarter of its age, within these limits. */
 const everyMs = { least: 2, most: 1_000 }
-/** Calls that are carried out by one commit. */
-const batchSize = 100
 
 interface TransactionsOptions {
   readonly store: Store
@@ -138,7 +137,8 @@ export class Transactions {
     try {
       const fates = (await this.options.store.transactions?.fates(due.map(({ receipt }) => receipt))) ?? []
       const ended = due.filter((_, i) => fates[i] !== 'open')
-      if (ended.some((write) => fates[due.indexOf(write)] !== 'rolledBack')) await this.carryOut()
+      if (ended.some((write) => fates[due.indexOf(write)] !== 'rolledBack'))
+        await carryOutAll(this.options, () => this.closed === null)
       due.forEach((write, i) => this.settle(write, fates[i] ?? 'open'))
     } catch (error) {
       for (const write of due) write.nextAt = this.now + everyMs.most
@@ -154,20 +154,7 @@ export class Transactions {
     this.watched.delete(write)
     write.end(fate === 'rolledBack' ? rolledBack() : undefined)
   }
-
-  /** Carries out all that is there: so also what the commits that were just seen have left. */
-  private async carryOut(): Promise<void> {
-    const { store, hub, logger } = this.options
-    for (let more = true; more && this.closed === null;) {
-      const answer = await store.transactions?.carryOut(batchSize)
-      hub.emitAll(answer?.transitions ?? [])
-      for (const refused of answer?.refused ?? []) logger.warn(refusedMessage, { ...refused })
-      more = answer?.more ?? false
-    }
-  }
 }
-
-export const refusedMessage = 'a call in a transaction was refused after the commit'
 
 const waitAfter = (ageMs: number): number => Math.min(Math.max(ageMs / 4, everyMs.least), everyMs.most)
 
