@@ -84,6 +84,18 @@ export type {
   MachineInspection,
   SnapshotInspection,
 } from './core/inspection.ts'
+export type {
+  DrizzleTransaction,
+  KnexTransaction,
+  KyselyQuery,
+  KyselyTransaction,
+  OpenTransaction,
+  PgTransaction,
+  PostgresJsTransaction,
+  PrismaTransaction,
+  TypeOrmQueryRunner,
+  TypeOrmTransaction,
+} from './core/open-transaction.ts'
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
 export type { EnqueueOutcome, JobHandle, JobSnapshot, ResultOptions, WaitCondition } from './core/handle.ts'

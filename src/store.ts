@@ -21,6 +21,7 @@ import type { JobchartError } from './core/errors.ts'
 import type { JobRecord } from './core/record.ts'
 import type { AdvanceBulk, BulkAnswer, BulkOperation, StartBulk, StopBulk } from './core/bulk-record.ts'
 import type { CheckpointEntry } from './core/machine-record.ts'
+import type { OpenTransaction } from './core/open-transaction.ts'
 import type { Settlement } from './core/settlement.ts'
 import type {
   DueSchedules,
@@ -76,6 +77,8 @@ import type {
   SweepAnswer,
 } from './core/values.ts'
 
+import type { CarryOutAnswer, TxFate, TxIntent } from './core/tx-intent.ts'
+
 export { caps } from './core/caps.ts'
 export { JobchartError } from './core/errors.ts'
 export type { Clock, Timer } from './core/clock.ts'
@@ -87,6 +90,8 @@ export type * from './core/record.ts'
 export type * from './core/settlement.ts'
 export type * from './core/bulk-record.ts'
 export type * from './core/figures.ts'
+export type * from './core/open-transaction.ts'
+export type * from './core/tx-intent.ts'
 export type * from './core/machine-values.ts'
 export type * from './core/schedule-record.ts'
 export type * from './core/values.ts'
@@ -109,6 +114,8 @@ export interface StoreCapabilities {
    * Default: no.
    */
   readonly groupsCalls?: boolean
+  /** Can calls be part of a transaction of the caller, `{ tx }`? Default: no. */
+  readonly transactions?: boolean
 }
 
 /**
@@ -181,6 +188,28 @@ export interface BulkStore {
   stop(request: StopBulk): Promise<BulkOperation | null>
   /** All operations, or only those that run; those that were requested last come first. */
   list(only?: 'running'): Promise<BulkOperation[]>
+}
+
+/**
+ * Calls within transactions of users, of a store that shares their database. What a call asks for is kept by the
+ * transaction, and carried out right after its commit.
+ */
+export interface TransactionStore {
+  /**
+   * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no row
+   * that anybody else reads or writes, and never waits.
+   * @returns a receipt, for `fates`
+   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED if it is no transaction of this store; and what
+   * the library of the transaction throws
+   */
+  write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
+  /** What has become of writes, in the order of their receipts. */
+  fates(receipts: readonly string[]): Promise<readonly TxFate[]>
+  /**
+   * Carries out what committed transactions have left, `limit` calls at most, the first ones first. Exactly once:
+   * together with its removal. To be called by every runtime from time to time, and by who learns of a commit.
+   */
+  carryOut(limit: number): Promise<CarryOutAnswer>
 }
 
 export interface Store {
@@ -275,6 +304,8 @@ export interface Store {
 
   readonly schedules: ScheduleStore
   readonly bulk: BulkStore
+  /** Of a store that shares the database of its users: then `capabilities.transactions` is true. */
+  readonly transactions?: TransactionStore
 
   /** Records by id, in the order of the ids; null for a job that does not exist. */
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>

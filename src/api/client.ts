@@ -20,7 +20,12 @@ import type {
   SendOptions,
   WorkersOptions,
 } from '../core/call-options.ts'
-import type { ScheduleArguments, ScheduleHandle, ScheduleRecord } from '../core/schedule-options.ts'
+import type {
+  ScheduleArguments,
+  ScheduleCallOptions,
+  ScheduleHandle,
+  ScheduleRecord,
+} from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
 import type {
@@ -198,7 +203,7 @@ export interface Client {
     name: string,
     spec: ScheduleSpec,
     job: JobDefinition<Input, Output, Machine>,
-    ...args: ScheduleArguments<NoInfer<Input>>
+    ...args: ScheduleArguments<NoInfer<Input>, ScheduleCallOptions>
   ): Promise<ScheduleHandle<Output, Machine>>
 
   /** The handle of a schedule that is there, or null. The output of its jobs is not known. */

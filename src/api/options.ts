@@ -35,7 +35,7 @@ import { limits } from '../core/limits.ts'
 import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
 import type { Telemetry } from '../core/telemetry.ts'
-import type { Store } from '../store.ts'
+import type { OpenTransaction, Store } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 import { retentionOption, retentionPolicies, type StatesRetention } from './retention.ts'
 
@@ -85,6 +85,13 @@ export interface ClientOptions {
    * and 84 random bits, so that ids sort by time.
    */
   readonly newId?: () => string
+  /**
+   * Gives the transaction that calls join which name none (`{ tx }`), or null: for libraries that keep the transaction of
+   * the present request, for example in an `AsyncLocalStorage`. Called in the turn of each call of `enqueue`,
+   * `enqueueMany`, `tryEnqueue`, `send`, `cancel` and `schedule`. `tx: null` of a call joins none. Default: none.
+   * @example createClient({ store, jobs, tx: () => current.getStore() })
+   */
+  readonly tx?: () => OpenTransaction | null | undefined
 }
 
 export interface RuntimeOptions extends ClientOptions {
@@ -231,6 +238,7 @@ const commonRules = (maker: string) => ({
   clock: byDefault(systemClock, clockOption),
   random: byDefault(systemRandom, randomOption),
   newId: fn<() => string>(),
+  tx: orNull(syncFn<() => OpenTransaction | null | undefined>()),
 })
 
 const makerHint = (maker: string): string => `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`
@@ -277,7 +285,7 @@ export const clientSettings = (options: ClientOptions): WithStore<ClientSettings
   commonSettings(clientOptions(options, 'options of createClient'))
 
 function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientSettings> {
-  const { jobs, store, capacity, enqueueMiddleware, telemetry, logger, clock, random, newId } = checked
+  const { jobs, store, capacity, enqueueMiddleware, telemetry, logger, clock, random, newId, tx } = checked
   const delayed = capacity === 0 ? [...jobs.values()].find((job) => mayDelay(job.limits)) : undefined
   if (delayed !== undefined) {
     const must = `no 0 with job type ${delayed.type}, which has a rate limit or a limit per key`
@@ -291,6 +299,7 @@ function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientS
     logger,
     clock,
     random,
+    tx,
     newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
     // An address is opened by the clock of the client, like the store that is the default.
     store: store ?? memoryStore({ clock }),

@@ -10,7 +10,7 @@ import { submitTo, type SubmitBatch } from '../client/bulk-driver.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
 import { checkType } from '../client/not-found.ts'
-import { traced } from '../client/traced.ts'
+import { traced, typeIn } from '../client/traced.ts'
 import { dropInboxOfMany, type BulkOperations, type BulkRequest } from '../core/bulk-options.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
 import { Report, type JobOutcome } from '../core/report.ts'
@@ -28,6 +28,7 @@ import {
   sendSettings,
   type CancelOptions,
   type CancelReport,
+  type IdsOrFilter,
   type EnqueueArguments,
   type EnqueueOptions,
   type JobSelector,
@@ -45,6 +46,7 @@ import {
   checkedSchedule,
   runCount,
   type ScheduleArguments,
+  type ScheduleCallOptions,
   type ScheduleHandle,
   type ScheduleRecord,
 } from '../core/schedule-options.ts'
@@ -62,6 +64,7 @@ import type {
   JobPage,
   JobSummary,
   NewJob,
+  OpenTransaction,
   Store,
   TransitionEntry,
   WorkerRecord,
@@ -111,10 +114,14 @@ export abstract class StoreClient implements Client {
     ...args: EnqueueArguments<NoInfer<Input>>
   ): Promise<JobHandle<Output, Machine> | null> {
     const { connection } = this
-    const jobs = { type: String(job?.type), from: 'call', count: null } as const
+    const tx = connection.transactions.of(args[1])
+    const jobs = { type: typeIn(job), from: 'call', count: null } as const
     return traced(connection.settings, jobs, async (span) => {
       const made = await connection.prepare(job, args[0], args[1], false, span)
-      const handles = await connection.insert<Output, Machine>([made], null)
+      const handles =
+        tx === null
+          ? await connection.insert<Output, Machine>([made], null)
+          : await connection.within.insert<Output, Machine>(tx, [made])
       return handles?.[0] ?? null
     })
   }
@@ -130,13 +137,19 @@ export abstract class StoreClient implements Client {
       throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
     }
     const checked = options === undefined ? undefined : enqueueOptionsWithoutId(options, 'options of enqueueMany')
+    const tx = this.connection.transactions.of(checked)
     if (inputs.length === 0) return []
     const { connection } = this
-    const jobs = { type: String(job?.type), from: 'call', count: inputs.length } as const
+    const jobs = { type: typeIn(job), from: 'call', count: inputs.length } as const
     return traced(connection.settings, jobs, async (span) => {
       const made = await connection.prepareMany(job, inputs, checked, span)
       checkBytes(made)
-      return (await connection.insert<Output, Machine>(made, waitOf(options))) ?? []
+      if (tx === null) return (await connection.insert<Output, Machine>(made, waitOf(options))) ?? []
+      const handles = await connection.within.insert<Output, Machine>(tx, made)
+      if (handles !== null) return handles
+      throw new JobchartError('CAPACITY', `no room for ${made.length} jobs`, {
+        hint: 'A call in a transaction does not wait: raise `capacity`, or report that the queue is full.',
+      })
     })
   }
 
@@ -146,8 +159,13 @@ export abstract class StoreClient implements Client {
   ): Promise<Output> {
     const refusal = this.refusingRun(job)
     if (refusal !== null) throw refusal
-    const handle = await this.enqueue(job, ...args)
-    const { signal, timeout } = args[1] ?? {}
+    const [input, options = {}] = args
+    if (options.tx !== undefined && options.tx !== null) {
+      const hint = 'The job cannot end before the commit: enqueue it with `tx`, commit, and wait for `result()`.'
+      throw invalidOption('tx of run', 'none', options.tx, hint)
+    }
+    const handle = await this.connection.enqueue<Output>(job, input, { ...options, tx: null })
+    const { signal, timeout } = options
     return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
   }
 
@@ -235,12 +253,14 @@ export abstract class StoreClient implements Client {
     name: string,
     spec: ScheduleSpec,
     job: JobDefinition<Input, Output, Machine>,
-    ...args: ScheduleArguments<NoInfer<Input>>
+    ...args: ScheduleArguments<NoInfer<Input>, ScheduleCallOptions>
   ): Promise<ScheduleHandle<Output, Machine>> {
-    const definition = checkedSchedule(name, spec, job, args[0], args[1])
+    const { tx: given, ...options } = args[1] ?? {}
+    const tx = this.connection.transactions.of({ ...(given !== undefined && { tx: given }) })
+    const definition = checkedSchedule(name, spec, job, args[0], options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
-    await this.connection.schedules.declare([definition], null)
+    await this.connection.schedules.declare([definition], null, tx)
     return this.connection.scheduleHandle(name)
   }
 
@@ -260,8 +280,10 @@ export abstract class StoreClient implements Client {
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
     const terms = cancelTerms(options, this.cancelGraceMs)
     const selection = selectionOf(choice)
+    const tx = this.connection.transactions.of(options)
     const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
-    const { priority = 0, ...given } = options
+    const { priority = 0, tx: _, ...given } = options
+    if (tx !== null) return this.cancelWithin(tx, selection, terms, report)
     if ('filter' in selection) {
       const submit = this.submitBatches(terms, priority)
       return this.changeMatching({ kind: 'cancel', ...given, filter: selection.filter }, report, submit)
@@ -270,6 +292,22 @@ export abstract class StoreClient implements Client {
     if (!this.connection.opened) await this.connection.ready()
     const act = (ids: readonly string[]): Promise<CancelAnswer> => this.submitCancel({ ids, ...terms }, priority)
     await inBatches(selection.ids, act, report, this.connection.settings.clock)
+    return report.made()
+  }
+
+  /** Cancels jobs after the commit of a transaction. */
+  private async cancelWithin(
+    tx: OpenTransaction,
+    selection: IdsOrFilter,
+    terms: Omit<CancelRequest, 'ids'>,
+    report: Report<'cancelled' | 'cancelling' | 'notFound' | 'finished'>,
+  ): Promise<CancelReport> {
+    if ('filter' in selection) {
+      const hint = 'A cancel by filter is a bulk operation: start it after the commit, or pass tx: null.'
+      throw invalidOption('jobs', 'ids in a transaction', selection.filter, hint)
+    }
+    await this.connection.ready()
+    await this.connection.transactions.write(tx, [{ kind: 'cancel', request: { ids: selection.ids, ...terms } }])
     return report.made()
   }
 
@@ -299,7 +337,10 @@ export abstract class StoreClient implements Client {
 
   async send(...args: SendArguments): Promise<void> {
     const [definition, id, event, options = {}] = isWithDefinition(args) ? args : ([null, ...args] as const)
-    return this.connection.machines.send(id, event, sendSettings(options), definition?.type)
+    const { machines, transactions } = this.connection
+    const tx = transactions.of(options)
+    if (tx === null) return machines.send(id, event, sendSettings(options), definition?.type)
+    return machines.sendWithin(tx, id, event, sendSettings(options, true), definition ?? undefined)
   }
 
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {

@@ -5,7 +5,7 @@
  */
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineTypes, Parent } from '../core/machine-record.ts'
-import { JobchartError } from '../core/errors.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
@@ -21,7 +21,17 @@ import {
 } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
 import type { SendSpan } from '../core/telemetry.ts'
-import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Store } from '../store.ts'
+import type {
+  EditedInput,
+  Hint,
+  InsertAnswer,
+  NewJob,
+  OpenTransaction,
+  QueueLimit,
+  RetryAnswer,
+  StateCounts,
+  Store,
+} from '../store.ts'
 import { promised } from './answer.ts'
 import { Report } from '../core/report.ts'
 import { inBatches } from './batches.ts'
@@ -39,6 +49,7 @@ import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
 import { Inserter, type InserterOptions } from './insert.ts'
+import { InsertWithin } from './insert-within.ts'
 import { waitOf, type InsertCall, type WaitOptions } from './insert-call.ts'
 import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
@@ -48,7 +59,8 @@ import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
-import { traced } from './traced.ts'
+import { traced, typeIn } from './traced.ts'
+import { Transactions } from './transactions.ts'
 import { Waits } from './waits.ts'
 
 /** Callbacks to the client or runtime that owns a connection. */
@@ -73,6 +85,10 @@ export class Connection {
   readonly waits = new Waits()
   private readonly preparing: PrepareOptions
   readonly schedules: Schedules
+  /** Calls within transactions of the callers. */
+  readonly transactions: Transactions
+  /** Inserts within them. */
+  readonly within: InsertWithin
   /** Calls to machine jobs. */
   readonly machines: MachineCalls
   private readonly results: Results
@@ -111,11 +127,13 @@ export class Connection {
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
+    this.transactions = new Transactions({ store, hub, timers, logger, ambient: settings.tx })
+    const queueLimit = queueLimits(settings)
     this.inserter = new Inserter({
       store,
       // A capacity of 0 hands over every type.
       capacity: capacity === 0 ? null : capacity,
-      queueLimit: queueLimits(settings),
+      queueLimit,
       timers,
       sent: (requests) => this.sent(requests),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
@@ -135,6 +153,7 @@ export class Connection {
       watch: this.awaited,
       cancel: (id, options) => owner.cancel(id, options),
       waits: this.waits,
+      transactions: this.transactions,
       ...lookups,
     })
     this.schedules = new Schedules({
@@ -147,9 +166,17 @@ export class Connection {
       prepare: (job, input, options) => prepare({ ...this.preparing, middleware: [] }, job, input, options),
       prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
+      within: (tx, requests) =>
+        this.transactions.write(
+          tx,
+          requests.map((request) => ({ kind: 'schedule', request })),
+        ),
     })
     const { machines, results, shown: watch, waits } = this
-    this.handleServices = handleServices({ owner, results, machines, waits, watch, timers, hub, logger, ...lookups })
+    const services = { owner, results, machines, waits, watch, timers, hub, logger, ...lookups }
+    const handles = (this.handleServices = handleServices(services))
+    const { transactions } = this
+    this.within = new InsertWithin({ store, settings, queueLimit, transactions, handles })
   }
 
   private lookups(): Pick<HandleServicesOptions, 'get' | 'record' | 'fork' | 'retry'> {
@@ -196,6 +223,7 @@ export class Connection {
     this.closedBecause = reason
     this.closing.abort(reason)
     this.inserter.close(reason)
+    this.transactions.close(reason)
     this.unwatch()
     if (isOpen) await this.results.close(reason, deadline)
     for (const ended of this.endListeners) ended()
@@ -230,13 +258,16 @@ export class Connection {
   ): Promise<JobHandle<Output, Machine>> {
     let made: NewJob | Promise<NewJob>
     let wait: WaitOptions | undefined
+    let tx: OpenTransaction | null
     try {
+      tx = this.transactions.of(options)
       made = this.prepare(job, input, options, fromRun, span)
       wait = waitOf(options)
     } catch (error) {
       // The method returns a promise also for invalid arguments.
       return Promise.reject(error)
     }
+    if (tx !== null) return this.within.insertOne(tx, made, !fromRun)
     return made instanceof Promise
       ? made.then((later) => this.insertOne(later, !fromRun, wait))
       : this.insertOne(made, !fromRun, wait)
@@ -249,9 +280,10 @@ export class Connection {
     if (job !== undefined) return this.enqueue(job, input, options)
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
+    const tx = this.transactions.of(options)
     return traced(settings, { type, from: 'call', count: null }, async (span) => {
       const made = await this.prepareLater(prepareByName(this.preparingUnder(span), type, input, options), false)
-      return this.insertOne(made, true, waitOf(options))
+      return tx === null ? this.insertOne(made, true, waitOf(options)) : this.within.insertOne(tx, made)
     })
   }
 
@@ -289,10 +321,12 @@ export class Connection {
     const { record, state } = await this.machines.origin(id, seq)
     const { type, input, priority, tags, meta } = record
     const job = this.settings.jobs.get(type) as JobDefinition
+    const tx = this.transactions.of(options)
     return traced(this.settings, { type, from: 'call', count: null }, async (span) => {
       const given = { priority, tags, meta, unique: false, ...options }
-      const made = await this.prepare(job, input, given, false, span)
-      return this.insertOne<Output, Machine>({ ...made, checkpoint: state }, true, waitOf(options))
+      const made = { ...(await this.prepare(job, input, given, false, span)), checkpoint: state }
+      if (tx !== null) return this.within.insertOne<Output, Machine>(tx, made)
+      return this.insertOne<Output, Machine>(made, true, waitOf(options))
     })
   }
 
@@ -524,9 +558,6 @@ export class Connection {
 }
 
 const nothing = (): void => {}
-
-/** The type of what may be no definition: the enqueue refuses it later. */
-const typeIn = (job: JobDefinition | undefined): string => (typeof job?.type === 'string' ? job.type : 'unknown')
 
 const rolledBack = ({ seen, left }: Hint & { readonly kind: 'rollback' }): JobchartError =>
   new JobchartError('STORE_ROLLED_BACK', `transitions ${left + 1} to ${seen} are gone: the server has an older state`, {

@@ -22,7 +22,7 @@ type CallFacts = Pick<EnqueueCall, 'id' | 'type' | 'input' | 'from'>
 export function throughEnqueueMiddleware(
   middleware: readonly EnqueueMiddleware[],
   facts: CallFacts,
-  { id: _id, signal: _signal, timeout: _timeout, ...given }: EnqueueOptions,
+  { id: _id, signal: _signal, timeout: _timeout, tx: _tx, ...given }: EnqueueOptions,
 ): CheckedEnqueueOptions {
   const call = new Call(facts, Object.freeze(given))
   pass(middleware, call, 0)

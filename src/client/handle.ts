@@ -9,6 +9,7 @@ import {
   type RetryFrom,
   type SendSettings,
   type SendOptions,
+  type WaitOptions,
 } from '../core/call-options.ts'
 import type { MachineEvent, MachineTypes, MachineView, CheckpointEntry } from '../core/machine-record.ts'
 import type { EnqueueOutcome, JobHandle, JobSnapshot, ResultOptions, WaitCondition } from '../core/handle.ts'
@@ -59,9 +60,9 @@ export interface HandleServices {
 }
 
 export class ClientHandle<Output, Machine extends MachineTypes> implements JobHandle<Output, Machine> {
-  readonly id: string
+  id: string
   readonly type: string
-  readonly outcome: EnqueueOutcome
+  outcome: EnqueueOutcome
   readonly sameInput: boolean
   private readonly services: HandleServices
   /** As of the last record that was read. */
@@ -91,6 +92,14 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
 
   get deduplicated(): boolean {
     return this.outcome === 'kept' || this.outcome === 'replaced'
+  }
+
+  async stored(_options?: WaitOptions): Promise<void> {}
+
+  /** What the enqueue has led to, if that was known only after a commit. */
+  protected became(id: string, outcome: EnqueueOutcome): void {
+    this.id = id
+    this.outcome = outcome
   }
 
   result(options: ResultOptions = {}): Promise<Output> {

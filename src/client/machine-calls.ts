@@ -1,6 +1,6 @@
 /** Calls to machine jobs from outside: sends events, reads current and past states, and finds the origin of forks. */
 import { nanoid } from 'nanoid'
-import type { CancelOptions, SendSettings } from '../core/call-options.ts'
+import { checkId, type CancelOptions, type SendSettings } from '../core/call-options.ts'
 import type { JobDefinition, Judge, MachineRunner, MachineViewer } from '../core/definition.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../core/errors.ts'
 import { endError } from './handle.ts'
@@ -19,7 +19,7 @@ import { toPayload, type Json } from '../core/payload.ts'
 import { storedView } from '../core/stored-view.ts'
 import { ownValue } from '../core/own-value.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
+import type { OpenTransaction, SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
@@ -27,6 +27,7 @@ import { checkType, notFound, unknownType } from './not-found.ts'
 import type { RecordWatch } from './record-watch.ts'
 import type { Timers } from './timers.ts'
 import { checkEvent } from './validate.ts'
+import type { Transactions } from './transactions.ts'
 import type { Waits } from './waits.ts'
 
 interface MachineCallsOptions {
@@ -41,6 +42,7 @@ interface MachineCallsOptions {
   readonly record: (id: string) => Promise<JobRecord>
   readonly cancel: (id: string, options: CancelOptions) => Promise<unknown>
   readonly waits: Waits
+  readonly transactions: Transactions
 }
 
 /**
@@ -74,6 +76,31 @@ export class MachineCalls {
     await settled
     if (this.lastSends.get(id) === settled) this.lastSends.delete(id)
     return send
+  }
+
+  /**
+   * Delivers an event after the commit of a transaction.
+   * @param job the definition that the caller has passed: its schema checks the event
+   * @throws JobchartError INVALID_INPUT, NOT_ACCEPTED for the event of a cancel; and as `Transactions.write`
+   */
+  async sendWithin(
+    tx: OpenTransaction,
+    id: string,
+    event: { readonly type: string },
+    { key, keepMs }: SendSettings,
+    job: JobDefinition | undefined,
+  ): Promise<void> {
+    checkId(id)
+    const sent = messageOf(event)
+    if (event.type === cancelEvent) {
+      const hint = 'Cancel the job instead: cancel(id, { tx }).'
+      throw new JobchartError('NOT_ACCEPTED', `${cancelEvent} cannot be sent in a transaction`, { hint })
+    }
+    await this.options.ready()
+    await checkEvent(job, sent.event)
+    const message = { ...sent, ...(key !== undefined && { key }), ...(keepMs !== undefined && { keepMs }) }
+    const request = { id, message, key: key ?? nanoid(), expect: null }
+    await this.options.transactions.write(tx, [{ kind: 'send', request }])
   }
 
   private async sendNow(

@@ -21,6 +21,7 @@ import type {
   FireSchedule,
   InsertAnswer,
   NewJob,
+  OpenTransaction,
   PutSchedule,
   ScheduledJob,
   ScheduleTerms,
@@ -43,6 +44,8 @@ interface SchedulesOptions {
   /** The job of a tick, as `enqueueMiddleware` changes it. */
   readonly prepareTick: (job: ScheduledJob, id: string) => ScheduledJob
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
+  /** Declares schedules after the commit of a transaction. */
+  readonly within: (tx: OpenTransaction, requests: readonly PutSchedule[]) => Promise<unknown>
 }
 
 /** Limit of cached calendars. */
@@ -67,9 +70,14 @@ export class Schedules {
   /**
    * Declares schedules.
    * @param owner the application whose code declares them; null for a call of `schedule`
+   * @param tx after the commit of this transaction
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
-  async declare(definitions: readonly ScheduleDefinition[], owner: string | null): Promise<void> {
+  async declare(
+    definitions: readonly ScheduleDefinition[],
+    owner: string | null,
+    tx: OpenTransaction | null = null,
+  ): Promise<void> {
     const { store, ready } = this.options
     const computed = definitions.filter(({ input }) => typeof input === 'function')
     if (computed[0] !== undefined && !this.options.fires) {
@@ -86,6 +94,10 @@ export class Schedules {
     const requests = await Promise.all(definitions.map((definition) => this.request(definition, owner, now)))
     for (const { name } of definitions) this.computed.delete(name)
     for (const definition of computed) this.computed.set(definition.name, definition)
+    if (tx !== null) {
+      await this.options.within(tx, requests)
+      return
+    }
     const answers = await store.schedules.put(requests)
     answers.forEach(({ outcome, error }, i) => {
       if (outcome === 'failed') throw refusedBy(store.name, `schedule ${requests[i]?.terms.name}`, error)

@@ -1,4 +1,5 @@
 /** Enqueues as telemetry sees them: from the call to the answer. */
+import type { JobDefinition } from '../core/definition.ts'
 import type { ClientSettings } from '../core/settings.ts'
 import type { SendEnd, SendSpan, SentJobs } from '../core/telemetry.ts'
 
@@ -36,3 +37,6 @@ function endOf(result: Sent | readonly Sent[] | null): SendEnd {
   const found = handles.filter(({ deduplicated }) => deduplicated).length
   return { inserted: handles.length - found, found }
 }
+
+/** The type of what may be no definition: the enqueue refuses it later. */
+export const typeIn = (job: JobDefinition | undefined): string => (typeof job?.type === 'string' ? job.type : 'unknown')

@@ -27,6 +27,7 @@ import { filterKeys, filterOf } from './filter.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { limits, metaLimits } from './limits.ts'
 import { toPayload } from './payload.ts'
+import type { OpenTransaction } from './open-transaction.ts'
 import type { JobMeta } from './record.ts'
 import type { TraceContext } from './telemetry.ts'
 import { storableBackoff, type BackoffPolicy } from './backoff.ts'
@@ -97,6 +98,12 @@ export interface EnqueueOptions {
   readonly attemptTimeout?: Duration
   /** Aborts the wait for capacity. */
   readonly signal?: AbortSignal
+  /**
+   * Your open transaction: the job is stored if it commits, and runs after the commit. On stores that share your database
+   * (`capabilities.transactions`). Such a call never waits: without room it is refused with CAPACITY. Default: the
+   * transaction that the client joins, if it was made with `tx`; null joins none.
+   */
+  readonly tx?: OpenTransaction | null
   /** How long the call waits for capacity. Default: no limit. The time of an attempt is `attemptTimeout`. */
   readonly timeout?: Duration
 }
@@ -150,6 +157,12 @@ export const jobRules = {
   unique: uniqueOption,
 }
 
+/** What it is in particular, the store judges. */
+const transaction = is(
+  'a transaction that is open, or null',
+  (value): value is OpenTransaction | null => typeof value === 'object' || typeof value === 'function',
+)
+
 const enqueueRules = {
   id: text(limits.idCharsMax),
   delay: durationMs,
@@ -163,6 +176,7 @@ const enqueueRules = {
   maxAttempts: integer(1, limits.attemptsMax),
   backoff: storableBackoff,
   attemptTimeout: durationMs,
+  tx: transaction,
 } satisfies RulesOf<EnqueueOptions>
 
 function notBoth({ delay, runAt }: Given): void {
@@ -171,7 +185,7 @@ function notBoth({ delay, runAt }: Given): void {
 }
 
 const { id: _id, ...rulesWithoutId } = enqueueRules
-const { signal: _signal, timeout: _timeout, ...middlewareRules } = rulesWithoutId
+const { signal: _signal, timeout: _timeout, tx: _tx, ...middlewareRules } = rulesWithoutId
 const { delay: _delay, runAt: _runAt, unique: _unique, ...tickRules } = middlewareRules
 
 /** The options of an enqueue, checked: durations in ms, `meta` and lists as copies. */
@@ -214,6 +228,11 @@ export interface CancelOptions {
   readonly grace?: Duration
   /** Among cancels requested at the same time, higher priorities are written first. Default 0. */
   readonly priority?: number
+  /**
+   * Your open transaction, as at an enqueue: the jobs are cancelled right after its commit. For ids only; the lists of the
+   * report are empty.
+   */
+  readonly tx?: OpenTransaction | null
 }
 
 /**
@@ -242,7 +261,7 @@ export const checkId = (id: unknown): string => knownId(id, 'id')
 const knownId = text(limits.knownIdCharsMax)
 
 /** Jobs by their ids, each once, or by a filter. */
-type IdsOrFilter = { readonly ids: readonly string[] } | { readonly filter: JobFilter }
+export type IdsOrFilter = { readonly ids: readonly string[] } | { readonly filter: JobFilter }
 
 /** @throws JobchartError INVALID_OPTION for an empty filter, because it would select every job */
 export function selectionOf(choice: JobSelector): IdsOrFilter {
@@ -262,6 +281,7 @@ const cancelOptions = table({
   reason: orNull(text(limits.reasonCharsMax)),
   grace: durationMs,
   priority: byDefault(0, priority),
+  tx: transaction,
 } satisfies RulesOf<CancelOptions>)
 
 /** @throws JobchartError INVALID_OPTION */
@@ -320,6 +340,11 @@ export interface SendOptions {
    * With `accept: 'later'`: how long the event waits for a state that takes it, from its arrival on. Default 7 days.
    */
   readonly keep?: Duration
+  /**
+   * Your open transaction, as at an enqueue: the event is delivered right after its commit. It cannot be `accept: 'now'`;
+   * the default is `'later'` then.
+   */
+  readonly tx?: OpenTransaction | null
 }
 
 export interface SendSettings {
@@ -332,7 +357,8 @@ export interface SendSettings {
 const sendOptions = table(
   {
     key: text(limits.idCharsMax),
-    accept: byDefault('now', oneOf('now', 'later', 'always')),
+    accept: oneOf('now', 'later', 'always'),
+    tx: transaction,
     keep: byDefault(
       defaultKeepMs,
       where(durationMs, (ms) => ms > 0, 'a duration of at least 1 ms'),
@@ -347,9 +373,14 @@ const sendOptions = table(
   },
 )
 
-/** @throws JobchartError INVALID_OPTION */
-export function sendSettings(options: SendOptions): SendSettings {
-  const { key, accept, keep } = sendOptions(options, 'options of send')
+/** @param inTx does the call join a transaction? @throws JobchartError INVALID_OPTION */
+export function sendSettings(options: SendOptions, inTx = false): SendSettings {
+  const { key, accept = inTx ? 'later' : 'now', keep } = sendOptions(options, 'options of send')
+  if (inTx && accept === 'now') {
+    const hint =
+      'Whether the machine takes the event is known after the commit only. To send it outside of the transaction, pass tx: null.'
+    throw invalidOption('accept', "'later' or 'always' in a transaction", accept, hint)
+  }
   return { key, accept, keepMs: accept === 'later' ? keep : undefined }
 }
 

@@ -1,8 +1,9 @@
 /** An enqueue as `enqueueMiddleware` sees it. */
 import type { EnqueueOptions } from './call-options.ts'
 
-/** The options that middleware may change: not the id, and not how long the caller waits. */
-export type EnqueueCallOptions = Omit<EnqueueOptions, 'id' | 'signal' | 'timeout'>
+/** The options that middleware may change: not the id, not how long the caller waits, and not its
+ * transaction. */
+export type EnqueueCallOptions = Omit<EnqueueOptions, 'id' | 'signal' | 'timeout' | 'tx'>
 
 /** One job that is about to be enqueued. */
 export interface EnqueueCall {

@@ -26,6 +26,9 @@ export type ErrorCode =
   | 'THREAD_FAILED'
   | 'TIMEOUT'
   | 'TOO_MANY_STEPS'
+  | 'TX_NOT_OPEN'
+  | 'TX_OTHER_DATABASE'
+  | 'TX_ROLLED_BACK'
   | 'UNKNOWN_TYPE'
   | 'UNSUPPORTED'
 

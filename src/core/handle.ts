@@ -57,6 +57,18 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
    */
   readonly sameInput: boolean
   /**
+   * Resolves when the job is stored: at once, unless it was enqueued with `{ tx }`, or in the transaction that its client
+   * joins. Then it resolves after the commit. Until then `id` is the id that a new job gets, and `outcome` is `inserted`;
+   * afterwards both are those of the job that is stored. All other calls of the handle wait for it, too.
+   * @throws JobchartError TX_ROLLED_BACK if the transaction, or a savepoint around the call, was rolled back; ID_TAKEN,
+   *   STORE_REFUSED; TIMEOUT, ABORTED while the transaction is open; STOPPED
+   * @example
+   * const job = await db.transaction((tx) => client.enqueue(sendEmail, { to }, { tx }))
+   * await job.stored()
+   */
+  stored(options?: WaitOptions): Promise<void>
+
+  /**
    * Waits for the end of the job, in any process.
    * @throws JobDeadError (its `cause` is the last error), JobCancelledError, TimeoutError, AbortError; NOT_FOUND if the
    *   record is gone (pruned or discarded); STOPPED if the runtime stops before the job has ended; INVALID_OPTION

@@ -20,6 +20,7 @@ import { describe, invalidOption, JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import { limits } from './limits.ts'
 import type { MachineTypes } from './machine-record.ts'
+import type { OpenTransaction } from './open-transaction.ts'
 import type { Json } from './payload.ts'
 import type { JobMeta } from './record.ts'
 import type { CatchUp, Overlap } from './schedule-record.ts'
@@ -69,9 +70,15 @@ export interface Tick {
 export type ScheduleInput<Input> = Input | ((tick: Tick) => Input)
 
 /** `(input, options?)`, or `(input?, options?)` for jobs without an input. */
-export type ScheduleArguments<Input> = undefined extends Input
-  ? [input?: ScheduleInput<Input>, options?: ScheduleOptions]
-  : [input: ScheduleInput<Input>, options?: ScheduleOptions]
+export type ScheduleArguments<Input, Options = ScheduleOptions> = undefined extends Input
+  ? [input?: ScheduleInput<Input>, options?: Options]
+  : [input: ScheduleInput<Input>, options?: Options]
+
+/** Options of a call that declares a schedule. */
+export interface ScheduleCallOptions extends ScheduleOptions {
+  /** Your open transaction, as at an enqueue: the schedule is declared right after its commit. */
+  readonly tx?: OpenTransaction | null
+}
 
 /** A checked declaration of a schedule, created by `schedule`. */
 export interface ScheduleDefinition {

@@ -7,6 +7,7 @@ import { invalidOption } from './errors.ts'
 import type { EnqueueMiddleware } from './enqueue-call.ts'
 import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
+import type { OpenTransaction } from './open-transaction.ts'
 import type { ScheduleDefinition } from './schedule-options.ts'
 import type { Telemetry } from './telemetry.ts'
 import type { RetentionPolicies } from './values.ts'
@@ -57,6 +58,8 @@ export interface ClientSettings {
   readonly random: Random
   /** Generates the id of the runtime, and those of jobs that are enqueued without one. */
   readonly newId: () => string
+  /** The transaction that calls without their own join. */
+  readonly tx: (() => OpenTransaction | null | undefined) | null
 }
 
 export interface RuntimeSettings extends ClientSettings {

@@ -47,7 +47,7 @@ export type JobActorSnapshot<Input, Output> = Snapshot<Output> & {
 }
 
 /** Options of `fromJob`: those of an enqueue, without the id. */
-export type FromJobOptions = Omit<EnqueueOptions, 'id'>
+export type FromJobOptions = Omit<EnqueueOptions, 'id' | 'tx'>
 
 type OptionsOf<Input> = FromJobOptions | ((input: Input) => FromJobOptions)
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
-import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities } from '../store.ts'
+import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities, TransactionStore } from '../store.ts'
 
 /** Methods that a store may omit. */
 const optionalMethods = ['announce', 'confirm', 'repair', 'unreadable'] as const
@@ -81,6 +81,9 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
     prune: (limit) => store().prune(limit),
     schedules: lateSchedules(() => store().schedules),
     bulk: lateBulk(() => store().bulk),
+    ...(capabilities.transactions === true && {
+      transactions: lateTransactions(() => expected(store().transactions)),
+    }),
     get: (ids) => store().get(ids),
     list: (query) => store().list(query),
     counts: () => store().counts(),
@@ -108,6 +111,12 @@ const lateSchedules = (schedules: () => ScheduleStore): ScheduleStore => ({
   remove: (names) => schedules().remove(names),
   due: (request) => schedules().due(request),
   fire: (requests) => schedules().fire(requests),
+})
+
+const lateTransactions = (transactions: () => TransactionStore): TransactionStore => ({
+  write: (tx, intents) => transactions().write(tx, intents),
+  fates: (receipts) => transactions().fates(receipts),
+  carryOut: (limit) => transactions().carryOut(limit),
 })
 
 const lateBulk = (bulk: () => BulkStore): BulkStore => ({

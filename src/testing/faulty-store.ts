@@ -17,7 +17,7 @@ import {
 } from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
-import type { BulkStore, ScheduleStore, Store } from '../store.ts'
+import type { BulkStore, ScheduleStore, Store, TransactionStore } from '../store.ts'
 
 const operations = [
   'open',
@@ -59,6 +59,9 @@ const operations = [
   'advanceBulk',
   'stopBulk',
   'bulkOperations',
+  'writeInTransaction',
+  'transactionFates',
+  'carryOut',
   'announce',
   'repair',
   'unreadable',
@@ -161,6 +164,7 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     counts: () => injector.call('counts', () => store.counts()),
     schedules: faultySchedules(store.schedules, injector),
     bulk: faultyBulk(store.bulk, injector),
+    ...(store.transactions && { transactions: faultyTransactions(store.transactions, injector) }),
     machineCounts: (type) => injector.call('machineCounts', () => store.machineCounts(type)),
     queues: () => injector.call('queues', () => store.queues()),
     queue: (type, change) => injector.call('queue', () => store.queue(type, change)),
@@ -200,6 +204,12 @@ const faultyBulk = (store: BulkStore, injector: FaultInjector): BulkStore => ({
   advance: (request) => injector.call('advanceBulk', async () => store.advance(request)),
   stop: (request) => injector.call('stopBulk', () => store.stop(request)),
   list: (only) => injector.call('bulkOperations', () => store.list(only)),
+})
+
+const faultyTransactions = (store: TransactionStore, injector: FaultInjector): TransactionStore => ({
+  write: (tx, intents) => injector.call('writeInTransaction', () => store.write(tx, intents)),
+  fates: (receipts) => injector.call('transactionFates', () => store.fates(receipts)),
+  carryOut: (limit) => injector.call('carryOut', () => store.carryOut(limit)),
 })
 
 /** The faults of one call, drawn when it is made: a seed gives the same faults whatever is delayed. */

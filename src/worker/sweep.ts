@@ -1,6 +1,6 @@
 /**
  * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases, takes over bulk operations
- * without a live lease and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
+ * without a live lease, carries out what committed transactions have left and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
@@ -8,6 +8,7 @@ import type { Answer, PruneAnswer, Store, SweepAnswer } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
+import { carryOutAll } from '../client/carry-out.ts'
 import { BulkTakeover } from './bulk.ts'
 
 const batchSize = 500
@@ -59,6 +60,7 @@ export class Sweeper {
   private promotion: Promise<Swept> | null = null
   private promoteAgain = false
   private pruning = false
+  private carrying = false
   private endedSincePrune = 0
   private running = false
   private readonly options: SweeperOptions
@@ -75,6 +77,7 @@ export class Sweeper {
     void this.promote()
     // Not only at the first tick: processes may keep crashing before it.
     this.rescue()
+    void this.carryOut()
     this.tickIn(this.everyMs)
   }
 
@@ -127,6 +130,7 @@ export class Sweeper {
   private tick(): void {
     this.tickAt = Infinity
     this.rescue()
+    void this.carryOut()
     void this.prune()
     // The wall clock may have been set since the timer for due jobs was set: the promotion sets it again.
     this.dueTimer?.cancel()
@@ -180,6 +184,19 @@ export class Sweeper {
 
   private async rescueExpired(): Promise<void> {
     await this.inBatches('rescue', (limit) => this.options.store.rescue(limit))
+  }
+
+  /** The process of a transaction may have ended before its commit was seen. */
+  private async carryOut(): Promise<void> {
+    if (this.carrying) return
+    this.carrying = true
+    try {
+      await carryOutAll(this.options, () => this.running)
+    } catch (error) {
+      if (this.running)
+        this.options.logger.warn('what transactions have left was not carried out; it is repeated', { error })
+    }
+    this.carrying = false
   }
 
   private async inBatches(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<Swept> {

@@ -31,7 +31,12 @@ export function loadingOf(
   const parts = [
     ...rowPart(schema, ofKind(wanted, 'row'), into),
     ...cellPart(schema, ofKind(wanted, 'cell'), into),
-    ...valuePart(schema, ofKind(wanted, 'values'), into),
+    ...valuePart(
+      schema,
+      ofKind(wanted, 'values').filter(({ limit }) => limit === undefined),
+      into,
+    ),
+    ...ofKind(wanted, 'values').flatMap((each) => firstValuesPart(schema, each, into)),
     ...childPart(schema, ofKind(wanted, 'children'), into),
     ...ofKind(wanted, 'timers').flatMap((each) => timerPart(schema, each, into)),
     ...ofKind(wanted, 'heads').flatMap((each) => headPart(schema, each, into)),
@@ -103,6 +108,25 @@ function valuePart(schema: string, wanted: Of<'values'>, into: Loaded): Part[] {
           const values = (found.get(cells) ?? []).map(([, , value]) => textOfColumn(value as string))
           into.values(cells, values)
         }
+      },
+    },
+  ]
+}
+
+function firstValuesPart(schema: string, { cells, limit }: Of<'values'>[number], into: Loaded): Part[] {
+  if (limit === undefined) return []
+  return [
+    {
+      text: `SELECT $PART, c.field, c.value, NULL, ${Array.from({ length: 5 }, () => none).join(', ')}
+        FROM (SELECT field, value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int) c`,
+      values: [cells, limit],
+      take(rows) {
+        const values = rows.map(([, field, value]) => [field as string, textOfColumn(value as string)] as const)
+        const sorted = values.toSorted(([a], [b]) => (a < b ? -1 : 1))
+        into.values(
+          cells,
+          sorted.map(([, value]) => value),
+        )
       },
     },
   ]

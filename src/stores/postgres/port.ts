@@ -26,6 +26,7 @@ import { find } from './search.ts'
 import { checkServer } from './server.ts'
 import type { Target } from './target.ts'
 import { quotedName, textOfColumn } from './texts.ts'
+import { transactionsOf } from './transactions/index.ts'
 
 export interface Settings extends Target {
   readonly schema: string
@@ -73,6 +74,7 @@ class StoreTime {
 export function postgresPort(settings: Settings): StorePort {
   const schema = quotedName(settings.schema)
   let open: Open | null = null
+  let storeId = ''
   const opened = (): Open => {
     if (open === null) throw closed(settings.where)
     return open
@@ -80,7 +82,7 @@ export function postgresPort(settings: Settings): StorePort {
   const commits = new Commits(opened, schema, settings)
   return {
     name: 'PostgreSQL',
-    capabilities: { durable: true, shared: true },
+    capabilities: { durable: true, shared: true, transactions: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock)
       const giveUp = (): void => closeAll(made)
@@ -89,6 +91,7 @@ export function postgresPort(settings: Settings): StorePort {
         signal?.throwIfAborted()
         await checkServer(made.lane, settings.where)
         await migrate(made.lane, settings.schema, settings.where)
+        storeId = await storeIdOf(made.lane, schema)
         await made.time.learn(() => made.lane.query(`SELECT ${clockColumn}`))
         open = made
       } catch (error) {
@@ -111,9 +114,20 @@ export function postgresPort(settings: Settings): StorePort {
     find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
+    transactions: transactionsOf({
+      schema,
+      storeId: () => storeId,
+      query: (text, values) => opened().reads.query(text, values),
+    }),
     tell: (hints) => open?.hints.tell(hints),
     watch: (listener) => opened().hints.watch(listener),
   }
+}
+
+/** Made with the schema: see `0002-transactions.ts`. */
+async function storeIdOf(connection: Connection, schema: string): Promise<string> {
+  const [row] = await connection.query(`SELECT value FROM ${schema}.meta WHERE name = 'store'`)
+  return row?.[0] as string
 }
 
 function connectionsOf(settings: Settings, clock: Clock): Open {

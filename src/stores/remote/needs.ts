@@ -11,8 +11,8 @@ export type Need =
   | { readonly kind: 'inbox'; readonly id: string }
   | { readonly kind: 'children'; readonly id: string }
   | { readonly kind: 'cell'; readonly cells: CellKind; readonly field: string }
-  /** All small values of a kind, without their names. */
-  | { readonly kind: 'values'; readonly cells: CellKind }
+  /** Small values of a kind, without their names; with a limit the first ones by name. */
+  | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
   /** What may be claimed of a type: see `QueueHeads`. */

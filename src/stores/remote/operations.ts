@@ -212,7 +212,7 @@ export const insertPart = (
     },
   )
 
-function insertRequest(transaction: Transaction, { jobs, capacity, queue }: InsertRequest): InsertAnswer[] {
+export function insertRequest(transaction: Transaction, { jobs, capacity, queue }: InsertRequest): InsertAnswer[] {
   const { changes, unit, set } = transaction
   const before = changes.backlogOf(null)
   const queueBefore = queue === undefined ? 0 : changes.backlogOf(queue.type)

@@ -19,6 +19,7 @@ import type {
   Store,
   StoreCapabilities,
   Transition,
+  TransactionStore,
 } from '../../store.ts'
 import type { CellKind } from './cells.ts'
 import type { Commit } from './commit.ts'
@@ -32,7 +33,8 @@ export type Wanted =
   /** The ids of the jobs that have this one as their parent. */
   | { readonly kind: 'children'; readonly id: string }
   | { readonly kind: 'cell'; readonly cells: CellKind; readonly field: string }
-  | { readonly kind: 'values'; readonly cells: CellKind }
+  /** All of a kind, or with a limit the first ones by field. */
+  | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   /** The first jobs by their due times (those that have one), or by the ends of their leases. */
   | { readonly kind: 'timers'; readonly of: 'due' | 'leases'; readonly limit: number }
   /** The queued jobs of a type by concurrency key: of each key `limit` at most. */
@@ -98,6 +100,11 @@ export interface StorePort {
   figures(): Answer<{ readonly byType: ReadonlyMap<string, TypeFigures>; readonly last: number }>
   /** Entries of the log with a number greater than `after`, in order. */
   log(after: number, limit: number): Answer<LogPage>
+  /**
+   * Writes in transactions of users. Intents are kept as small values of the kind `intents`, by numbers of 20 digits, each
+   * a `KeptIntents`. The store carries them out.
+   */
+  readonly transactions?: Pick<TransactionStore, 'write' | 'fates'>
   /** Claims by the store itself, where that is faster. Default: by the core, which loads `heads` and commits. */
   claim?(request: ClaimRequest): Answer<ClaimAnswer>
   /** Tells other processes. */

@@ -22,6 +22,7 @@ import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
 import { activityFrom, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { scheduleWritesOf, writesOf } from './operations.ts'
+import { carryOut } from './intents.ts'
 import type { StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
@@ -104,6 +105,9 @@ export function remoteStore(port: StorePort): Store {
       () => driver,
       (kind) => read(() => reading.values(kind)),
     ),
+    ...(port.transactions && {
+      transactions: { ...port.transactions, carryOut: (limit) => carryOut(driver, limit) },
+    }),
     checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
     get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
     list: (query) => read(() => reading.list(query)),

@@ -63,7 +63,7 @@ export class Partner {
  * `confirm` answers in the call itself, so it is always asked here; SQLite has no repair and announces nothing; the
  * groups have tests with processes of their own.
  */
-type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair' | 'announce'>
+type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair' | 'announce' | 'transactions'>
 
 const methods = {
   insert: true,

@@ -7,9 +7,10 @@
  * has not been released yet, change it. Otherwise add a file `NNNN-what.ts`, and name it at the end of the list below.
  */
 import { jobs } from './0001-jobs.ts'
+import { transactions } from './0002-transactions.ts'
 
 /** `@schema@` stands for the quoted name of the schema. */
-export const migrations: readonly string[] = [jobs]
+export const migrations: readonly string[] = [jobs, transactions]
 
 /** The version of a schema that this jobchart reads and writes. */
 export const schemaVersion = migrations.length

@@ -1,0 +1,168 @@
+/**
+ * Calls within transactions of users, `{ tx }`: what they ask for is written through the transaction, and watched until
+ * the transaction has ended. Then it is carried out at once, which also wakes workers. If this process ends before,
+ * the sweep of any runtime carries it out.
+ */
+import type { Timer } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { OpenTransaction, Store, TxFate, TxIntent } from '../store.ts'
+import { carryOutAll } from './carry-out.ts'
+import type { EventHub } from './event-hub.ts'
+import type { Timers } from './timers.ts'
+
+/** Writes that are watched at most. What others leave is carried out by a sweep, and watched when it is waited for. */
+const watchedMax = 10_000
+/** Interval in which the server is asked for the state of a transaction: a quarter of its age, within these limits. */
+const everyMs = { least: 2, most: 1_000 }
+
+interface TransactionsOptions {
+  readonly store: Store
+  /** The transaction that calls without `tx` join; null: there is none. */
+  readonly ambient: (() => OpenTransaction | null | undefined) | null
+  readonly timers: Timers
+  readonly logger: Logger
+  readonly hub: EventHub
+}
+
+/** A call that was written through a transaction. */
+export interface TxWrite {
+  /**
+   * Resolves when the transaction has committed, and what the call has asked for is carried out.
+   * @throws JobchartError TX_ROLLED_BACK; STOPPED if the client is closed before
+   */
+  settled(): Promise<void>
+}
+
+class Write implements TxWrite {
+  readonly receipt: string
+  readonly at: number
+  nextAt: number
+  readonly waiters: { resolve: () => void; reject: (error: JobchartError) => void }[] = []
+  /** null: not known yet; undefined: carried out. */
+  private outcome: JobchartError | null | undefined = null
+  private readonly watch: (write: Write) => void
+
+  constructor(receipt: string, now: number, watch: (write: Write) => void) {
+    this.receipt = receipt
+    this.at = now
+    this.nextAt = now + everyMs.least
+    this.watch = watch
+  }
+
+  settled(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.outcome === undefined) return resolve()
+      if (this.outcome !== null) return reject(this.outcome)
+      this.waiters.push({ resolve, reject })
+      this.watch(this)
+    })
+  }
+
+  end(error?: JobchartError): void {
+    this.outcome = error
+    for (const { resolve, reject } of this.waiters.splice(0)) {
+      if (error === undefined) resolve()
+      else reject(error)
+    }
+  }
+}
+
+export class Transactions {
+  private readonly options: TransactionsOptions
+  private readonly watched = new Set<Write>()
+  private timer: Timer | null = null
+  private asking = false
+  private closed: JobchartError | null = null
+
+  constructor(options: TransactionsOptions) {
+    this.options = options
+  }
+
+  /** The transaction that a call joins: the one that it names, else that of the client; null: none. */
+  of(options?: { readonly tx?: OpenTransaction | null }): OpenTransaction | null {
+    const given = options?.tx
+    return given === undefined ? (this.options.ambient?.() ?? null) : given
+  }
+
+  /** @throws JobchartError UNSUPPORTED, TX_NOT_OPEN, TX_OTHER_DATABASE, STOPPED; what the library throws */
+  async write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<TxWrite> {
+    const { transactions, name } = this.options.store
+    if (this.closed !== null) throw this.closed
+    if (transactions === undefined) {
+      const hint = 'Use a store in the database of the transaction, such as postgresStore, or leave `tx` out.'
+      throw new JobchartError('UNSUPPORTED', `the store ${name} cannot join a transaction of the caller`, { hint })
+    }
+    const receipt = await transactions.write(tx, intents)
+    const write = new Write(receipt, this.now, (each) => this.watch(each))
+    if (this.watched.size < watchedMax) this.watch(write)
+    return write
+  }
+
+  close(reason: JobchartError): void {
+    this.closed = reason
+    this.timer?.cancel()
+    this.timer = null
+    for (const write of this.watched) write.end(reason)
+    this.watched.clear()
+  }
+
+  private get now(): number {
+    return this.options.timers.clock.monotonic()
+  }
+
+  private watch(write: Write): void {
+    if (this.closed !== null) return write.end(this.closed)
+    this.watched.add(write)
+    this.schedule()
+  }
+
+  private schedule(): void {
+    this.timer?.cancel()
+    this.timer = null
+    if (this.watched.size === 0 || this.asking || this.closed !== null) return
+    const all = [...this.watched]
+    const nextAt = all.reduce((first, each) => Math.min(first, each.nextAt), Infinity)
+    const isAwaited = all.some(({ waiters }) => waiters.length > 0)
+    this.timer = this.options.timers.after(nextAt - this.now, () => void this.ask(), isAwaited)
+  }
+
+  /** Asks what has become of the writes whose time it is. */
+  private async ask(): Promise<void> {
+    this.timer = null
+    this.asking = true
+    const { now } = this
+    const due = [...this.watched].filter(({ nextAt }) => nextAt <= now)
+    for (const write of due) write.nextAt = now + waitAfter(now - write.at)
+    try {
+      const fates = (await this.options.store.transactions?.fates(due.map(({ receipt }) => receipt))) ?? []
+      const ended = due.filter((_, i) => fates[i] !== 'open')
+      if (ended.some((write) => fates[due.indexOf(write)] !== 'rolledBack'))
+        await carryOutAll(this.options, () => this.closed === null)
+      due.forEach((write, i) => this.settle(write, fates[i] ?? 'open'))
+    } catch (error) {
+      for (const write of due) write.nextAt = this.now + everyMs.most
+      if (this.closed === null)
+        this.options.logger.warn('could not ask for the state of transactions; it is repeated', { error })
+    }
+    this.asking = false
+    this.schedule()
+  }
+
+  private settle(write: Write, fate: TxFate): void {
+    if (fate === 'open') return
+    this.watched.delete(write)
+    write.end(fate === 'rolledBack' ? rolledBack() : undefined)
+  }
+}
+
+const waitAfter = (ageMs: number): number => Math.min(Math.max(ageMs / 4, everyMs.least), everyMs.most)
+
+const rolledBack = (): JobchartError =>
+  new JobchartError(
+    'TX_ROLLED_BACK',
+    'the transaction of the call was rolled back, or its savepoint: nothing was stored',
+    {
+      hint: 'Nothing is to be done for this job. Repeat the transaction if it was meant to succeed.',
+    },
+  )

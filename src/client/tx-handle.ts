@@ -1,0 +1,136 @@
+/** The handle of a job that was enqueued in a transaction of the caller: its calls wait until the job is stored. */
+import type { EnqueueOutcome } from '../core/handle.ts'
+import { waitOptions, type WaitOptions } from '../core/call-options.ts'
+import { AbortError, JobchartError, TimeoutError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { MachineTypes } from '../core/machine-record.ts'
+import type { Stream } from '../core/stream.ts'
+import type { NewJob, Store } from '../store.ts'
+import { ClientHandle, type HandleServices } from './handle.ts'
+import { GuardedStream } from './stream.ts'
+import type { TxWrite } from './transactions.ts'
+
+interface TxHandleOptions {
+  readonly services: HandleServices
+  readonly store: Store
+  readonly logger: Logger
+  readonly job: NewJob
+  readonly write: TxWrite
+}
+
+/** What the enqueue has led to after the commit. */
+interface Stored {
+  readonly id: string
+  readonly outcome: EnqueueOutcome
+}
+
+export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle<Output, Machine> {
+  private readonly waiting: Pick<HandleServices, 'after'>
+  private readonly found: () => Promise<Stored>
+
+  constructor({ services, store, logger, job, write }: TxHandleOptions) {
+    let finding: Promise<Stored> | null = null
+    const find = (): Promise<Stored> => {
+      finding ??= write.settled().then(() => storedOf(store, job))
+      return finding
+    }
+    const own = afterCommit(services, async () => (await find()).id, logger)
+    const counters = { attempt: 0, maxAttempts: job.maxAttempts, generation: 1 }
+    super(own, job.id, job.type, 'inserted', true, 'queued', 0, counters)
+    this.waiting = services
+    this.found = find
+  }
+
+  override async stored(options: WaitOptions = {}): Promise<void> {
+    const { timeout, signal } = waitOptions(options, 'options of stored')
+    if (signal?.aborted) throw new AbortError('waiting for the commit was aborted', signal.reason)
+    const { id, outcome } = await new Promise<Stored>((resolve, reject) => {
+      const done = (): void => {
+        timer?.cancel()
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const failed = (error: unknown): void => {
+        done()
+        reject(error)
+      }
+      const onAbort = (): void => failed(new AbortError('waiting for the commit was aborted', signal?.reason))
+      const timer =
+        timeout === null || timeout === undefined
+          ? null
+          : this.waiting.after(timeout, () => failed(notEnded(this.id, timeout)))
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.found().then((stored) => {
+        done()
+        resolve(stored)
+      }, failed)
+    })
+    this.became(id, outcome)
+  }
+}
+
+const notEnded = (id: string, ms: number): TimeoutError =>
+  new TimeoutError(`the transaction of job ${id} did not end within ${ms} ms`, {
+    hint: 'It is still open: commit it, then wait.',
+  })
+
+/** @throws JobchartError ID_TAKEN, STORE_REFUSED if the job is not there, and no other one in its place */
+async function storedOf(store: Store, { id, type, key, onConflict }: NewJob): Promise<Stored> {
+  const [job] = await store.get([id])
+  if (job?.type === type) return { id, outcome: 'inserted' }
+  if (job !== null && job !== undefined) {
+    const hint = 'Prefix ids with the type.'
+    throw new JobchartError('ID_TAKEN', `the id ${id} belongs to a job of type ${job.type}`, { hint })
+  }
+  const holder =
+    key === null ? undefined : (await store.list({ type, key, order: 'newest', limit: 1, fields: ['id'] }))[0]
+  if (holder !== undefined) return { id: holder.id, outcome: onConflict === 'keep' ? 'kept' : 'replaced' }
+  throw new JobchartError('STORE_REFUSED', `job ${id} was not stored, although its transaction has committed`, {
+    hint: 'It was discarded meanwhile, or refused: then the log of the process that carried it out says why.',
+  })
+}
+
+/** The same services, each after the commit, and for the job that is then stored. */
+function afterCommit(services: HandleServices, stored: () => Promise<string>, logger: Logger): HandleServices {
+  const stream = <T>(of: (id: string) => Stream<T>): Stream<T> =>
+    new GuardedStream<T>(logger, (subscriber) => {
+      stored().then(
+        (id) => subscriber.add(of(id).subscribe(subscriber)),
+        (error: unknown) => subscriber.error(error),
+      )
+    })
+  /** Begins after the commit, unless it has ended before. */
+  const later = (begin: (id: string) => () => void, failed: (error: JobchartError) => void): (() => void) => {
+    let end: (() => void) | null = null
+    let isEnded = false
+    stored().then((id) => {
+      if (!isEnded) end = begin(id)
+    }, failed)
+    return () => {
+      isEnded = true
+      end?.()
+    }
+  }
+  return {
+    after: services.after.bind(services),
+    waits: (id) => services.waits(id),
+    whenEnded: (_, ended, closed, done) => later((id) => services.whenEnded(id, ended, closed, done), closed),
+    eventsSince: (_, seq, listener) =>
+      later(
+        (id) => services.eventsSince(id, seq, listener),
+        () => {},
+      ),
+    record: async () => services.record(await stored()),
+    cancel: async (_, options) => services.cancel(await stored(), options),
+    retry: async (_, options) => services.retry(await stored(), options),
+    fork: async (_, seq, options) => services.fork(await stored(), seq, options),
+    send: async (_, event, choice) => services.send(await stored(), event, choice),
+    can: async (_, event) => services.can(await stored(), event),
+    view: async () => services.view(await stored()),
+    viewAt: async (_, seq) => services.viewAt(await stored(), seq),
+    checkpoints: async () => services.checkpoints(await stored()),
+    waitFor: async (_, what, timeoutMs, signal) => services.waitFor(await stored(), what, timeoutMs, signal),
+    snapshot$: <Machine extends MachineTypes>() => stream((id) => services.snapshot$<Machine>(id)),
+    state$: () => stream((id) => services.state$(id)),
+    events$: () => stream((id) => services.events$(id)),
+  }
+}

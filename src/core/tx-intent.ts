@@ -1,0 +1,37 @@
+/**
+ * What a call with `{ tx }` leaves in the transaction of its caller: it is carried out right after the commit, by
+ * whoever finds it first, in the order of the calls. Only then are rows of other jobs touched, so that no worker waits
+ * for a transaction of a user.
+ */
+import type { ErrorRecord } from './failure.ts'
+import type { SendRequest } from './machine-values.ts'
+import type { PutSchedule } from './schedule-record.ts'
+import type { CancelRequest, InsertRequest, WrittenTransition } from './values.ts'
+
+export type TxIntent =
+  | { readonly kind: 'insert'; readonly request: InsertRequest }
+  | { readonly kind: 'send'; readonly request: SendRequest }
+  | { readonly kind: 'cancel'; readonly request: CancelRequest }
+  | { readonly kind: 'schedule'; readonly request: PutSchedule }
+
+/**
+ * What has become of a write in a transaction: `rolledBack` also if only its savepoint was rolled back, or the server
+ * has failed before the commit; `unknown` if the server has forgotten it.
+ */
+export type TxFate = 'open' | 'committed' | 'rolledBack' | 'unknown'
+
+/** An intent that was refused after the commit: nothing of it was written. */
+export interface RefusedIntent {
+  readonly intent: TxIntent
+  readonly error: ErrorRecord
+}
+
+export interface CarryOutAnswer {
+  /** How many calls were carried out. */
+  readonly count: number
+  /** The transitions of other jobs than those that were inserted. */
+  readonly transitions: readonly WrittenTransition[]
+  readonly refused: readonly RefusedIntent[]
+  /** Was the limit reached? Then the caller calls again. */
+  readonly more: boolean
+}

@@ -1,0 +1,80 @@
+/** Writes through transactions of users, and what has become of them. */
+import { JobchartError } from '../../../core/errors.ts'
+import type { TxFate, TxIntent } from '../../../core/tx-intent.ts'
+import type { TransactionStore } from '../../../store.ts'
+import { adapterOf, callThrough, notOpen, type Adapter } from './adapters.ts'
+import { refusalIn } from './refusals.ts'
+
+export interface TransactionsOptions {
+  /** The schema, quoted. */
+  readonly schema: string
+  /** The random id of the store. */
+  readonly storeId: () => string
+  /** Runs a statement outside of all transactions of users. @returns the values of its rows */
+  readonly query: (text: string, values: readonly (readonly string[])[]) => Promise<readonly (readonly unknown[])[]>
+}
+
+const fateOf: Readonly<Record<string, TxFate>> = {
+  'in progress': 'open',
+  committed: 'committed',
+  aborted: 'rolledBack',
+}
+
+export function transactionsOf({
+  schema,
+  storeId,
+  query,
+}: TransactionsOptions): Pick<TransactionStore, 'write' | 'fates'> {
+  /** By the transactions of libraries that do not tell whether they are open: their ids on the server. */
+  const known = new WeakMap<object, string>()
+  return {
+    async write(tx, intents) {
+      const adapter = adapterOf(tx)
+      const xid = adapter.tellsState ? '' : (known.get(tx) ?? (await xidOf(adapter, schema)))
+      if (xid !== '') known.set(tx, xid)
+      const answer = await call(adapter, `${schema}.within`, requestOf(storeId(), xid, intents), schema)
+      return receiptOf(answer)
+    },
+    async fates(receipts) {
+      const [row] = await query(`SELECT ${schema}.fates($1)`, [receipts])
+      return (row?.[0] as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
+    },
+  }
+}
+
+const requestOf = (storeId: string, xid: string, intents: readonly TxIntent[]): string =>
+  `${storeId} ${xid}\n${JSON.stringify(intents)}`
+
+/**
+ * Calls made outside of a transaction are transactions of their own: so the server is asked which one it is, and the
+ * next call is refused if it is another.
+ */
+const xidOf = (adapter: Adapter, schema: string): Promise<string> =>
+  call(adapter, `${schema}.transaction_id`, '', schema)
+
+/** @throws JobchartError TX_OTHER_DATABASE, TX_NOT_OPEN; what the library throws */
+async function call(adapter: Adapter, name: string, parameter: string, schema: string): Promise<string> {
+  try {
+    return await callThrough(adapter, name, parameter)
+  } catch (error) {
+    const refusal = refusalIn(error)
+    if (refusal === 'TX_NOT_OPEN') throw notOpen(`${adapter.library} has ended it`)
+    if (refusal !== 'TX_OTHER_DATABASE') throw error
+    throw new JobchartError('TX_OTHER_DATABASE', `tx is a transaction on another database than that of the store`, {
+      hint: `The store is in the schema ${schema} of its own database: make transaction and store with the same url.`,
+      cause: error,
+    })
+  }
+}
+
+/**
+ * The id of the subtransaction that has written: so it is known whether its savepoint was rolled back.
+ * @param answer the id of the transaction with 64 bits, and that of the subtransaction with 32
+ */
+export function receiptOf(answer: string): string {
+  const [top = '', sub = ''] = answer.split(' ')
+  const epoch = BigInt(top) & ~0xffff_ffffn
+  const xid = epoch | BigInt(sub)
+  // Subtransactions are numbered after their transaction.
+  return String(xid < BigInt(top) ? xid + 0x1_0000_0000n : xid)
+}

@@ -1,0 +1,353 @@
+/** Calls in the user's own transaction: what they leave, when it is carried out, and what is refused. */
+import {
+  createClient,
+  createRuntime,
+  defineJob,
+  memoryStore,
+  type ClosableClient,
+  type ClientOptions,
+  type JobHandle,
+  type OpenTransaction,
+} from 'jobchart'
+import { Client as PgClient } from 'pg'
+import { setup } from 'xstate'
+import { afterEach, beforeEach, expect, onTestFinished } from 'vitest'
+import { postgresStore } from '../../../src/stores/postgres/index.ts'
+import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+
+const server = postgresOfFile()
+const echo = defineJob<unknown, unknown>({ type: 'echo', run: (input) => input })
+const narrow = defineJob({ type: 'narrow', capacity: 1, run: () => {} })
+const handedOver = defineJob({ type: 'handed over', capacity: 0, run: () => {} })
+const door = setup({
+  types: {
+    events: {} as { type: 'OPEN' } | { type: 'CLOSE' },
+  },
+}).createMachine({
+  initial: 'closed',
+  states: { closed: { on: { OPEN: 'open' } }, open: { on: { CLOSE: 'shut' } }, shut: { type: 'final' } },
+})
+const doors = defineJob({ type: 'door', machine: door })
+const jobs = [echo, narrow, handedOver, doors]
+
+let pg: PgClient
+let client: ClosableClient
+let schema = ''
+let made = 0
+
+const connected = async (): Promise<PgClient> => {
+  const connection = new PgClient(server().url)
+  await connection.connect()
+  onTestFinished(() => connection.end())
+  return connection
+}
+
+const clientOf = (options: Partial<ClientOptions> = {}): ClosableClient =>
+  createClient({ jobs, store: postgresStore({ url: server().url, schema }), ...options })
+
+const inTransaction = async <T>(work: (tx: PgClient) => Promise<T>, end: 'COMMIT' | 'ROLLBACK' = 'COMMIT') => {
+  await pg.query('BEGIN')
+  const answer = await work(pg)
+  await pg.query(end)
+  return answer
+}
+
+beforeEach(async () => {
+  schema = `s${++made}`
+  pg = new PgClient(server().url)
+  await pg.connect()
+  client = clientOf()
+  await client.counts()
+})
+
+afterEach(async () => {
+  await client.close()
+  await pg.end()
+})
+
+test('a job is there after the commit, and not before', async () => {
+  await pg.query('BEGIN')
+  const job = await client.enqueue(echo, { a: '\0"\\ $1 ?' }, { tx: pg, tags: ['t'], meta: { m: 1 }, priority: 3 })
+  expect(await client.store.transactions?.carryOut(10)).toMatchObject({ count: 0 })
+  expect(await client.job(job.id)).toBeNull()
+  await pg.query('COMMIT')
+  await job.stored()
+  expect(job.outcome).toBe('inserted')
+  const expected = { id: job.id, state: 'queued', input: { a: '\0"\\ $1 ?' }, tags: ['t'], meta: { m: 1 }, priority: 3 }
+  expect(await job.record()).toMatchObject(expected)
+})
+
+test('a rollback leaves nothing, and all calls of the handle say so', async () => {
+  await pg.query('BEGIN')
+  const job = await client.enqueue(echo, 1, { tx: pg })
+  const calls = [job.stored(), job.result(), job.record(), job.cancel()]
+  const refused = calls.map((call) => expect(call).rejects.toMatchObject({ code: 'TX_ROLLED_BACK' }))
+  const failed = new Promise((resolve) => job.state$.subscribe({ error: resolve }))
+  await pg.query('ROLLBACK')
+  await Promise.all(refused)
+  expect(await failed).toMatchObject({ code: 'TX_ROLLED_BACK' })
+  expect((await client.counts()).queued).toBe(0)
+})
+
+test('a savepoint that is rolled back takes its job along, although the transaction commits', async () => {
+  const [kept, undone] = await inTransaction(async (tx) => {
+    const outer = await client.enqueue(echo, 1, { tx })
+    await tx.query('SAVEPOINT a')
+    const inner = await client.enqueue(echo, 2, { tx })
+    await tx.query('ROLLBACK TO a')
+    return [outer, inner]
+  })
+  await kept?.stored()
+  await expect(undone?.stored()).rejects.toMatchObject({ code: 'TX_ROLLED_BACK' })
+  expect((await client.list()).map(({ id }) => id)).toEqual([kept?.id])
+})
+
+test('results are awaited over the commit, and workers run the job at once', async () => {
+  const runtime = createRuntime({ jobs, store: postgresStore({ url: server().url, schema }) })
+  await runtime.start()
+  onTestFinished(async () => void (await runtime.stop()))
+  await pg.query('BEGIN')
+  const job = await client.enqueue(echo, 'x', { tx: pg })
+  const states: string[] = []
+  const seen = new Promise<void>((resolve) => {
+    job.state$.subscribe({ next: (state) => states.push(state), complete: resolve })
+  })
+  const result = job.result()
+  await pg.query('COMMIT')
+  expect(await result).toBe('x')
+  await seen
+  expect(states.at(-1)).toBe('done')
+})
+
+test('what a process leaves that ends before the commit is carried out by any runtime', async () => {
+  await pg.query('BEGIN')
+  const job = await client.enqueue(echo, 1, { tx: pg })
+  await client.close()
+  await pg.query('COMMIT')
+  const runtime = createRuntime({ jobs, store: postgresStore({ url: server().url, schema }) })
+  await runtime.start()
+  onTestFinished(async () => void (await runtime.stop()))
+  await expect.poll(async () => (await runtime.job(job.id))?.id).toBe(job.id)
+  expect(await (await runtime.job(job.id))?.result()).toBe(1)
+})
+
+test('several processes carry out each call once', async () => {
+  const others = [clientOf(), clientOf()]
+  onTestFinished(async () => void (await Promise.all(others.map((each) => each.close()))))
+  await Promise.all(others.map((each) => each.counts()))
+  const handles = await inTransaction(async (tx) => {
+    const all: JobHandle[] = []
+    for (let i = 0; i < 30; i++) all.push(await [client, ...others][i % 3]!.enqueue(echo, i, { tx }))
+    return all
+  })
+  await Promise.all([
+    ...handles.map((handle) => handle.stored()),
+    ...others.map((each) => each.store.transactions?.carryOut(7)),
+  ])
+  const { transitions } = await client.store.transitions(null, 100)
+  expect(transitions.map(({ id }) => id)).toEqual(handles.map(({ id }) => id))
+})
+
+test('enqueueMany is all or none, and its jobs are stored in their order', async () => {
+  const many = await inTransaction((tx) => client.enqueueMany(echo, [1, 2, 3], { tx }))
+  await Promise.all(many.map((job) => job.stored()))
+  expect((await client.list()).map(({ input }) => input)).toEqual([1, 2, 3])
+  await inTransaction((tx) => client.enqueueMany(echo, [4, 5], { tx }), 'ROLLBACK')
+  expect(await client.list()).toHaveLength(3)
+})
+
+test('a delay counts from the call', async () => {
+  const before = client.store.now()
+  const job = await inTransaction((tx) => client.enqueue(echo, 1, { tx, delay: '1h' }))
+  const { dueAt, state } = await job.record()
+  expect(state).toBe('scheduled')
+  expect(dueAt).toBeGreaterThanOrEqual(before + 3_600_000)
+  expect(dueAt).toBeLessThanOrEqual(client.store.now() + 3_600_000)
+})
+
+test('a unique key is decided after the commit, and the handle becomes that of the job that is kept', async () => {
+  const options = { unique: { key: 'k' } }
+  const holder = await client.enqueue(echo, 1, options)
+  const kept = await inTransaction((tx) => client.enqueue(echo, 2, { tx, ...options }))
+  expect(kept.id).not.toBe(holder.id)
+  await kept.stored()
+  expect([kept.id, kept.outcome, kept.deduplicated]).toEqual([holder.id, 'kept', true])
+  const replaced = await inTransaction((tx) =>
+    client.enqueue(echo, 3, { tx, unique: { key: 'k', onConflict: 'replace' } }),
+  )
+  await replaced.stored()
+  expect([replaced.id, replaced.outcome]).toEqual([holder.id, 'replaced'])
+  expect((await holder.record()).input).toBe(3)
+})
+
+test('an id that another type has is refused after the commit', async () => {
+  await client.enqueueByName('other', 1, { id: 'taken' })
+  const job = await inTransaction((tx) => client.enqueue(echo, 1, { tx, id: 'taken' }))
+  await expect(job.stored()).rejects.toMatchObject({ code: 'ID_TAKEN' })
+})
+
+test('without room a call is refused at once', async () => {
+  await client.enqueue(narrow)
+  await inTransaction(async (tx) => {
+    await expect(client.enqueue(narrow, undefined, { tx })).rejects.toMatchObject({ code: 'CAPACITY' })
+    await expect(client.enqueueMany(narrow, [undefined], { tx })).rejects.toMatchObject({ code: 'CAPACITY' })
+    expect(await client.tryEnqueue(narrow, undefined, { tx })).toBeNull()
+    await expect(client.enqueue(handedOver, undefined, { tx })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+  const bounded = clientOf({ capacity: 1 })
+  onTestFinished(() => bounded.close())
+  await inTransaction(async (tx) => {
+    await expect(bounded.enqueue(echo, 1, { tx })).rejects.toMatchObject({ code: 'CAPACITY' })
+  })
+})
+
+test('cancels are carried out after the commit, behind the enqueues before them', async () => {
+  const there = await client.enqueue(echo, 1)
+  await inTransaction((tx) => client.cancel(there.id, { tx }), 'ROLLBACK')
+  const fresh = await inTransaction(async (tx) => {
+    const job = await client.enqueue(echo, 2, { tx })
+    const report = await client.cancel([there.id, job.id], { tx, reason: 'no' })
+    expect(report).toEqual({ cancelled: [], cancelling: [], notFound: [], finished: [] })
+    expect((await there.record()).state).toBe('queued')
+    return job
+  })
+  await fresh.stored()
+  const records = await client.list()
+  expect(records.map(({ state, cancelReason }) => [state, cancelReason])).toEqual([
+    ['cancelled', 'no'],
+    ['cancelled', 'no'],
+  ])
+  await expect(inTransaction((tx) => client.cancel({ type: 'echo' }, { tx }))).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+  })
+  await pg.query('ROLLBACK')
+})
+
+test('events are delivered after the commit, in order, also to a job of the same transaction', async () => {
+  const runtime = createRuntime({ jobs, store: postgresStore({ url: server().url, schema }) })
+  await runtime.start()
+  onTestFinished(async () => void (await runtime.stop()))
+  const job = await inTransaction(async (tx) => {
+    const made = await client.enqueue(doors, undefined, { tx })
+    await client.send(doors, made.id, { type: 'OPEN' }, { tx })
+    await client.send(made.id, { type: 'CLOSE' }, { tx, key: 'close' })
+    await client.send(made.id, { type: 'CLOSE' }, { tx, key: 'close' })
+    return made
+  })
+  await job.result()
+  expect((await job.record()).lastMessageNumber).toBe(2)
+  await pg.query('BEGIN')
+  const now = client.send(job.id, { type: 'OPEN' }, { tx: pg, accept: 'now' })
+  await expect(now).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  await expect(client.send(job.id, { type: '' }, { tx: pg })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  await pg.query('ROLLBACK')
+})
+
+test('a schedule is declared after the commit', async () => {
+  await inTransaction((tx) => client.schedule('no', '@daily', echo, 1, { tx }), 'ROLLBACK')
+  await inTransaction(async (tx) => {
+    await client.schedule('nightly', '@daily', echo, 1, { tx })
+    expect(await client.schedules()).toEqual([])
+  })
+  await expect.poll(async () => (await client.schedules()).map(({ name }) => name)).toEqual(['nightly'])
+})
+
+test('calls join the transaction that the client finds, unless they say otherwise', async () => {
+  let current: OpenTransaction | null = null
+  const ambient = clientOf({ tx: () => current })
+  onTestFinished(() => ambient.close())
+  const outside = await ambient.enqueue(echo, 0)
+  expect(await client.job(outside.id)).not.toBeNull()
+  await pg.query('BEGIN')
+  current = pg
+  const joined = await ambient.enqueue(echo, 1)
+  const byName = await ambient.enqueueByName('elsewhere', 1)
+  const apart = await ambient.enqueue(echo, 2, { tx: null })
+  expect(await client.job(apart.id)).not.toBeNull()
+  await pg.query('ROLLBACK')
+  current = null
+  await expect(joined.stored()).rejects.toMatchObject({ code: 'TX_ROLLED_BACK' })
+  await expect(byName.stored()).rejects.toMatchObject({ code: 'TX_ROLLED_BACK' })
+  expect(await client.list()).toHaveLength(2)
+})
+
+test('what is no open transaction of the store is refused, and nothing is stored', async () => {
+  await expect(client.enqueue(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+  await pg.query('BEGIN')
+  await expect(pg.query('nonsense')).rejects.toThrow('syntax')
+  await expect(client.enqueue(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+  await pg.query('ROLLBACK')
+  await expect(client.enqueue(echo, 1, { tx: {} as OpenTransaction })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+  await expect(client.enqueue(echo, 1, { tx: 'BEGIN' as never })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  await expect(client.run(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  const other = await connected()
+  await other.query('CREATE DATABASE other')
+  const there = new PgClient(server().url.replace(/postgres$/, 'other'))
+  await there.connect()
+  await there.query('BEGIN')
+  await expect(client.enqueue(echo, 1, { tx: there })).rejects.toMatchObject({ code: 'TX_OTHER_DATABASE' })
+  await there.end()
+  expect((await client.counts()).queued).toBe(0)
+  const memory = createClient({ jobs, store: memoryStore() })
+  onTestFinished(() => memory.close())
+  await expect(memory.enqueue(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+})
+
+test('a wait for the commit has limits of its own', async () => {
+  await pg.query('BEGIN')
+  const job = await client.enqueue(echo, 1, { tx: pg })
+  await expect(job.stored({ timeout: 5 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+  await expect(job.stored({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'ABORTED' })
+  const closed = expect(job.stored()).rejects.toMatchObject({ code: 'STOPPED' })
+  await client.close()
+  await closed
+  await pg.query('ROLLBACK')
+})
+
+// ── SQL ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('a statement of SQL enqueues, also by a trigger, and by a role that may do nothing else', async () => {
+  await pg.query(`CREATE TABLE orders_${made} (id text, total int);
+    CREATE FUNCTION on_order_${made}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM ${schema}.enqueue(json_build_object('type', 'echo', 'input', json_build_object('order', NEW.id, 'text', 'é "\\'),
+        'id', 'order-' || NEW.id, 'tags', json_build_array('sql'), 'priority', 5, 'meta', json_build_object('a', 1))::text);
+      RETURN NEW; END $$;
+    CREATE TRIGGER enqueues AFTER INSERT ON orders_${made} FOR EACH ROW EXECUTE FUNCTION on_order_${made}();
+    CREATE ROLE clerk_${made}; GRANT INSERT ON orders_${made} TO clerk_${made};
+    GRANT USAGE ON SCHEMA ${schema} TO clerk_${made}; GRANT EXECUTE ON FUNCTION ${schema}.enqueue(text) TO clerk_${made}`)
+  const runtime = createRuntime({ jobs, store: postgresStore({ url: server().url, schema }) })
+  await runtime.start()
+  onTestFinished(async () => void (await runtime.stop()))
+  await pg.query(`SET ROLE clerk_${made}`)
+  await pg.query(`BEGIN; INSERT INTO orders_${made} VALUES ('0', 1); ROLLBACK`)
+  await pg.query(`INSERT INTO orders_${made} VALUES ('7', 1)`)
+  await expect(pg.query(`SELECT * FROM ${schema}.jobs`)).rejects.toMatchObject({ code: '42501' })
+  await expect(pg.query(`SELECT ${schema}.within('')`)).rejects.toMatchObject({ code: '42501' })
+  await pg.query('RESET ROLE')
+  await expect.poll(async () => (await runtime.job('order-7'))?.id).toBe('order-7')
+  const job = await runtime.job('order-7')
+  expect(await job?.result()).toEqual({ order: '7', text: 'é "\\' })
+  expect(await job?.record()).toMatchObject({ tags: ['sql'], priority: 5, meta: { a: 1 }, maxAttempts: 3 })
+  expect(await runtime.list()).toHaveLength(1)
+})
+
+test('a statement of SQL with options that make no sense is refused', async () => {
+  const refused = [
+    '[]',
+    '{}',
+    '{"type":1}',
+    '{"type":"a","tag":1}',
+    '{"type":"a","delay":-1}',
+    '{"type":"a","tags":[1]}',
+  ]
+  for (const text of refused) {
+    await expect(pg.query(`SELECT ${schema}.enqueue($1)`, [text])).rejects.toMatchObject({ code: 'JC003' })
+  }
+  await expect(pg.query(`SELECT ${schema}.enqueue($1)`, ['{'])).rejects.toMatchObject({ code: '22P02' })
+  const { rows } = await pg.query(
+    `SELECT ${schema}.enqueue('{"type":"echo","delay":60000,"key":"k","maxAttempts":7}') AS id`,
+  )
+  await client.store.transactions?.carryOut(10)
+  const [record] = await client.list()
+  expect(record).toMatchObject({ id: (rows[0] as { id: string }).id, state: 'scheduled', key: 'k', maxAttempts: 7 })
+})

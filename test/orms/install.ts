@@ -1,0 +1,34 @@
+/** The libraries whose transactions jobs can join: packages of `test/orms/package.json`, which nothing else needs. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const folder = new URL('./', import.meta.url)
+
+const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+/** Those that are not installed. */
+export const missingLibraries = (): string[] => [
+  ...Object.keys(dependencies).filter((name) => !existsSync(new URL(`node_modules/${name}/package.json`, folder))),
+  ...(existsSync(new URL('node_modules/.prisma/client/index.js', folder)) ? [] : ["Prisma's client"]),
+]
+
+/** Installs them as locked, unless they are there. */
+function install(): void {
+  if (missingLibraries().length === 0) return
+  const options = ['--no-save', '--ignore-scripts', '--omit=optional', '--prefix', fileURLToPath(folder)]
+  execFileSync('npm', ['install', ...options], { stdio: ['ignore', 2, 2] })
+  // To generate a client, Prisma needs no engine; it would download one.
+  const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath }
+  const prisma = fileURLToPath(new URL('node_modules/prisma/build/index.js', folder))
+  const schema = fileURLToPath(new URL('prisma/schema.prisma', folder))
+  execFileSync(process.execPath, [prisma, 'generate', '--schema', schema], {
+    cwd: fileURLToPath(folder),
+    env,
+    stdio: ['ignore', 2, 2],
+  })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) install()
