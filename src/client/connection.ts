@@ -5,7 +5,7 @@
  */
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineTypes, Parent } from '../core/machine-record.ts'
-import { invalidOption, JobchartError } from '../core/errors.ts'
+import { JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
@@ -29,7 +29,6 @@ import type {
   OpenTransaction,
   QueueLimit,
   RetryAnswer,
-  StateCounts,
   Store,
 } from '../store.ts'
 import { promised } from './answer.ts'
