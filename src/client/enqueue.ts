@@ -187,6 +187,9 @@ export async function checkedInput(job: JobDefinition | undefined, type: string,
   return { input: payload }
 }
 
+/** Mutable: what few jobs have is added. */
+type MadeJob = { -readonly [Name in keyof NewJob]: NewJob[Name] }
+
 type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf' | 'keyWeightOf'>
 
 function newJob(
@@ -203,22 +206,20 @@ function newJob(
   const { type } = job
   const options =
     middleware.length === 0 ? given : throughEnqueueMiddleware(middleware, { id, type, input, from }, given)
-  const plain = plainJob(job, id, payload, options, clock)
+  const made: MadeJob = plainJob(job, id, payload, options, clock)
   const trace = span === null ? undefined : span.contextOf(id)
   // Most calls have no options, and a job of the fewest members.
   const isPlain = options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null
-  if (isPlain && trace === undefined) return plain
+  if (isPlain && trace === undefined) return made
   const { meta } = options
   const pins = pinsOf(options, trace)
   const unique = options.unique ?? job.unique
-  const keyWeight = plain.concurrencyKey === null ? null : keyWeightOf(job, plain.concurrencyKey)
-  return {
-    ...plain,
-    ...(keyWeight !== null && { keyWeight }),
-    ...(meta !== undefined && { meta }),
-    ...(pins && { pins }),
-    ...(typeof unique === 'object' && unique.until === 'start' && { until: unique.until }),
-  }
+  const keyWeight = made.concurrencyKey === null ? null : keyWeightOf(job, made.concurrencyKey)
+  if (keyWeight !== null) made.keyWeight = keyWeight
+  if (meta !== undefined) made.meta = meta
+  if (pins !== undefined) made.pins = pins
+  if (typeof unique === 'object' && unique.until === 'start') made.until = unique.until
+  return made
 }
 
 function plainJob(

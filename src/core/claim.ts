@@ -4,7 +4,7 @@
  */
 import { claimCounted } from './activity.ts'
 import { applyEvent } from './transition.ts'
-import type { LoggedTransition, TransitionOptions } from './compiled-arrows.ts'
+import type { TransitionOptions } from './compiled-arrows.ts'
 import type { JobRow } from './job-row.ts'
 import type { Unit } from './unit.ts'
 import type { Demand, RateLimit, Shortfall } from './values.ts'
@@ -21,15 +21,14 @@ export function claimJob(
   { maxAttempts, onDead }: Demand,
   queuedAt: number,
   options?: TransitionOptions,
-): LoggedTransition {
+): void {
   const differs = maxAttempts !== undefined && maxAttempts !== row.maxAttempts - row.checkpointedAttempts
   if (differs && !row.hasPinnedAttempts) unit.write(row, { maxAttempts })
   const hook = onDead ?? null
   if (row.onDead !== hook) unit.write(row, { onDead: hook })
   unit.count(row, claimCounted, unit.now - queuedAt)
-  const logged = applyEvent(unit, row, 'CLAIM', options)
+  applyEvent(unit, row, 'CLAIM', options)
   if (row.untilStart) unit.giveUpKey(row)
-  return logged
 }
 
 /** The fields of a queue that a claim depends on. */

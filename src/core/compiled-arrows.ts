@@ -55,15 +55,6 @@ export interface TransitionOptions {
   readonly failure?: Failure | null
 }
 
-/** The log entry of a transition. */
-export interface LoggedTransition {
-  readonly seq: number
-  readonly at: number
-  readonly from: JobState
-  readonly to: JobState
-  readonly attempt: number
-}
-
 /** The states that jobs are claimed from. */
 export const claimable: ReadonlySet<JobState> = new Set(
   allArrows.filter(({ event }) => event === 'CLAIM').map(({ from }) => from),

@@ -37,10 +37,11 @@ export function settle(unit: Unit, settlement: Settlement): SettleAnswer {
   const arrow = row.machine === null ? expected : expectArrow(row, event, fatal)
   const isTimed = arrow.timed && !(event === 'PARK' && delay === undefined)
   const end = isTimed ? Math.ceil(unit.now + (delay ?? 0)) : null
-  const { seq, at, from, to } = applyArrow(unit, row, arrow, { reason, dueAt: end, output, failure })
+  const { from, to } = arrow
+  applyArrow(unit, row, arrow, { reason, dueAt: end, output, failure })
   if (outcome !== undefined && to === 'done') unit.countOutcome(row, outcome)
   // Read before the wake that may follow: the answer describes this transition.
-  const { attempt, dueAt } = row
+  const { lastSeq: seq, attempt, dueAt } = row
   // Nobody reads what is left. A job that is dead or cancelled may be retried, and then reads it.
   if (event === 'COMPLETE') emptyInbox(unit, row, 'done')
   else reportKept(unit, row)
@@ -50,7 +51,7 @@ export function settle(unit: Unit, settlement: Settlement): SettleAnswer {
     row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForUnread(unit, row) ?? wokenByCheckin)
   const successor = releaseSuccessor(unit, row)
   const hook = insertHook(unit, row)
-  const answer: SettledAnswer = { outcome: 'settled', seq, at, from, to, attempt, dueAt }
+  const answer: SettledAnswer = { outcome: 'settled', seq, at: unit.now, from, to, attempt, dueAt }
   if (woken !== null) answer.woken = woken
   if (successor !== null) answer.successor = successor
   if (hook !== null) answer.hook = hook

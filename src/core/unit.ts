@@ -9,7 +9,7 @@ import { enqueueCounted, type Counted } from './activity.ts'
 import { Packed, valueOf, type Cell } from './cell.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
-import { changeCounters, type CompiledArrow, type LoggedTransition, type TransitionOptions } from './compiled-arrows.ts'
+import { changeCounters, type CompiledArrow, type TransitionOptions } from './compiled-arrows.ts'
 import { checkpointArrow } from './history.ts'
 import { part, RowTransition, Tick, type RowChange, type JobRow, type JobToInsert } from './job-row.ts'
 import { statesTagged, type JobState } from './lifecycle.ts'
@@ -183,8 +183,8 @@ export class Unit<Row extends JobRow = JobRow> {
     return change
   }
 
-  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
-    const { from, to, lease } = arrow
+  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): void {
+    const { to, lease } = arrow
     const change = this.changing(row, part.transition)
     // What told the last settlement of an ended job is about to change.
     if (arrow.key === 'taken') keepLastSettled(row, change)
@@ -209,7 +209,6 @@ export class Unit<Row extends JobRow = JobRow> {
       change.parts |= part.output
     }
     this.recorder.changed(row, change)
-    return { seq, at: this.now, from, to, attempt: row.attempt }
   }
 
   private beginLease(row: Row, { worker, token, leaseMs = 0 }: TransitionOptions): void {

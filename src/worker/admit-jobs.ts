@@ -18,7 +18,7 @@ import { stage } from './stage.ts'
 export interface AdmitJobsOptions {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly services: RunServices
-  readonly claims: Pick<Claims, 'admit' | 'expect' | 'endStarted'>
+  readonly claims: Pick<Claims, 'admit' | 'endStarted'>
   readonly runs: Pick<Runs, 'add'>
   readonly rateWaits: Pick<RateWaits, 'wakeAt'>
   readonly worker: string
@@ -27,7 +27,7 @@ export interface AdmitJobsOptions {
 }
 
 /** From answered claims to runs, each of which may start when its turn has come. */
-export function admitJobs(options: AdmitJobsOptions): OperatorFunction<readonly AnsweredClaim[], Run> {
+export function admitJobs(options: AdmitJobsOptions): OperatorFunction<readonly AnsweredClaim[], readonly Run[]> {
   const { jobs, services, claims, runs, rateWaits, logger } = options
   return stage(logger, (out) => (answered) => {
     for (const { claim, answer, lease } of answered) {
@@ -36,13 +36,13 @@ export function admitJobs(options: AdmitJobsOptions): OperatorFunction<readonly 
       for (const { type, reason, until } of answer.shortfalls) {
         if (reason === 'limited') rateWaits.wakeAt(type, until ?? 0)
       }
-      for (const claimed of answer.jobs) {
+      const made = answer.jobs.map((claimed) => {
         const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, lease)
         run.abortReason = claim.refusal(claimed)
         runs.add(run)
-        claims.expect(run)
-        out.next(run)
-      }
+        return run
+      })
+      out.next(made)
       if (services.telemetry !== null) countClaims(answer, services.telemetry)
       emitClaims(answer, options)
     }

@@ -7,7 +7,6 @@
 import type { JobchartError } from '../core/errors.ts'
 import type { ClaimAnswer, ClaimedJob } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
-import type { Run } from './attempt.ts'
 import type { Lanes } from './lanes.ts'
 import type { Permits } from './permits.ts'
 import type { Picks, Selector } from './selector.ts'
@@ -75,9 +74,8 @@ export class Claims {
   private isClosed = false
   /** Was the last claim picked just now, so that it may not have been written to the store's connection? */
   private isUnwritten = false
-  /** Runs of admitted claims; the first `started` have started. */
-  private runs: Run[] = []
-  private started = 0
+  /** How many jobs of admitted claims have not started. */
+  private unstarted = 0
   private readonly options: ClaimsOptions
 
   constructor(options: ClaimsOptions) {
@@ -144,29 +142,18 @@ export class Claims {
     selector.applyClaim(claim.picks, answer)
     permits.give(claim.picks.jobs - answer.jobs.length)
     workload.add(answer.jobs.length)
+    this.unstarted += answer.jobs.length
   }
 
-  /** Its run starts when its turn has come: the claim ends when all of them have. */
-  expect(run: Run): void {
-    this.runs.push(run)
-  }
-
-  /** Runs that have not started, in the order of their starts. */
-  get unstarted(): readonly Run[] {
-    return this.runs.slice(this.started)
-  }
-
-  /** The first of the runs that have not started has started now. */
+  /** A job of an admitted claim has started. */
   begun(): void {
-    this.started++
+    this.unstarted--
     this.endStarted()
   }
 
-  /** Ends the admitted claims, if each of their runs has started. */
+  /** Ends the admitted claims, if each of their jobs has started. */
   endStarted(): void {
-    if (this.started < this.runs.length) return
-    this.runs = []
-    this.started = 0
+    if (this.unstarted > 0) return
     for (const claim of this.inFlight.filter(({ isAdmitted }) => isAdmitted)) this.end(claim)
   }
 

@@ -1,6 +1,6 @@
 /**
  * The dispatcher: a trampoline with lanes, most urgent first. A lane is an operator: a stream enters it, and comes out
- * when its turn has come.
+ * when its turn has come, all commands together or as a turn from which they are taken.
  *
  * Lanes are emptied in order of urgency. `free` emits only when every lane is empty, including commands raised while
  * others were handled. So every command given before a pick takes effect before it, in whatever order the commands were
@@ -15,6 +15,14 @@ import type { TurnBudget } from '../core/turn-budget.ts'
 /** Most urgent first. Stops and pauses have none: each stage asks for them when it begins work. */
 export const Lane = { cancel: 0, start: 1, settle: 2, claimed: 3, wake: 4, idle: 5 } as const
 type Urgency = (typeof Lane)[keyof typeof Lane]
+
+/** What waits in a lane, taken one by one. The rest stays in the lane, and comes out in a later turn. */
+export interface Turn<T> {
+  /** Null: nothing waits, the lane is held, or a more urgent lane goes first. */
+  next(): T | null
+  /** Those that have not been taken, in their order. */
+  readonly rest: readonly T[]
+}
 
 interface LanesOptions {
   /** When to let the event loop turn. Default: never. */
@@ -46,15 +54,15 @@ export class Lanes {
   }
 
   /**
-   * Commands come out one by one; after each, more urgent lanes go first.
-   * @param held while its last value is true, none comes out
+   * Commands are taken one by one; after each, more urgent lanes go first.
+   * @param held while its last value is true, there is no turn
    */
-  each<T>(urgency: Urgency, held: Observable<boolean> = EMPTY): OperatorFunction<T, T> {
+  turns<T>(urgency: Urgency, held: Observable<boolean> = EMPTY): OperatorFunction<readonly T[], Turn<T>> {
     const isOvertaken = (): boolean => {
       for (let i = 0; i < urgency; i++) if (this.queues[i]?.isDue === true) return true
       return false
     }
-    return this.lane(urgency, (out: Subscriber<T>) => new SingleQueue<T>(out, isOvertaken), held)
+    return this.lane(urgency, (out: Subscriber<Turn<T>>) => new TurnQueue<T>(out, isOvertaken), held)
   }
 
   /** What picks depend on has changed: `free` emits when every lane is empty. */
@@ -124,9 +132,21 @@ export class Lanes {
   }
 }
 
-abstract class Queue<T> {
+interface Queue<T> {
+  isHeld: boolean
+  readonly isDue: boolean
+  push(command: T): void
+  emit(): void
+}
+
+class BatchQueue<T> implements Queue<T> {
   isHeld = false
-  protected commands: T[] = []
+  private commands: T[] = []
+  private readonly out: Subscriber<readonly T[]>
+
+  constructor(out: Subscriber<readonly T[]>) {
+    this.out = out
+  }
 
   get isDue(): boolean {
     return this.commands.length > 0 && !this.isHeld
@@ -136,17 +156,6 @@ abstract class Queue<T> {
     this.commands.push(command)
   }
 
-  abstract emit(): void
-}
-
-class BatchQueue<T> extends Queue<T> {
-  private readonly out: Subscriber<readonly T[]>
-
-  constructor(out: Subscriber<readonly T[]>) {
-    super()
-    this.out = out
-  }
-
   emit(): void {
     const { commands } = this
     this.commands = []
@@ -154,26 +163,42 @@ class BatchQueue<T> extends Queue<T> {
   }
 }
 
-class SingleQueue<T> extends Queue<T> {
-  /** The first that has not come out. */
+class TurnQueue<T> implements Queue<readonly T[]>, Turn<T> {
+  isHeld = false
+  private commands: T[] = []
+  /** The index of the first that has not been taken. */
   private first = 0
-  private readonly out: Subscriber<T>
+  private readonly out: Subscriber<Turn<T>>
   private readonly isOvertaken: () => boolean
 
-  constructor(out: Subscriber<T>, isOvertaken: () => boolean) {
-    super()
+  constructor(out: Subscriber<Turn<T>>, isOvertaken: () => boolean) {
     this.out = out
     this.isOvertaken = isOvertaken
   }
 
+  get isDue(): boolean {
+    return this.first < this.commands.length && !this.isHeld
+  }
+
+  get rest(): readonly T[] {
+    return this.commands.slice(this.first)
+  }
+
+  push(commands: readonly T[]): void {
+    for (const command of commands) this.commands.push(command)
+  }
+
+  next(): T | null {
+    if (!this.isDue || this.isOvertaken()) return null
+    const command = this.commands[this.first++] as T
+    if (this.first === this.commands.length) {
+      this.commands = []
+      this.first = 0
+    }
+    return command
+  }
+
   emit(): void {
-    do {
-      const command = this.commands[this.first++] as T
-      if (this.first === this.commands.length) {
-        this.commands = []
-        this.first = 0
-      }
-      this.out.next(command)
-    } while (this.isDue && !this.isOvertaken())
+    this.out.next(this)
   }
 }

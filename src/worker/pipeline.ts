@@ -9,7 +9,7 @@
  * earlier commands have taken effect. Answers of claims and ends of runs take their turn in lanes of their own, behind
  * cancels that were given meanwhile.
  */
-import { merge, type BehaviorSubject, type Observable, type OperatorFunction } from 'rxjs'
+import { merge, mergeAll, type BehaviorSubject, type Observable, type OperatorFunction } from 'rxjs'
 import type { Logger } from '../core/logger.ts'
 import type { AnyJobEvent } from '../core/record.ts'
 import { admitJobs, type AdmitJobsOptions } from './admit-jobs.ts'
@@ -51,14 +51,14 @@ export function pipeline(options: PipelineOptions): Observable<AnyJobEvent> {
       claimPicks(options),
       lanes.batches(Lane.claimed),
       admitJobs(options),
-      lanes.each(Lane.start, cancelling),
+      lanes.turns(Lane.start, cancelling),
       runAttempts(options),
       lanes.batches(Lane.settle),
       settleRuns(options),
       toEvents(options),
     ),
     wakes.pipe(lanes.batches(Lane.wake), wakeQueues(options)),
-    idleCalls.pipe(lanes.each(Lane.idle), called(logger)),
+    idleCalls.pipe(lanes.batches(Lane.idle), mergeAll(), called(logger)),
   )
 }
 

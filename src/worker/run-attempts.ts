@@ -1,4 +1,7 @@
-/** Attempts: starts runs, one by one, and gives out those that have ended. A run that must not start ends at once. */
+/**
+ * Attempts: starts runs, one by one, as long as no cancel goes first, and gives out those that have ended. A run that
+ * must not start ends at once.
+ */
 import type { OperatorFunction } from 'rxjs'
 import { counted } from '../core/counted.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -7,6 +10,7 @@ import type { Run } from './attempt.ts'
 import type { Claims } from './claims.ts'
 import type { Confirmer } from './confirm.ts'
 import { leaseLost } from './heartbeat.ts'
+import type { Turn } from './lanes.ts'
 import type { LeaseClock } from './lease-clock.ts'
 import type { Permits } from './permits.ts'
 import type { Runs } from './runs.ts'
@@ -14,7 +18,7 @@ import { stage } from './stage.ts'
 import type { UnsupportedVersions } from './unsupported-versions.ts'
 
 export interface RunAttemptsOptions {
-  readonly claims: Pick<Claims, 'unstarted' | 'begun' | 'backOff'>
+  readonly claims: Pick<Claims, 'begun' | 'backOff'>
   readonly confirmer: Pick<Confirmer, 'isDue' | 'confirm'>
   readonly permits: Pick<Permits, 'taken' | 'slots' | 'give'>
   readonly runs: Pick<Runs, 'remove'>
@@ -25,7 +29,7 @@ export interface RunAttemptsOptions {
   readonly logger: Logger
 }
 
-export function runAttempts(options: RunAttemptsOptions): OperatorFunction<Run, Run> {
+export function runAttempts(options: RunAttemptsOptions): OperatorFunction<Turn<Run>, Run> {
   const { claims, confirmer, permits, runs, unsupported, time, halted, logger } = options
   return stage(logger, (out) => {
     const ended = (run: Run): void => {
@@ -34,13 +38,15 @@ export function runAttempts(options: RunAttemptsOptions): OperatorFunction<Run, 
       permits.give(1)
       out.next(run)
     }
-    return (run) => {
-      const now = time.read()
-      if (confirmer.isDue(run, now) && !confirmer.confirm(claims.unstarted)) claims.backOff()
-      claims.begun()
-      const refusal = run.abortReason ?? halted() ?? slotTaken(permits) ?? tooLate(run, now)
-      if (refusal === null) run.start(ended)
-      else run.skip(refusal, ended)
+    return (turn) => {
+      for (let run = turn.next(); run !== null; run = turn.next()) {
+        const now = time.read()
+        if (confirmer.isDue(run, now) && !confirmer.confirm([run, ...turn.rest])) claims.backOff()
+        claims.begun()
+        const refusal = run.abortReason ?? halted() ?? slotTaken(permits) ?? tooLate(run, now)
+        if (refusal === null) run.start(ended)
+        else run.skip(refusal, ended)
+      }
     }
   })
 }

@@ -222,13 +222,13 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'a job is started while a cancel is under way',
     555,
-    inMethod(lanes, 'Lanes', 'each', (each) => (urgency) => each(urgency)),
+    inMethod(lanes, 'Lanes', 'turns', (turns) => (urgency) => turns(urgency)),
   ),
   mutant(
     'what a cancel has held back is not started after it',
     20,
-    inMethod(lanes, 'Lanes', 'each', (each) => (urgency, held) => {
-      return each(urgency, held?.pipe(takeWhile((isHeld) => !isHeld, true)))
+    inMethod(lanes, 'Lanes', 'turns', (turns) => (urgency, held) => {
+      return turns(urgency, held?.pipe(takeWhile((isHeld) => !isHeld, true)))
     }),
   ),
   mutant('a run that is cancelled and does not end is not abandoned', 17, neverAbandoned('CANCELLED')),

@@ -1,5 +1,5 @@
 /** Claimed jobs become runs: counted, found by cancels, and refused if they were cancelled meanwhile. */
-import { map } from 'rxjs'
+import { concatMap, map } from 'rxjs'
 import { expect, test, vi } from 'vitest'
 import { JobCancelledError } from '../../src/core/errors.ts'
 import type { ClaimAnswer } from '../../src/store.ts'
@@ -24,6 +24,7 @@ function admitting(listened: readonly string[] = []) {
       const lease = { confirmedAt: 0, fenceAt: 100 }
       const admitted = hot('-a', { a: [{ claim, answer, lease }] }).pipe(
         stage,
+        concatMap((made) => made),
         map(({ claimed }) => claimed.id),
       )
       expectObservable(admitted).toBe(expected)
@@ -35,7 +36,6 @@ test('runs are in hand before any of them starts; permits that were not used are
   const { admit, runs, permits, workload, claims } = admitting()
   admit({ jobs: [claimedJob('a'), claimedJob('b')], shortfalls: [{ type: 'mail', reason: 'empty' }] }, '-(ab)')
   expect([runs.size, permits.taken, workload.busy]).toEqual([2, 2, true])
-  expect(claims.unstarted.map(({ claimed }) => claimed.id)).toEqual(['a', 'b'])
   claims.begun()
   expect(claims.size).toBe(1)
   claims.begun()

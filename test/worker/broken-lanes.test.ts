@@ -2,9 +2,10 @@
  * A property that cannot fail proves nothing: without the lanes, the storms must find jobs that start after their
  * cancel.
  */
-import { map, Observable, Subject, type OperatorFunction } from 'rxjs'
+import { concatMap, map, Observable, Subject, type OperatorFunction } from 'rxjs'
 import { expect, test, vi } from 'vitest'
 import type * as rightLanes from '../../src/worker/lanes.ts'
+import type { Turn } from '../../src/worker/lanes.ts'
 import { storm } from '../support/storm-world.ts'
 
 vi.mock('../../src/worker/lanes.ts', async (importOriginal) => {
@@ -12,23 +13,24 @@ vi.mock('../../src/worker/lanes.ts', async (importOriginal) => {
   class BrokenLanes {
     readonly free = new Subject<void>()
 
-    batches<T>(): OperatorFunction<T, readonly T[]> {
+    batches<T>(): OperatorFunction<T, T[]> {
       return (commands) =>
-        commands.pipe(
-          this.each(),
-          map((command) => [command]),
-        )
-    }
-
-    each<T>(): OperatorFunction<T, T> {
-      return (commands) =>
-        new Observable<T>((out) =>
+        new Observable((out) =>
           commands.subscribe((command) => {
             queueMicrotask(() => {
-              out.next(command)
+              out.next([command])
               this.free.next()
             })
           }),
+        )
+    }
+
+    turns<T>(): OperatorFunction<readonly T[], Turn<T>> {
+      return (commands) =>
+        commands.pipe(
+          concatMap((each) => each),
+          this.batches(),
+          map((rest) => ({ rest, next: () => rest.shift() ?? null })),
         )
     }
 

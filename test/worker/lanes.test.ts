@@ -1,10 +1,14 @@
 /** The dispatcher: commands by urgency, and a pick only when every lane is empty. */
-import { BehaviorSubject, filter, map, merge, Subject, tap, type Observable } from 'rxjs'
+import { BehaviorSubject, concatMap, filter, map, merge, Subject, tap, type Observable } from 'rxjs'
 import { expect, test } from 'vitest'
-import { Lane, type Lanes } from '../../src/worker/lanes.ts'
+import { Lane, type Lanes, type Turn } from '../../src/worker/lanes.ts'
 import { marbles } from '../support/marbles.ts'
 
 const joined = map((batch: readonly string[]) => batch.join('+'))
+const alone = map((name: string) => [name])
+const taken = concatMap(function* (turn: Turn<string>) {
+  for (let name = turn.next(); name !== null; name = turn.next()) yield name
+})
 const those = (...names: string[]) => filter((name: string) => names.includes(name))
 const picksOf = (lanes: Lanes): Observable<string> => lanes.free.pipe(map(() => 'p'))
 const values = { b: 'e+f', c: 'c', d: 'd', e: 'e', p: 'p', r: 'r', s: 's', t: 't', u: 'u', w: 'w', x: 'x' }
@@ -32,11 +36,13 @@ test('a command raised while another is handled, or by a pick, goes before the n
     expectObservable(merge(cancels, wakes, made)).toBe('-(wcpdp)', values)
   }))
 
-test('commands that come out one by one give way to more urgent ones, and no others', () =>
+test('commands that are taken one by one give way to more urgent ones, and no others', () =>
   marbles(({ hot, expectObservable, lanes }) => {
     const raised = new Subject<string>()
     const starts = hot('-(stu)').pipe(
-      lanes.each(Lane.start),
+      alone,
+      lanes.turns(Lane.start),
+      taken,
       tap((name) => {
         if (name === 's') raised.next('e')
         if (name === 't') raised.next('c')
@@ -47,6 +53,16 @@ test('commands that come out one by one give way to more urgent ones, and no oth
     expectObservable(merge(cancels, ends, starts, picksOf(lanes))).toBe('-(stcuep)', values)
   }))
 
+test('what is not taken of a turn comes again in the next, with what has arrived meanwhile', () =>
+  marbles(({ hot, expectObservable, lanes }) => {
+    const turns = hot('-(st)-u').pipe(
+      alone,
+      lanes.turns(Lane.start),
+      map((turn) => [turn.rest.join(''), turn.next()].join('>')),
+    )
+    expectObservable(turns).toBe('-(st)-u', { s: 'st>s', t: 't>t', u: 'u>u' })
+  }))
+
 test('a lane that is held keeps its commands, and no other lane waits for them', () =>
   marbles(({ hot, expectObservable, lanes }) => {
     const held = new BehaviorSubject(false)
@@ -54,7 +70,7 @@ test('a lane that is held keeps its commands, and no other lane waits for them',
       tap((isHeld) => held.next(isHeld)),
       filter(() => false),
     )
-    const starts = hot(' -(st)--u').pipe(lanes.each(Lane.start, held))
+    const starts = hot(' -(st)--u').pipe(alone, lanes.turns(Lane.start, held), taken)
     const wakes = hot('  -------w').pipe(lanes.batches(Lane.wake), joined)
     expectObservable(merge(changes, starts, wakes, picksOf(lanes))).toBe('-------(wp)--(stup)', values)
   }))
