@@ -1,6 +1,6 @@
 /**
- * The cases that look at the SQLite store while a fault is injected: the contract, and what only deaths, others and
- * damage show.
+ * The cases that look at the stores while a fault is injected: the contract, and what only deaths, others and damage
+ * show of the SQLite store, and what others show of one over a round trip.
  */
 import assert from 'node:assert/strict'
 import fs, { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,8 +8,11 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'jobchart/sqlite'
+import { remoteStore } from 'jobchart/store'
 import { systemClock } from '../../src/core/clock.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
+import { remoteCases } from '../stores/remote/cases.ts'
+import { MapPort, SharedMap } from '../stores/remote/map-port.ts'
 import { callCases } from '../stores/sqlite/call-cases.ts'
 import { complaintsAbout } from '../stores/sqlite/consistency.ts'
 import { playThrough, textOf } from '../stores/sqlite/kill-points.ts'
@@ -22,6 +25,7 @@ import {
 } from '../stores/sqlite/strange-files.ts'
 import { Partner, sharedStore } from '../stores/sqlite/two-processes.ts'
 import { movingClock } from '../stores/moving-clock.ts'
+import { inTurn } from '../support/in-turn.ts'
 import { newFile } from '../support/new-file.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -46,6 +50,8 @@ export async function allCases(): Promise<AllCases> {
     create: () => sharedSubject(partner),
     random: { sequences: 20 },
   })
+  storeConformance({ name: 'remote: contract', test: add, create: remoteSubject, random: { sequences: 20 } })
+  for (const [name, run] of Object.entries(remoteCases)) add(`remote: ${name}`, run)
   for (const [name, run] of Object.entries(callCases)) add(`calls: ${name}`, () => inFolder((at) => run(at('jobs.db'))))
   for (const [name, run] of Object.entries(await fileCases())) add(`files: ${name}`, run)
   const reference = await playThrough()
@@ -73,6 +79,18 @@ async function sharedSubject(partner: Partner) {
       await store.close()
       folder.remove()
     },
+  }
+}
+
+/** Two stores on one map, which are called in turn. */
+async function remoteSubject() {
+  const [shared, clock] = [new SharedMap(), movingClock()]
+  const stores = [remoteStore(new MapPort(shared, clock)), remoteStore(new MapPort(shared, clock))] as const
+  for (const store of stores) await store.open({ clock })
+  return {
+    store: inTurn(...stores),
+    advance: (ms: number) => clock.advance(ms),
+    close: async () => void (await Promise.all(stores.map((store) => store.close()))),
   }
 }
 

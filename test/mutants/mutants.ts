@@ -1,5 +1,5 @@
 /**
- * Mistakes that the SQLite store, or the core under it, could make, as faults that are injected into it. Each must be
+ * Mistakes that the SQLite store, a store over a round trip, or the core under both could make, as faults that are injected into it. Each must be
  * noticed by a case: a promise whose breach nobody notices is not kept by anything. (Those of the engine are in
  * `test/simulation/mutants.ts`; those of any store in `test/conformance/broken-stores.test.ts`.)
  */
@@ -13,6 +13,8 @@ import type { WrittenFields } from '../../src/core/row-fields.ts'
 import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
 import { during, inFunction, inGetter, inMethod, inSetter, together, type Injection } from '../support/faults.ts'
 import type { Mutant } from './hunt.ts'
+import { remoteMutants } from './remote-mutants.ts'
+import { unitMutants } from './unit-mutants.ts'
 
 const admin = () => import('../../src/core/admin.ts')
 const bulk = () => import('../../src/core/bulk.ts')
@@ -1176,4 +1178,6 @@ export const mutants: readonly Mutant[] = [
   ...figures,
   ...handOvers,
   ...trouble,
+  ...unitMutants,
+  ...remoteMutants,
 ]

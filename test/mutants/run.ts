@@ -1,4 +1,4 @@
-/** Hunts the mutants of the SQLite store. Imported after the modules were made faultable. */
+/** Hunts the mutants of the stores and the core. Imported after the modules were made faultable. */
 import { runCommand } from '../harness/command.ts'
 import { isLong } from '../harness/long-form.ts'
 import { text } from '../harness/options.ts'
