@@ -145,7 +145,7 @@ async function ofDatabase({ url, schema, where }: PostgresAddress): Promise<Find
     tell(
       'warning',
       'notifications do not arrive: workers look for jobs every few seconds',
-      'Is a pooler in the way? Use a direct connection, or session pooling.',
+      'Is a pooler in the way? Let jobchart connect to the server itself.',
     )
   return findings
 }

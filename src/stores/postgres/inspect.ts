@@ -1,7 +1,7 @@
 /** What a server says of itself and of a schema, without a store on it: for checks of a deployment. */
 import { randomUUID } from 'node:crypto'
 import { JobchartError } from '../../core/errors.ts'
-import { Connection, failed, pause, type Session } from './connection.ts'
+import { Connection, failed, pause, type Link } from './connection.ts'
 import { migrationText, versionOf } from './migrate.ts'
 import { schemaVersion as newestVersion } from './migrations/index.ts'
 import { schemaName } from './schema-name.ts'
@@ -89,14 +89,14 @@ const tablesText = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::floa
 /** For so long a notification is waited for, ms. */
 const arrivalMsMax = 2_000
 
-async function arrives(connection: Connection, session: Session): Promise<boolean> {
+async function arrives(connection: Connection, link: Link): Promise<boolean> {
   const channel = `jobchart_${randomUUID().replaceAll('-', '')}`
-  let isHeard = false
-  session.onNotification(() => (isHeard = true))
+  const { promise: heard, resolve } = Promise.withResolvers<boolean>()
+  link.onNotification(() => resolve(true))
   await connection.query(`LISTEN ${channel}`)
   // Behind a pooler this may be another server process than the one that listens.
   await connection.query(`NOTIFY ${channel}`)
-  for (let waited = 0; !isHeard && waited < arrivalMsMax; waited += 50) await pause(50)
+  const isHeard = await Promise.race([heard, pause(arrivalMsMax).then(() => false)])
   await connection.query(`UNLISTEN ${channel}`)
   return isHeard
 }

@@ -8,16 +8,7 @@ import { countsFrom } from '../remote/figures.ts'
 import type { LogPage, StorePort } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
 import { commitStatement, committedOf, type Committed } from './commit.ts'
-import {
-  clockColumn,
-  closed,
-  Connection,
-  failed,
-  pause,
-  type Param,
-  type ResultRow,
-  type Session,
-} from './connection.ts'
+import { clockColumn, closed, Connection, failed, pause, type Param, type ResultRow, type Link } from './connection.ts'
 import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
@@ -189,22 +180,22 @@ class Commits {
     const { lane, figures, time } = this.opened()
     // A process that stops in the middle holds up all others for no longer than this.
     const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '2s'"
-    return lane.inTransaction(begin, async (session) => {
-      await session.query({ text: `SELECT ${this.schema}.take_turn()` })
-      const current = await this.current(session, await figures.read())
+    return lane.inTransaction(begin, async (link) => {
+      await link.query({ text: `SELECT ${this.schema}.take_turn()` })
+      const current = await this.current(link, await figures.read())
       const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
       const stale = staleOf(only, current, time.now())
       if (stale.length > 0) return stale
-      const [row] = await session.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
+      const [row] = await link.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
       return committedOf(row?.slice(1), commit)
     })
   }
 
-  private async current(session: Session, { byType }: Figures): Promise<Current> {
-    const cells = await session.query({
+  private async current(link: Link, { byType }: Figures): Promise<Current> {
+    const cells = await link.query({
       text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
     })
-    const leased = await session.query({
+    const leased = await link.query({
       text: `SELECT worker, count(*)::int FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker`,
     })
     const counts = countsFrom(byType)
