@@ -34,7 +34,7 @@ export function storeAt(address: string, option: string): Store {
     case 'postgres':
       return lateStore({
         name: 'postgres',
-        capabilities: { durable: true, shared: true },
+        capabilities: { durable: true, shared: true, transactions: true },
         optional: [],
         load: async () => {
           const { postgresStore } = await import('../stores/postgres/index.ts')
