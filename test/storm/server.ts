@@ -1,6 +1,6 @@
 /**
- * The server of a storm: it is killed and started again, and makes its clients wait, or ends their connections. It keeps
- * what it has acknowledged, unless it is to lose the last second of it.
+ * The server of a storm: it is killed and started again, and makes its clients wait, or ends their connections. It
+ * keeps what it has acknowledged, unless it is to lose the last second of it.
  */
 import { writeFileSync } from 'node:fs'
 import { sleep } from '../harness/sleep.ts'

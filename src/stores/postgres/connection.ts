@@ -27,8 +27,8 @@ export interface Link {
 export const clockColumn = 'extract(epoch FROM clock_timestamp())::float8 * 1000'
 
 /**
- * A call that is under way is looked at so often, ms, and given up after so many looks. A process that was stopped, or has
- * blocked its event loop, reads the answers that have come meanwhile before the next look.
+ * A call that is under way is looked at so often, ms, and given up after so many looks. A process that was stopped, or
+ * has blocked its event loop, reads the answers that have come meanwhile before the next look.
  */
 const lookMs = 1_000
 const looksMax = 15
@@ -41,7 +41,7 @@ const passing = new Set(['40P01', '40001', '55P03'])
 const triesMax = 5
 
 /** The code of an answer of the server; undefined if there was none. */
-export const codeOf = (error: unknown): string | undefined => {
+const codeOf = (error: unknown): string | undefined => {
   const { code } = error as { readonly code?: unknown }
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }

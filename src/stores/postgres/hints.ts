@@ -118,7 +118,7 @@ export class Hints {
   }
 }
 
-/** Hints that go together, in as few messages as hold them. One that is too large says only that there was something. */
+/** Hints that go together, in as few messages as hold them. One that is too large says that something was missed. */
 function payloadsOf(origin: string, hints: readonly string[]): string[] {
   const payloads: string[][] = []
   let bytes = 0

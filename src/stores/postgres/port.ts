@@ -1,7 +1,6 @@
 /** A schema of a server as the port of `remoteStore`. */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../core/clock.ts'
-import { systemClock } from '../../core/clock.ts'
+import { systemClock, type Clock } from '../../core/clock.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { countsFrom } from '../remote/figures.ts'
@@ -19,7 +18,7 @@ import type { Target } from './target.ts'
 import { quotedName, textOfColumn } from './texts.ts'
 import { transactionsOf } from './transactions/index.ts'
 
-export interface Settings extends Target {
+interface Settings extends Target {
   readonly schema: string
   readonly transitionsMax: number
   /** Where a test holds the clock: it judges leases and due times instead of the server's. */
@@ -153,7 +152,7 @@ class Commits {
 
   async commit(commit: Commit): Promise<number | readonly string[]> {
     const { figures } = this.opened()
-    const until = performance.now() + lockedMsMax
+    const until = systemClock.monotonic() + lockedMsMax
     for (;;) {
       const stale = commit.slots.size > 0 ? await this.inTurn(commit) : await this.atOnce(commit)
       if (!('base' in stale)) return stale
@@ -163,7 +162,7 @@ class Commits {
         return base
       }
       if (locked.length === 0) return stale.stale
-      if (performance.now() > until) throw heldByOthers(this.settings.where, locked)
+      if (systemClock.monotonic() > until) throw heldByOthers(this.settings.where, locked)
       await pause(20)
     }
   }

@@ -1,6 +1,7 @@
 /** The server that options name, by an address or by a pool of the driver: links are made of either. */
 import { Socket } from 'node:net'
 import { text } from '../../core/checks.ts'
+import { systemClock } from '../../core/clock.ts'
 import { invalidOption, JobchartError } from '../../core/errors.ts'
 import type { Client, ClientConfig } from 'pg'
 import { connectMsMax, type ResultRow, type Link, type Statement } from './connection.ts'
@@ -126,6 +127,6 @@ class PgLink implements Link {
   close(): void {
     // A server that is silent would let it wait: what is under way is of no use any more.
     void this.client.end().catch(() => {})
-    setImmediate(() => this.socket.destroy())
+    systemClock.nextTurn(() => this.socket.destroy())
   }
 }
