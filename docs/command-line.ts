@@ -72,7 +72,7 @@ ${helpOf(program)}
 
 - **The store** is named by \`--store\` or \`JOBCHART_STORE\`: \`sqlite:FILE\`, or \`redis://USER:PASSWORD@HOST:PORT/DB?prefix=PREFIX\`
   (\`rediss://\` for TLS; \`prefix\` is the one of \`redisStore\`). A file that is not there is not made, and one of an older version is not
-  changed: only \`jobchart migrate\` does that. [Redis](redis.md) needs \`@redis/client\` or \`ioredis\`, installed where jobchart is. A password is better
+  changed: only \`jobchart migrate\` does that. [PostgreSQL](postgres.md) is \`postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=SCHEMA\`, and needs \`pg\`; [Redis](redis.md) needs \`@redis/client\` or \`ioredis\`, installed where jobchart is. A password is better
   kept in \`JOBCHART_STORE\`: other users of the computer see the arguments of a command.
 - **Definitions** come from modules (\`--jobs\`, also several times). Every result of \`defineJob\` that a module exports is taken, by itself
   or in a list. Several versions of one machine must be in a list, the current one last. The module is run: keep

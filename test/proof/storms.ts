@@ -20,6 +20,8 @@ export const storms: Proof = {
       ['--store', 'sqlite', ...many('machines'), ...many('kills')],
       ['--store', 'redis', ...many('jobs'), ...many('kills'), ...many('restarts')],
       ['--store', 'redis', ...many('machines'), ...many('kills')],
+      ['--store', 'postgres', ...many('jobs'), ...many('kills'), ...many('restarts')],
+      ['--store', 'postgres', ...many('machines'), ...many('kills')],
     ]) {
       const options = stormOptions(readOptions(stormTable, [...args, '--seed', String(seed)]))
       const verdict = await runStorm(options, () => {})

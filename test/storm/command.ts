@@ -46,7 +46,11 @@ export const stormTable = {
   machines: whole('machine jobs to enqueue', [0, 1_000_000], 0),
   kills: optionalWhole('SIGKILLs over the run, default a hundredth of all', [0, 100_000]),
   zombies: whole('SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3', [0, 100_000], 0),
-  restarts: whole('SIGKILLs of a Redis server of its own, and as many pauses of its clients', [0, 10_000], 0),
+  restarts: whole(
+    'SIGKILLs of a server of its own, and as many pauses (Redis) or ends of all its connections (PostgreSQL)',
+    [0, 10_000],
+    0,
+  ),
   losses: whole('of these, how many lose the last second of what was acknowledged', [0, 10_000], 0),
   full: whole('times in which the memory of that server is full while a worker starts', [0, 10_000], 0),
   seed: seed(),
@@ -62,8 +66,10 @@ export function stormOptions(given: OptionsOf<typeof stormTable>): StormOptions 
   const { store, machines, restarts, losses, full } = options
   const jobs = options.jobs ?? (machines === 0 ? 2_000 : 0)
   if (jobs + machines === 0) throw new UsageError('no jobs and no machines: there is nothing to do')
-  if (restarts > 0 && store !== 'redis') throw new UsageError('--restarts is of redis: other stores have no server')
+  if (restarts > 0 && !['redis', 'postgres'].includes(store))
+    throw new UsageError('--restarts is of redis and postgres: other stores have no server')
   if (losses > restarts) throw new UsageError('--losses are of the restarts: there are fewer')
+  if (losses > 0 && store !== 'redis') throw new UsageError('--losses is of redis: other servers lose nothing')
   if (losses > 0 && machines > 0) throw new UsageError('--losses: what machines have lost is not judged')
   if (full > 0 && store !== 'redis') throw new UsageError('--full is of redis: other stores have no server')
   return { ...options, jobs, kills: options.kills ?? Math.ceil((jobs + machines) / 100), leaseMs, folder }

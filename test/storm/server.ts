@@ -1,15 +1,66 @@
 /**
- * The Redis server of a storm: it is killed and started again, and makes its clients wait. It keeps what it has
- * acknowledged, unless it is to lose the last second of it.
+ * The server of a storm: it is killed and started again, and makes its clients wait, or ends their connections. It
+ * keeps what it has acknowledged, unless it is to lose the last second of it.
  */
 import { writeFileSync } from 'node:fs'
 import { sleep } from '../harness/sleep.ts'
 import type { Loss } from 'jobchart/store-testing'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
-import { redisUrlFile } from './stores.ts'
+import { postgresServer, type PostgresServer } from '../support/postgres-process.ts'
+import { serverUrlFile } from './stores.ts'
 
 /** So much of what it has acknowledged it loses, ms. */
 const lostMs = 1_000
+
+/** What befalls a server. */
+interface Victim {
+  readonly url: string
+  kill(): Promise<void>
+  start(): Promise<void>
+  remove(): Promise<void>
+  hold(ms: number): Promise<unknown>
+  /** @param isFull has it no memory left from now on? */
+  fill(isFull: boolean): Promise<unknown>
+  /** @returns makes it forget what it was told since, once it was killed */
+  forgetLater(): () => void
+}
+
+async function redisVictim(): Promise<Victim> {
+  const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--auto-aof-rewrite-percentage', '0']
+  const server: RedisServer = await redisServer(...durable)
+  return {
+    url: server.url,
+    kill: () => server.kill(),
+    start: () => server.start(),
+    remove: () => server.remove(),
+    hold: (ms) => server.command('CLIENT', 'PAUSE', String(Math.ceil(ms)), 'ALL'),
+    fill: (isFull) => server.command('CONFIG', 'SET', 'maxmemory', isFull ? '1' : '0'),
+    forgetLater() {
+      const { appended } = server
+      return () => server.forgetSince(appended)
+    },
+  }
+}
+
+async function postgresVictim(): Promise<Victim> {
+  // Only the power could take what a killed server has written.
+  const server: PostgresServer = await postgresServer()
+  const refused = (): never => {
+    throw new TypeError('a PostgreSQL server of a storm is neither full, nor does it forget')
+  }
+  return {
+    url: server.url,
+    kill: () => server.kill(),
+    start: () => server.start(),
+    remove: () => server.remove(),
+    hold: () =>
+      server.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+      ),
+    fill: refused,
+    forgetLater: refused,
+  }
+}
 
 export class StormServer {
   /** When it has lost what. */
@@ -18,23 +69,16 @@ export class StormServer {
   private restarting: Promise<void> | null = null
   /** Set while its memory is full. */
   private filling: Promise<void> | null = null
-  private readonly server: RedisServer
+  private readonly server: Victim
 
-  private constructor(server: RedisServer) {
+  private constructor(server: Victim) {
     this.server = server
   }
 
   /** @param folder of the storm, in which the processes find the address */
-  static async start(folder: string): Promise<StormServer> {
-    const server = await redisServer(
-      '--appendonly',
-      'yes',
-      '--appendfsync',
-      'always',
-      '--auto-aof-rewrite-percentage',
-      '0',
-    )
-    writeFileSync(redisUrlFile(folder), server.url)
+  static async start(folder: string, store: string): Promise<StormServer> {
+    const server = store === 'postgres' ? await postgresVictim() : await redisVictim()
+    writeFileSync(serverUrlFile(folder), server.url)
     return new StormServer(server)
   }
 
@@ -52,11 +96,11 @@ export class StormServer {
   private async killAndStart(away: () => void, loses: boolean): Promise<void> {
     const { server } = this
     const from = Date.now()
-    const { appended } = server
+    const forget = loses ? server.forgetLater() : null
     if (loses) await sleep(lostMs)
     away()
     await server.kill()
-    if (loses) server.forgetSince(appended)
+    forget?.()
     await server.start()
     if (loses) this.losses.push({ from, to: Date.now() })
   }
@@ -67,10 +111,10 @@ export class StormServer {
 
   /** Its memory is full until this has ended, or until it is started again. */
   fill(during: () => Promise<void>): void {
-    const limit = (bytes: string): Promise<unknown> => this.server.command('CONFIG', 'SET', 'maxmemory', bytes)
-    this.filling = limit('1')
+    this.filling = this.server
+      .fill(true)
       .then(during)
-      .then(() => limit('0'))
+      .then(() => this.server.fill(false))
       .then(
         () => {},
         // It is down, and has no limit when it is back.
@@ -79,9 +123,9 @@ export class StormServer {
       .finally(() => (this.filling = null))
   }
 
-  /** No command is carried out for so long, ms. */
+  /** No command is carried out for so long, ms, or all connections are ended. */
   hold(ms: number): void {
-    void this.server.command('CLIENT', 'PAUSE', String(Math.ceil(ms)), 'ALL').catch(() => {})
+    void this.server.hold(ms).catch(() => {})
   }
 
   async whenUp(): Promise<void> {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Json, Store } from 'jobchart'
+import { postgresStore } from 'jobchart/postgres'
 import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 
@@ -13,17 +14,20 @@ const sqlite: MakeStore = (folder) => sqliteStore({ path: join(folder, 'jobs.db'
 const redisUrl = 'redis://127.0.0.1:6379'
 
 /** Where the processes of a storm find the address of the server. */
-export const redisUrlFile = (folder: string): string => join(folder, 'redis-url')
+export const serverUrlFile = (folder: string): string => join(folder, 'server-url')
 
 /**
  * A prefix for each storm. The first process of a storm writes where the server is: the others have no environment of
  * ours.
  */
 const redis: MakeStore = (folder) => {
-  const place = redisUrlFile(folder)
+  const place = serverUrlFile(folder)
   if (!existsSync(place)) writeFileSync(place, process.env['JOBCHART_REDIS_URL'] ?? redisUrl)
   return redisStore({ url: readFileSync(place, 'utf8'), prefix: basename(folder) })
 }
+
+/** A schema of the server that the storm has started. */
+const postgres: MakeStore = (folder) => postgresStore({ url: readFileSync(serverUrlFile(folder), 'utf8') })
 
 /** A store that now and then acknowledges the ends of jobs, and has written nothing. */
 const forgetful: MakeStore = (folder) => {
@@ -107,7 +111,7 @@ const torn: MakeStore = (folder) => {
   }
 }
 
-export const stores: Readonly<Record<string, MakeStore>> = { sqlite, redis }
+export const stores: Readonly<Record<string, MakeStore>> = { sqlite, redis, postgres }
 /** Stores that break promises, for the proof that broken promises are noticed. */
 export const brokenStores: Readonly<Record<string, MakeStore>> = { forgetful, impatient, careless, torn }
 

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { postgresTest } from '../support/postgres-server.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { parseCommand, type StormOptions } from './command.ts'
 import { faultsOf, jobId, productionMs, taskOf, tasksOf, turnOf } from './plan.ts'
@@ -78,6 +79,18 @@ redisTest(
   stormsMs,
 )
 
+postgresTest('postgres keeps its promises while processes die', () => survives('postgres'), stormsMs)
+
+postgresTest(
+  'postgres keeps its promises while its server is killed and started again, and ends connections',
+  async () => {
+    const verdict = await storm({ ...small, store: 'postgres', kills: 1, restarts: 2 })
+    expect(verdict.broken, report(verdict)).toEqual([])
+    expect(verdict.figures).toMatchObject({ restarted: 2, held: 2 })
+  },
+  stormsMs,
+)
+
 redisTest(
   'redis keeps its promises while its server loses what it has acknowledged',
   async () => {
@@ -91,7 +104,7 @@ redisTest(
 )
 
 test('every store has its storm', () => {
-  expect(Object.keys(stores)).toEqual(['sqlite', 'redis'])
+  expect(Object.keys(stores)).toEqual(['sqlite', 'redis', 'postgres'])
 })
 
 test('a store that acknowledges what it does not write is found out', async () => {

@@ -41,7 +41,8 @@ export type Say = (line: string) => void
 export async function runStorm(options: StormOptions, say: Say): Promise<Verdict> {
   const folder = makeFolder(options.folder)
   const { sink, close } = historyFile(join(folder, 'history', 'storm.ndjson'))
-  const server = options.restarts + options.full > 0 ? await StormServer.start(folder) : null
+  const hasServer = options.store === 'postgres' || options.restarts + options.full > 0
+  const server = hasServer ? await StormServer.start(folder, options.store) : null
   const store = recordingStore(storeNamed(options.store)(folder), sink)
   await store.open({ clock: systemClock satisfies Clock })
   const fleet = new Fleet({ options, folder })

@@ -1,5 +1,5 @@
 /** A connection to a server, which connects again by itself: the errors of this library, and calls that always end. */
-import { systemClock, systemRandom } from '../../core/clock.ts'
+import { systemClock, systemRandom, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 
 /** Parameters of a statement. */
@@ -12,8 +12,8 @@ export interface Statement {
 
 export type ResultRow = readonly unknown[]
 
-/** A connected client of a driver. */
-export interface Session {
+/** A connected client of a driver: it ends with its connection. */
+export interface Link {
   query(statement: Statement): Promise<readonly ResultRow[]>
   /** Calls `told` with the payload of each notification. */
   onNotification(told: (payload: string) => void): void
@@ -26,16 +26,22 @@ export interface Session {
 /** The time of the server, ms since the epoch. */
 export const clockColumn = 'extract(epoch FROM clock_timestamp())::float8 * 1000'
 
-/** So long a connection may take, and a call, ms. */
-export const connectMsMax = 5_000
-export const callMsMax = 15_000
+/**
+ * A call that is under way is looked at so often, ms, and given up after so many looks. A process that was stopped, or
+ * has blocked its event loop, reads the answers that have come meanwhile before the next look.
+ */
+const lookMs = 1_000
+const looksMax = 15
+
+/** So long a connection may take, ms. */
+export const connectMsMax = 10_000
 
 /** Answers after which the same statement may succeed: nothing of it was carried out. */
 const passing = new Set(['40P01', '40001', '55P03'])
 const triesMax = 5
 
 /** The code of an answer of the server; undefined if there was none. */
-export const codeOf = (error: unknown): string | undefined => {
+const codeOf = (error: unknown): string | undefined => {
   const { code } = error as { readonly code?: unknown }
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
@@ -47,15 +53,15 @@ const isLost = (error: unknown): boolean => {
 }
 
 export class Connection {
-  private readonly connect: () => Promise<Session>
+  private readonly connect: () => Promise<Link>
   private readonly where: string
-  private session: Promise<Session> | null = null
+  private link: Promise<Link> | null = null
   /** Ends when the transaction that is under way has ended. */
   private transaction: Promise<unknown> | null = null
   private isClosed = false
 
   /** @param connect makes a connected client */
-  constructor(connect: () => Promise<Session>, where: string) {
+  constructor(connect: () => Promise<Link>, where: string) {
     this.connect = connect
     this.where = where
   }
@@ -65,18 +71,18 @@ export class Connection {
    * @throws JobchartError STORE_UNAVAILABLE
    */
   query(text: string, values: readonly Param[] = []): Promise<readonly ResultRow[]> {
-    return this.run((session) => session.query({ text, values }))
+    return this.run((link) => link.query({ text, values }))
   }
 
   /**
    * Carries out several statements, which are one transaction. Other calls wait for its end.
    * @param begin the first of them
    */
-  inTransaction<T>(begin: string, work: (session: Session) => Promise<T>): Promise<T> {
+  inTransaction<T>(begin: string, work: (link: Link) => Promise<T>): Promise<T> {
     const before = this.transaction
     const own = (async (): Promise<T> => {
       await before
-      return this.attempt((session) => committed(session, begin, work))
+      return this.attempt((link) => committed(link, begin, work))
     })()
     const ended = own.then(ignore, ignore)
     this.transaction = ended
@@ -86,19 +92,19 @@ export class Connection {
     return own
   }
 
-  private async run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  private async run<T>(work: (link: Link) => Promise<T>): Promise<T> {
     while (this.transaction !== null) await this.transaction
     return this.attempt(work)
   }
 
   /** Does it again from the start if others were in the way. */
-  private async attempt<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  private async attempt<T>(work: (link: Link) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
-      const session = await this.current()
+      const link = await this.current()
       try {
-        return await work(session)
+        return await limited(work(link))
       } catch (error) {
-        if (isLost(error)) this.drop(session)
+        if (isLost(error)) this.drop(link)
         if (!passing.has(codeOf(error) ?? '') || tries === triesMax) throw failed(this.where, error)
         await pause(systemRandom() * 20 * tries)
       }
@@ -106,52 +112,71 @@ export class Connection {
   }
 
   /** The connected client: a new one, if the last was lost. */
-  async current(): Promise<Session> {
+  async current(): Promise<Link> {
     if (this.isClosed) throw closed(this.where)
-    const connecting = (this.session ??= this.connectAnew())
+    const connecting = (this.link ??= this.connectAnew())
     try {
-      const session = await connecting
-      if (!this.isClosed) return session
-      session.close()
+      const link = await connecting
+      if (!this.isClosed) return link
+      link.close()
     } catch (error) {
-      if (this.session === connecting) this.session = null
+      if (this.link === connecting) this.link = null
       throw failed(this.where, error)
     }
     throw closed(this.where)
   }
 
-  private async connectAnew(): Promise<Session> {
-    const session = await this.connect()
-    const connecting = this.session
-    session.onEnd(() => {
-      if (this.session === connecting) this.session = null
+  private async connectAnew(): Promise<Link> {
+    const link = await this.connect()
+    const connecting = this.link
+    link.onEnd(() => {
+      if (this.link === connecting) this.link = null
     })
-    return session
+    return link
   }
 
-  private drop(session: Session): void {
-    this.session = null
-    session.close()
+  private drop(link: Link): void {
+    this.link = null
+    link.close()
   }
 
   close(): void {
     this.isClosed = true
-    void this.session?.then((session) => session.close()).catch(ignore)
-    this.session = null
+    void this.link?.then((link) => link.close()).catch(ignore)
+    this.link = null
   }
 }
 
 const ignore = (): void => {}
 
-async function committed<T>(session: Session, begin: string, work: (session: Session) => Promise<T>): Promise<T> {
-  await session.query({ text: begin })
+async function limited<T>(call: Promise<T>): Promise<T> {
+  const { promise: silence, reject } = Promise.withResolvers<never>()
+  let looks = 0
+  // An open connection keeps the process alive by itself.
+  const lookLater = (): Timer => systemClock.timer(look, lookMs, { keepAlive: false })
+  const look = (): void => {
+    if (++looks < looksMax) timer = lookLater()
+    else reject(new Error(`no answer within ${looksMax * lookMs} ms`))
+  }
+  let timer = lookLater()
   try {
-    const result = await work(session)
-    await session.query({ text: 'COMMIT' })
+    return await Promise.race([call, silence])
+  } finally {
+    timer.cancel()
+    // What comes of it later is of no use any more.
+    call.catch(ignore)
+  }
+}
+
+async function committed<T>(link: Link, begin: string, work: (link: Link) => Promise<T>): Promise<T> {
+  await link.query({ text: begin })
+  try {
+    const result = await work(link)
+    await link.query({ text: 'COMMIT' })
     return result
   } catch (error) {
     // A connection that was lost has ended it.
-    if (codeOf(error) !== undefined) await session.query({ text: 'ROLLBACK' }).catch(ignore)
+    if (codeOf(error) !== undefined) await link.query({ text: 'ROLLBACK' }).catch(ignore)
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { systemClock, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
-import { pause, type Connection, type Session } from './connection.ts'
+import { pause, type Connection, type Link } from './connection.ts'
 
 /** What follows a NOTIFY within this time, ms, goes together. */
 const togetherMs = 10
@@ -27,7 +27,7 @@ export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
   private readonly waiting = new Set<string>()
   private timer: Timer | null = null
-  private listening: Session | null = null
+  private listening: Link | null = null
   private isOpen = false
 
   /** @param origin what the messages of this store begin with */
@@ -88,22 +88,23 @@ export class Hints {
     }
   }
 
-  private async listenOn(session: Session): Promise<void> {
-    if (this.listening !== session) {
-      session.onNotification((payload) => this.receive(payload))
-      this.listening = session
+  private async listenOn(link: Link): Promise<void> {
+    if (this.listening !== link) {
+      link.onNotification((payload) => this.receive(payload))
+      this.listening = link
     }
     await this.connection.query(`LISTEN ${this.channel}`)
   }
 
   private async untilLost(): Promise<void> {
-    const session = this.listening
+    const link = this.listening
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    link?.onEnd(resolve)
     while (this.isOpen) {
-      await pause(lookMs)
-      if (!this.isOpen) return
+      await Promise.race([pause(lookMs), ended])
+      if (!this.isOpen || (await this.connection.current()) !== link) return
       const rows = await this.connection.query('SELECT pg_listening_channels()')
-      if (this.listening !== session || !rows.some(([channel]) => channel === this.channel)) return
-      if ((await this.connection.current()) !== session) return
+      if (!rows.some(([channel]) => channel === this.channel)) return
     }
   }
 
@@ -117,7 +118,7 @@ export class Hints {
   }
 }
 
-/** Hints that go together, in as few messages as hold them. One that is too large says only that there was something. */
+/** Hints that go together, in as few messages as hold them. One that is too large says that something was missed. */
 function payloadsOf(origin: string, hints: readonly string[]): string[] {
   const payloads: string[][] = []
   let bytes = 0

@@ -1,23 +1,13 @@
 /** A schema of a server as the port of `remoteStore`. */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../core/clock.ts'
-import { systemClock } from '../../core/clock.ts'
+import { systemClock, type Clock } from '../../core/clock.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { countsFrom } from '../remote/figures.ts'
 import type { LogPage, StorePort } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
 import { commitStatement, committedOf, type Committed } from './commit.ts'
-import {
-  clockColumn,
-  closed,
-  Connection,
-  failed,
-  pause,
-  type Param,
-  type ResultRow,
-  type Session,
-} from './connection.ts'
+import { clockColumn, closed, Connection, failed, pause, type Param, type ResultRow, type Link } from './connection.ts'
 import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
@@ -28,7 +18,7 @@ import type { Target } from './target.ts'
 import { quotedName, textOfColumn } from './texts.ts'
 import { transactionsOf } from './transactions/index.ts'
 
-export interface Settings extends Target {
+interface Settings extends Target {
   readonly schema: string
   readonly transitionsMax: number
   /** Where a test holds the clock: it judges leases and due times instead of the server's. */
@@ -81,7 +71,7 @@ export function postgresPort(settings: Settings): StorePort {
   }
   const commits = new Commits(opened, schema, settings)
   return {
-    name: 'PostgreSQL',
+    name: 'postgres',
     capabilities: { durable: true, shared: true, transactions: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock)
@@ -162,7 +152,7 @@ class Commits {
 
   async commit(commit: Commit): Promise<number | readonly string[]> {
     const { figures } = this.opened()
-    const until = performance.now() + lockedMsMax
+    const until = systemClock.monotonic() + lockedMsMax
     for (;;) {
       const stale = commit.slots.size > 0 ? await this.inTurn(commit) : await this.atOnce(commit)
       if (!('base' in stale)) return stale
@@ -172,7 +162,7 @@ class Commits {
         return base
       }
       if (locked.length === 0) return stale.stale
-      if (performance.now() > until) throw heldByOthers(this.settings.where, locked)
+      if (systemClock.monotonic() > until) throw heldByOthers(this.settings.where, locked)
       await pause(20)
     }
   }
@@ -189,22 +179,22 @@ class Commits {
     const { lane, figures, time } = this.opened()
     // A process that stops in the middle holds up all others for no longer than this.
     const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '2s'"
-    return lane.inTransaction(begin, async (session) => {
-      await session.query({ text: `SELECT ${this.schema}.take_turn()` })
-      const current = await this.current(session, await figures.read())
+    return lane.inTransaction(begin, async (link) => {
+      await link.query({ text: `SELECT ${this.schema}.take_turn()` })
+      const current = await this.current(link, await figures.read())
       const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
       const stale = staleOf(only, current, time.now())
       if (stale.length > 0) return stale
-      const [row] = await session.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
+      const [row] = await link.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
       return committedOf(row?.slice(1), commit)
     })
   }
 
-  private async current(session: Session, { byType }: Figures): Promise<Current> {
-    const cells = await session.query({
+  private async current(link: Link, { byType }: Figures): Promise<Current> {
+    const cells = await link.query({
       text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
     })
-    const leased = await session.query({
+    const leased = await link.query({
       text: `SELECT worker, count(*)::int FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker`,
     })
     const counts = countsFrom(byType)

@@ -1,16 +1,17 @@
-/** The server that options name, by an address or by a pool of the driver: sessions are made of either. */
+/** The server that options name, by an address or by a pool of the driver: links are made of either. */
 import { Socket } from 'node:net'
 import { text } from '../../core/checks.ts'
+import { systemClock } from '../../core/clock.ts'
 import { invalidOption, JobchartError } from '../../core/errors.ts'
 import type { Client, ClientConfig } from 'pg'
-import { callMsMax, connectMsMax, type ResultRow, type Session, type Statement } from './connection.ts'
+import { connectMsMax, type ResultRow, type Link, type Statement } from './connection.ts'
 import { importPg } from './peer.ts'
 
 const addressText = text(4_000)
 
-/** A server, and how sessions on it are made; where it is, for messages. */
+/** A server, and how links on it are made; where it is, for messages. */
 export interface Target {
-  readonly connect: () => Promise<Session>
+  readonly connect: () => Promise<Link>
   readonly where: string
 }
 
@@ -59,26 +60,26 @@ async function installed(): Promise<ClientClass> {
   }
 }
 
-/** A session on the first of the servers that takes writes. */
-async function writable(configs: readonly ClientConfig[], pg: ClientClass): Promise<Session> {
+/** A link on the first of the servers that takes writes. */
+async function writable(configs: readonly ClientConfig[], pg: ClientClass): Promise<Link> {
   let failure: unknown
   for (const config of configs) {
-    const session = new PgSession(config, pg)
+    const link = new PgLink(config, pg)
     try {
-      await session.open()
-      return session
+      await link.open()
+      return link
     } catch (error) {
       failure ??= error
-      session.close()
+      link.close()
     }
   }
   throw failure
 }
 
-/** What every session begins with: calls are judged by what was committed before them. */
-const greeting = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED'
+/** What every link begins with: calls are judged by what was committed before them. */
+const greeting = "SET default_transaction_isolation = 'read committed'"
 
-class PgSession implements Session {
+class PgLink implements Link {
   private readonly client: Client
   private readonly socket = new Socket()
 
@@ -86,7 +87,6 @@ class PgSession implements Session {
     this.client = new pg({
       ...config,
       connectionTimeoutMillis: connectMsMax,
-      query_timeout: callMsMax,
       keepAlive: true,
       // What is asked for at once is sent at once; of older drivers each call waits for the answer before it.
       pipeline: true,
@@ -127,6 +127,6 @@ class PgSession implements Session {
   close(): void {
     // A server that is silent would let it wait: what is under way is of no use any more.
     void this.client.end().catch(() => {})
-    setImmediate(() => this.socket.destroy())
+    systemClock.nextTurn(() => this.socket.destroy())
   }
 }

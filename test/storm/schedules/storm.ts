@@ -42,13 +42,15 @@ const promises = {
 } as const
 
 export async function stormSchedules(options: ScheduleStormOptions): Promise<ScheduleStormReport> {
-  const server = options.store === 'redis' ? await StormServer.start(options.folder) : null
+  const server = isServer(options.store) ? await StormServer.start(options.folder, options.store) : null
   try {
     return await storm(options)
   } finally {
     await server?.end()
   }
 }
+
+const isServer = (store: string): boolean => store === 'redis' || store === 'postgres'
 
 async function storm(options: ScheduleStormOptions): Promise<ScheduleStormReport> {
   const { store, folder, processes, seconds, killEverySeconds, seed } = options
