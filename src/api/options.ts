@@ -47,7 +47,7 @@ export interface ClientOptions {
    */
   readonly jobs?: readonly JobDefinition[]
   /**
-   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, the path of a SQLite file, or
+   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, `postgres://…`, the path of a SQLite file, or
    * `memory:`. Default: `memoryStore()`.
    * @example createRuntime({ jobs, store: process.env.JOBS ?? 'jobs.db' })
    */
@@ -159,7 +159,7 @@ const loggerOption: Rule<Logger> = (value, name) => {
 const storeObject = withMethods<Store>(
   ['open', 'close', 'now', 'insert', 'claim', 'settle', 'extend', 'watch'],
   'a store',
-  "Pass memoryStore(), or an address such as 'jobs.db' or 'redis://localhost:6379'.",
+  "Pass memoryStore(), or an address such as 'jobs.db', 'redis://localhost:6379' or 'postgres://localhost/app'.",
 )
 
 const storeOption: Rule<Store> = (value, name) =>

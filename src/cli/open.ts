@@ -4,19 +4,26 @@
  */
 import { JobchartError } from '../core/errors.ts'
 import type { Client, Store } from '../index.ts'
-import type { RedisAddress } from '../core/address.ts'
+import type { PostgresAddress, RedisAddress } from '../core/address.ts'
 import { storeAddress } from './address.ts'
 import { loadJobs } from './modules.ts'
 import type { StoreOptions } from './options.ts'
 
 /**
- * The store at an address. A SQLite file must exist and be of this version: a reading command must neither create a
- * file nor migrate it.
+ * The store at an address. A SQLite file, and a schema of PostgreSQL, must exist and be of this version: a reading
+ * command must neither create nor migrate it.
  * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
  */
 export async function openStore(text: string | undefined): Promise<Store> {
   const address = storeAddress(text)
-  return address.kind === 'redis' ? redisStoreAt(address) : sqliteStoreAt(address.path)
+  switch (address.kind) {
+    case 'redis':
+      return redisStoreAt(address)
+    case 'postgres':
+      return postgresStoreAt(address)
+    case 'sqlite':
+      return sqliteStoreAt(address.path)
+  }
 }
 
 async function sqliteStoreAt(path: string): Promise<Store> {
@@ -41,6 +48,23 @@ const transitionsMax = 1_000_000_000
 async function redisStoreAt({ url, prefix }: RedisAddress): Promise<Store> {
   const { redisStore } = await import('../stores/redis/index.ts')
   return redisStore({ url, transitionsMax, ...(prefix !== undefined && { prefix }) })
+}
+
+async function postgresStoreAt({ url, schema, where }: PostgresAddress): Promise<Store> {
+  const { inspectPostgresServer, postgresStore } = await import('../stores/postgres/index.ts')
+  const own = schema === undefined ? {} : { schema }
+  const { schemaVersion: version, newestVersion } = await inspectPostgresServer({ url, ...own })
+  if (version === null) {
+    throw new JobchartError('STORE_UNAVAILABLE', `${where} has no jobs of jobchart`, {
+      hint: 'Pass the schema that the application uses. `jobchart migrate` makes a new one.',
+    })
+  }
+  if (version < newestVersion) {
+    throw new JobchartError('UNSUPPORTED', `${where} has version ${version}, this jobchart works on ${newestVersion}`, {
+      hint: 'Use the jobchart of the application, or run `jobchart migrate`.',
+    })
+  }
+  return postgresStore({ url, transitionsMax, ...own })
 }
 
 /** Runs `use` with a client of the store, and closes it. */

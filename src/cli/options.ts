@@ -34,9 +34,10 @@ export const withStore = (command: Command): Command =>
   withJobs(
     withOutput(
       command.addOption(
-        new Option('--store <address>', 'where the jobs are: sqlite:FILE or redis://HOST:PORT/DB?prefix=PREFIX').env(
-          'JOBCHART_STORE',
-        ),
+        new Option(
+          '--store <address>',
+          'where the jobs are: sqlite:FILE, redis://HOST:PORT/DB?prefix=PREFIX or postgres://HOST/DB?schema=SCHEMA',
+        ).env('JOBCHART_STORE'),
       ),
     ),
   )

@@ -20,12 +20,22 @@ export interface RedisAddress {
   readonly where: string
 }
 
-type StoreAddress = MemoryAddress | SqliteAddress | RedisAddress
+export interface PostgresAddress {
+  readonly kind: 'postgres'
+  /** Without the schema. */
+  readonly url: string
+  /** Undefined: the default of `postgresStore`. */
+  readonly schema: string | undefined
+  /** For messages: the server and the schema, never a password. */
+  readonly where: string
+}
+
+type StoreAddress = MemoryAddress | SqliteAddress | RedisAddress | PostgresAddress
 
 /**
- * Reads `redis://…`, `rediss://…`, `sqlite:FILE`, the path of a file, or `memory:`.
+ * Reads `redis://…`, `rediss://…`, `postgres://…`, `sqlite:FILE`, the path of a file, or `memory:`.
  * @param option the name of what was given, for messages
- * @throws JobchartError INVALID_OPTION; UNSUPPORTED for a server that this version has no store on
+ * @throws JobchartError INVALID_OPTION
  */
 export function parseAddress(address: string, option: string): StoreAddress {
   // One letter before the colon is a drive.
@@ -42,13 +52,12 @@ export function parseAddress(address: string, option: string): StoreAddress {
       break
     case 'postgres':
     case 'postgresql':
-      throw new JobchartError('UNSUPPORTED', `${option}: this version of jobchart has no store on PostgreSQL`, {
-        hint: 'This version has stores in memory, on a SQLite file and on a Redis server.',
-      })
+      return postgresAddress(address, option)
     case undefined:
       if (address !== '') return { kind: 'sqlite', path: address }
   }
-  const forms = 'an address such as jobs.db, sqlite:jobs.db, redis://localhost:6379 or memory:'
+  const forms =
+    'an address such as jobs.db, sqlite:jobs.db, redis://localhost:6379, postgres://localhost/app or memory:'
   // The address may have a password: it is not repeated.
   throw invalidOption(option, forms, scheme === undefined ? address : `${scheme}:…`)
 }
@@ -70,4 +79,21 @@ function redisAddress(address: string, option: string): RedisAddress {
   url.search = ''
   const where = `${url.host === '' ? 'localhost' : url.host}${prefix === undefined ? '' : `, prefix ${prefix}`}`
   return { kind: 'redis', url: url.href, prefix, where }
+}
+
+/** The address of a server of PostgreSQL may list hosts; all its parameters but `schema` are the driver's. */
+function postgresAddress(address: string, option: string): PostgresAddress {
+  const [, before, hosts = '', path = '', query = ''] =
+    /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?]*)(\/[^?]*)?(?:\?(.*))?$/is.exec(address) ?? []
+  if (before === undefined) {
+    throw new JobchartError('INVALID_OPTION', `${option} is not an address of a PostgreSQL server`, {
+      hint: 'The form is postgres://user:password@host:5432/database?schema=shop.',
+    })
+  }
+  const parameters = new URLSearchParams(query)
+  const schema = parameters.get('schema') ?? undefined
+  parameters.delete('schema')
+  const url = `${before}${hosts}${path}${parameters.size > 0 ? `?${parameters}` : ''}`
+  const server = `${hosts === '' ? 'localhost' : hosts}${path}`
+  return { kind: 'postgres', url, schema, where: schema === undefined ? server : `${server}, schema ${schema}` }
 }

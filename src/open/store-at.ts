@@ -31,5 +31,16 @@ export function storeAt(address: string, option: string): Store {
           return redisStore({ url, ...(prefix !== undefined && { prefix }) })
         },
       })
+    case 'postgres':
+      return lateStore({
+        name: 'postgres',
+        capabilities: { durable: true, shared: true, transactions: true },
+        optional: [],
+        load: async () => {
+          const { postgresStore } = await import('../stores/postgres/index.ts')
+          const { url, schema } = parsed
+          return postgresStore({ url, ...(schema !== undefined && { schema }) })
+        },
+      })
   }
 }

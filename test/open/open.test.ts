@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient, createRuntime, defineJob } from 'jobchart'
 import { openStore } from 'jobchart/open'
+import { postgresStore } from 'jobchart/postgres'
 import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -11,6 +12,7 @@ import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import { everyNth } from '../harness/long-form.ts'
 import { newFile } from '../support/new-file.ts'
 import { plainEnvironment } from '../support/plain-environment.ts'
+import { postgresOfFile, postgresTest } from '../support/postgres-server.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
@@ -54,12 +56,22 @@ redisTest('redis:// is a Redis store, with a prefix of its own', async () => {
   await other.close()
 })
 
+const postgres = postgresOfFile()
+postgresTest('postgres:// is a PostgreSQL store, with a schema of its own', async () => {
+  const { url } = postgres()
+  expect(await ranOn(`${url}?schema=shop&application_name=shop`)).toBe(42)
+  const other = createClient({ store: `${url}?schema=other` })
+  expect((await other.counts()).done).toBe(0)
+  await other.close()
+})
+
 test('a store by its address has the methods of the store itself', () => {
   const methods = (store: object) =>
     Object.entries(store)
       .flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
       .toSorted()
   expect(methods(openStore('jobs.db'))).toEqual(methods(sqliteStore({ path: 'jobs.db' })))
+  expect(methods(openStore('postgres://h'))).toEqual(methods(postgresStore({ url: 'postgres://h' })))
   expect(methods(openStore('redis://localhost'))).toEqual(methods(redisStore({ url: 'redis://localhost' })))
 })
 
@@ -71,7 +83,7 @@ test('memory: is a store of this process', async () => {
 
 test('an address of no store is refused at once, and never repeated with its password', () => {
   const refusals = {
-    'postgres://ada:secret@host/db': ['UNSUPPORTED', /no store on PostgreSQL/],
+    'postgres:ada:secret': ['INVALID_OPTION', /is not an address of a PostgreSQL server/],
     'mysql://ada:secret@host/db': ['INVALID_OPTION', /an address such as jobs\.db/],
     'redis:ada:secret': ['INVALID_OPTION', /is not an address of a Redis server/],
     'redis://ada:secret@host/?db=3': ['INVALID_OPTION', /unknown parameter db/],
@@ -109,6 +121,7 @@ test('nothing of a driver is loaded before the store is opened', () => {
     const loaded = () => process.moduleLoadList.includes('NativeModule sqlite')
     const client = createClient({ store: ${JSON.stringify(newPath())} })
     openStore('redis://localhost')
+    openStore('postgres://localhost')
     const before = loaded()
     await client.counts()
     console.log(before, loaded())

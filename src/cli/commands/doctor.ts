@@ -6,7 +6,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { Client, Store } from '../../index.ts'
 import type { RepairAnswer } from '../../store.ts'
 import { exitCodes } from '../exit-codes.ts'
-import type { RedisAddress, SqliteAddress } from '../../core/address.ts'
+import type { PostgresAddress, RedisAddress, SqliteAddress } from '../../core/address.ts'
 import { storeAddress } from '../address.ts'
 import { errorFields } from '../errors.ts'
 import { openStore, withClient } from '../open.ts'
@@ -59,7 +59,7 @@ interface DoctorOptions extends StoreOptions {
 async function ofStore(options: DoctorOptions): Promise<Finding[]> {
   const address = storeAddress(options.store)
   try {
-    const findings = address.kind === 'redis' ? await ofServer(address) : await ofFile(address, options)
+    const findings = await ofPlace(address, options)
     // A client needs counts that can be read.
     const repaired = options.repair === true ? await ofRepair(await openStore(options.store)) : []
     return await withClient(options, async (client) => [
@@ -71,6 +71,17 @@ async function ofStore(options: DoctorOptions): Promise<Finding[]> {
   } catch (error) {
     const { message, hint } = errorFields(error)
     return [{ level: 'problem', about: 'store', what: message, hint }]
+  }
+}
+
+function ofPlace(address: ReturnType<typeof storeAddress>, options: StoreOptions): Promise<Finding[]> {
+  switch (address.kind) {
+    case 'redis':
+      return ofServer(address)
+    case 'postgres':
+      return ofDatabase(address)
+    case 'sqlite':
+      return ofFile(address, options)
   }
 }
 
@@ -98,6 +109,44 @@ async function ofServer({ url, where }: RedisAddress): Promise<Finding[]> {
     const what = `once a maxmemory is set, jobs vanish when the memory is full (${maxmemoryPolicy})`
     findings.push({ level: 'warning', about: 'server', what, hint: 'Set maxmemory-policy noeviction.' })
   }
+  return findings
+}
+
+/** A transaction that is older than this, ms, holds up the removal of dead rows. */
+const oldMs = 300_000
+/** So many dead rows, and more than live ones, are a sign that they are not removed. */
+const deadRowsMax = 100_000
+
+async function ofDatabase({ url, schema, where }: PostgresAddress): Promise<Finding[]> {
+  const { inspectPostgresServer } = await import('../../stores/postgres/index.ts')
+  const info = await inspectPostgresServer({ url, ...(schema !== undefined && { schema }) })
+  const what = `${where}: PostgreSQL ${info.version}, schema version ${info.schemaVersion ?? 'none'}, ${kib(info.usedBytes)}`
+  const findings: Finding[] = [{ level: 'ok', about: 'server', what }]
+  const tell = (level: Level, problem: string, hint: string): unknown =>
+    findings.push({ level, about: 'server', what: problem, hint })
+  if (!info.hasRights)
+    tell(
+      'problem',
+      'this user may not write every table of the schema',
+      'docs/postgres.md lists the rights of a worker.',
+    )
+  if (!info.isDurable)
+    tell('warning', 'commits are answered before they are on the disk', 'Set fsync and synchronous_commit to on.')
+  if (!info.autovacuum) tell('problem', 'dead rows are never removed', 'Set autovacuum to on.')
+  if (info.oldestTransactionMs > oldMs)
+    tell(
+      'warning',
+      `a transaction has been open for ${grouped(Math.round(info.oldestTransactionMs / 60_000))} minutes: no dead row can be removed`,
+      'SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start; end it.',
+    )
+  if (info.deadRows > deadRowsMax && info.deadRows > info.liveRows)
+    tell('warning', `${grouped(info.deadRows)} dead rows`, 'Autovacuum does not keep up: docs/postgres.md, vacuum.')
+  if (!info.notifies)
+    tell(
+      'warning',
+      'notifications do not arrive: workers look for jobs every few seconds',
+      'Is a pooler in the way? Use a direct connection, or session pooling.',
+    )
   return findings
 }
 

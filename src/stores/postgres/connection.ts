@@ -1,5 +1,5 @@
 /** A connection to a server, which connects again by itself: the errors of this library, and calls that always end. */
-import { systemClock, systemRandom } from '../../core/clock.ts'
+import { systemClock, systemRandom, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 
 /** Parameters of a statement. */
@@ -26,9 +26,15 @@ export interface Session {
 /** The time of the server, ms since the epoch. */
 export const clockColumn = 'extract(epoch FROM clock_timestamp())::float8 * 1000'
 
-/** So long a connection may take, and a call, ms. */
-export const connectMsMax = 5_000
-export const callMsMax = 15_000
+/**
+ * A call that is under way is looked at so often, ms, and given up after so many looks. A process that was stopped, or has
+ * blocked its event loop, reads the answers that have come meanwhile before the next look.
+ */
+const lookMs = 1_000
+const looksMax = 15
+
+/** So long a connection may take, ms. */
+export const connectMsMax = 10_000
 
 /** Answers after which the same statement may succeed: nothing of it was carried out. */
 const passing = new Set(['40P01', '40001', '55P03'])
@@ -96,7 +102,7 @@ export class Connection {
     for (let tries = 1; ; tries++) {
       const session = await this.current()
       try {
-        return await work(session)
+        return await limited(work(session))
       } catch (error) {
         if (isLost(error)) this.drop(session)
         if (!passing.has(codeOf(error) ?? '') || tries === triesMax) throw failed(this.where, error)
@@ -142,6 +148,25 @@ export class Connection {
 }
 
 const ignore = (): void => {}
+
+async function limited<T>(call: Promise<T>): Promise<T> {
+  const { promise: silence, reject } = Promise.withResolvers<never>()
+  let looks = 0
+  // An open connection keeps the process alive by itself.
+  const lookLater = (): Timer => systemClock.timer(look, lookMs, { keepAlive: false })
+  const look = (): void => {
+    if (++looks < looksMax) timer = lookLater()
+    else reject(new Error(`no answer within ${looksMax * lookMs} ms`))
+  }
+  let timer = lookLater()
+  try {
+    return await Promise.race([call, silence])
+  } finally {
+    timer.cancel()
+    // What comes of it later is of no use any more.
+    call.catch(ignore)
+  }
+}
 
 async function committed<T>(session: Session, begin: string, work: (session: Session) => Promise<T>): Promise<T> {
   await session.query({ text: begin })

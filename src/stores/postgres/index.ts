@@ -1,12 +1,14 @@
 /** The PostgreSQL store: jobs in a schema of a database, shared by the processes of many hosts. */
 import '../../core/node-version.ts'
-import { byDefault, given, integer, table, text, type RulesOf } from '../../core/checks.ts'
+import { byDefault, given, integer, table, type RulesOf } from '../../core/checks.ts'
 import { caps } from '../../core/caps.ts'
-import { invalidOption } from '../../core/errors.ts'
 import type { Store } from '../../store.ts'
 import { remoteStore } from '../remote/store.ts'
 import { postgresPort } from './port.ts'
+import { schemaName } from './schema-name.ts'
 import { targetOf } from './target.ts'
+
+export { inspectPostgresServer, postgresMigration, type PostgresServerInfo } from './inspect.ts'
 
 export interface PostgresStoreOptions {
   /**
@@ -22,16 +24,6 @@ export interface PostgresStoreOptions {
   readonly schema?: string
   /** Entries of the transition log that are kept at least, default 10,000. */
   readonly transitionsMax?: number
-}
-
-const schemaText = text(63)
-
-/** The name of a schema. @throws JobchartError INVALID_OPTION */
-export function schemaName(value: unknown, name = 'schema'): string {
-  const schema = schemaText(value, name)
-  const isName = schema !== '' && Buffer.byteLength(schema) <= 63 && !schema.includes('\0') && schema.isWellFormed()
-  if (!isName || schema.startsWith('pg_')) throw invalidOption(name, 'a name of at most 63 bytes, not pg_…', schema)
-  return schema
 }
 
 const postgresOptions = table(

@@ -81,7 +81,7 @@ export function postgresPort(settings: Settings): StorePort {
   }
   const commits = new Commits(opened, schema, settings)
   return {
-    name: 'PostgreSQL',
+    name: 'postgres',
     capabilities: { durable: true, shared: true, transactions: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock)

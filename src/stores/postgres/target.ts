@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { text } from '../../core/checks.ts'
 import { invalidOption, JobchartError } from '../../core/errors.ts'
 import type { Client, ClientConfig } from 'pg'
-import { callMsMax, connectMsMax, type ResultRow, type Session, type Statement } from './connection.ts'
+import { connectMsMax, type ResultRow, type Session, type Statement } from './connection.ts'
 import { importPg } from './peer.ts'
 
 const addressText = text(4_000)
@@ -86,7 +86,6 @@ class PgSession implements Session {
     this.client = new pg({
       ...config,
       connectionTimeoutMillis: connectMsMax,
-      query_timeout: callMsMax,
       keepAlive: true,
       // What is asked for at once is sent at once; of older drivers each call waits for the answer before it.
       pipeline: true,

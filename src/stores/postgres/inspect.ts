@@ -1,0 +1,119 @@
+/** What a server says of itself and of a schema, without a store on it: for checks of a deployment. */
+import { randomUUID } from 'node:crypto'
+import { JobchartError } from '../../core/errors.ts'
+import { Connection, failed, pause, type Session } from './connection.ts'
+import { migrationText, versionOf } from './migrate.ts'
+import { schemaVersion as newestVersion } from './migrations/index.ts'
+import { schemaName } from './schema-name.ts'
+import { targetOf } from './target.ts'
+import { quotedName } from './texts.ts'
+
+export interface PostgresServerInfo {
+  /** The version of the server, such as `15.4`. */
+  readonly version: string
+  /** The version of the schema; null if jobchart has made none. */
+  readonly schemaVersion: number | null
+  /** The version that this jobchart reads and writes. */
+  readonly newestVersion: number
+  /** All tables and indexes of the schema, bytes. */
+  readonly usedBytes: number
+  /** Is a commit on the disk when it is answered? Otherwise a crash of the server loses acknowledged jobs. */
+  readonly isDurable: boolean
+  /** Does the server remove dead rows by itself? */
+  readonly autovacuum: boolean
+  /** Dead rows of the schema's tables, and live ones, as the server estimates them. */
+  readonly deadRows: number
+  readonly liveRows: number
+  /** The oldest transaction of the database, ms: no row that died since it began can be removed. 0: there is none. */
+  readonly oldestTransactionMs: number
+  /** May this user write every table of the schema, and call its functions? */
+  readonly hasRights: boolean
+  /** Do notifications arrive? A pooler that shares connections between transactions swallows them. */
+  readonly notifies: boolean
+}
+
+interface PostgresTargetOptions {
+  readonly url?: string
+  readonly pool?: object
+  readonly schema?: string
+}
+
+/**
+ * Looks at a server before a store is opened on it: for checks of a deployment. Nothing is written.
+ * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE, UNSUPPORTED (no driver is installed)
+ * @example
+ * const { isDurable } = await inspectPostgresServer({ url: 'postgres://localhost/app' })
+ */
+export async function inspectPostgresServer(options: PostgresTargetOptions): Promise<PostgresServerInfo> {
+  const schema = schemaName(options.schema ?? 'jobchart')
+  const { connect, where } = targetOf(options)
+  const connection = new Connection(connect, where)
+  try {
+    const query = connection.query.bind(connection)
+    const schemaVersion = await versionOf(query, schema)
+    const [server = []] = await query(serverText)
+    const [tables = []] = await query(tablesText, [schema])
+    return {
+      version: server[0] as string,
+      isDurable: server[1] as boolean,
+      autovacuum: server[2] as boolean,
+      oldestTransactionMs: server[3] as number,
+      schemaVersion,
+      newestVersion,
+      usedBytes: tables[0] as number,
+      deadRows: tables[1] as number,
+      liveRows: tables[2] as number,
+      hasRights: tables[3] as boolean,
+      notifies: await arrives(connection, await connection.current()),
+    }
+  } catch (error) {
+    throw failed(where, error)
+  } finally {
+    connection.close()
+  }
+}
+
+const serverText = `SELECT current_setting('server_version'),
+  current_setting('fsync')::boolean AND current_setting('synchronous_commit') NOT IN ('off'),
+  current_setting('autovacuum')::boolean,
+  coalesce(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000, 0)::float8
+  FROM pg_stat_activity
+  WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()`
+
+const tablesText = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8,
+  coalesce(sum(pg_stat_get_dead_tuples(c.oid)), 0)::float8, coalesce(sum(pg_stat_get_live_tuples(c.oid)), 0)::float8,
+  coalesce(bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+    AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')), true)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'`
+
+/** For so long a notification is waited for, ms. */
+const arrivalMsMax = 2_000
+
+async function arrives(connection: Connection, session: Session): Promise<boolean> {
+  const channel = `jobchart_${randomUUID().replaceAll('-', '')}`
+  let isHeard = false
+  session.onNotification(() => (isHeard = true))
+  await connection.query(`LISTEN ${channel}`)
+  // Behind a pooler this may be another server process than the one that listens.
+  await connection.query(`NOTIFY ${channel}`)
+  for (let waited = 0; !isHeard && waited < arrivalMsMax; waited += 50) await pause(50)
+  await connection.query(`UNLISTEN ${channel}`)
+  return isHeard
+}
+
+/**
+ * The SQL that makes a schema, or brings it to the version of this jobchart: for those who let no program change their
+ * schemas.
+ * @param from its version; null if there is none
+ * @throws JobchartError INVALID_OPTION
+ * @example console.log(postgresMigration('jobchart', null))
+ */
+export function postgresMigration(schema: string, from: number | null): string {
+  const known = schemaName(schema)
+  if (from !== null && (!Number.isInteger(from) || from < 1 || from > newestVersion)) {
+    throw new JobchartError('INVALID_OPTION', `from: ${quotedName(String(from))} is no version of a schema`, {
+      hint: `Versions are 1 to ${newestVersion}; null is a schema that is not there.`,
+    })
+  }
+  return from === newestVersion ? '' : `BEGIN;\n${migrationText(known, from)}\nCOMMIT;\n`
+}
