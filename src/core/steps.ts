@@ -5,6 +5,7 @@
  */
 import { describe, invalidOption, JobchartError } from './errors.ts'
 import { limits, payloadLimits } from './limits.ts'
+import type { OpenTransaction } from './open-transaction.ts'
 import { copyPayload, toPayload, type Json } from './payload.ts'
 
 /** The results of the completed steps of a job, and their size. */
@@ -66,8 +67,8 @@ interface StepsOptions {
    * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
    */
   readonly refusal: () => JobchartError | null
-  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
-  readonly save: (key: string, result: Json) => Promise<void>
+  /** Keeps the result of a step with the job; with a transaction, if it commits. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
+  readonly save: (key: string, result: Json, tx: OpenTransaction | null) => Promise<void>
 }
 
 /** The steps of one attempt. */
@@ -81,7 +82,7 @@ export class Steps {
   }
 
   /** Returns the stored result of a step, or runs its work and stores the result. */
-  async once<T>(name: string, work: () => T | PromiseLike<T>): Promise<T> {
+  async once<T>(name: string, work: () => T | PromiseLike<T>, tx: OpenTransaction | null = null): Promise<T> {
     this.use(name)
     const { results, key = sameKey, refusal, save } = this.options
     const stored = results.find(key(name))
@@ -91,7 +92,7 @@ export class Steps {
       if (refused !== null) throw refused
       results.checkRoom(name)
       const result = toStored(await work(), name)
-      await save(key(name), result)
+      await save(key(name), result, tx)
       results.add(key(name), result)
       return fromStored(copyPayload(result)) as T
     } catch (error) {
