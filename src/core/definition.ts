@@ -283,7 +283,12 @@ export interface MachineRunContext {
   /** Results of completed steps at the claim, by name. */
   readonly steps: Readonly<Record<string, Json>> | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
-  readonly saveStep: (name: string, result: Json) => Promise<void>
+  /** @returns as `StepsOptions.save` */
+  readonly saveStep: (
+    name: string,
+    result: Json,
+    tx: OpenTransaction | null,
+  ) => Promise<(() => Promise<boolean>) | null>
   /**
    * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
    */

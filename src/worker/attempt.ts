@@ -51,7 +51,12 @@ export interface ContextServices {
    */
   readonly refusal: (run: Run) => JobchartError | null
   /** Stores the result of a step. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
-  readonly saveStep: (run: Run, name: string, result: Json, tx: OpenTransaction | null) => Promise<void>
+  readonly saveStep: (
+    run: Run,
+    name: string,
+    result: Json,
+    tx: OpenTransaction | null,
+  ) => Promise<(() => Promise<boolean>) | null>
   /** End the attempt with a transaction. @throws as `ctx.complete` */
   readonly complete: (run: Run, tx: OpenTransaction, output: unknown) => Promise<void>
   readonly fail: (run: Run, tx: OpenTransaction, error: unknown) => Promise<void>

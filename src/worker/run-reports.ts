@@ -58,8 +58,11 @@ export function runReports(
       run.span?.log(message, fields)
       report(run, { event: 'LOG', at, value: { message, ...kept } })
     },
-    saveStep: (run, name, result, tx) =>
-      tx === null ? heartbeat.saveStep(run, name, result) : inTransactions.keepStep(run, tx, name, result),
+    async saveStep(run, name, result, tx) {
+      if (tx !== null) return inTransactions.keepStep(run, tx, name, result)
+      await heartbeat.saveStep(run, name, result)
+      return null
+    },
     refusal: (run) => heartbeat.refusal(run),
   }
 }

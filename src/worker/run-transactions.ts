@@ -36,17 +36,17 @@ export class RunTransactions {
    * @throws JobchartError STOPPED if the client is closed before
    */
   async outcome(): Promise<Settlement | null> {
-    const outcomes = await Promise.all(this.written.map(({ write, settlement }) => committed(write, settlement)))
-    return outcomes.find((settlement) => settlement !== null) ?? null
+    const committed = await Promise.all(this.written.map(({ write }) => hasCommitted(write)))
+    return this.written.find(({ settlement }, i) => settlement !== null && committed[i])?.settlement ?? null
   }
 }
 
-async function committed(write: TxWrite, settlement: Settlement | null): Promise<Settlement | null> {
+async function hasCommitted(write: TxWrite): Promise<boolean> {
   try {
     await write.settled()
-    return settlement
+    return true
   } catch (error) {
-    if (error instanceof JobchartError && error.code === 'TX_ROLLED_BACK') return null
+    if (error instanceof JobchartError && error.code === 'TX_ROLLED_BACK') return false
     throw error
   }
 }
@@ -60,12 +60,21 @@ interface RunTransactionOptions {
 export interface WritesInTransactions {
   /** Ends the attempt with a transaction. @throws JobchartError as `Transactions.write`, LEASE_LOST, NOT_ACCEPTED */
   readonly settle: (run: Run, tx: OpenTransaction, settlement: Settlement) => Promise<void>
-  /** Keeps the result of a step with a transaction. @throws as `settle` */
-  readonly keepStep: (run: Run, tx: OpenTransaction, name: string, result: Json) => Promise<void>
+  /**
+   * Keeps the result of a step with a transaction.
+   * @returns tells whether it has committed, when it has ended
+   * @throws as `settle`
+   */
+  readonly keepStep: (run: Run, tx: OpenTransaction, name: string, result: Json) => Promise<() => Promise<boolean>>
 }
 
 export function writesInTransactions({ transactions, refusal, leaseMs }: RunTransactionOptions): WritesInTransactions {
-  const write = async (run: Run, tx: OpenTransaction, intent: TxIntent, settlement: Settlement | null) => {
+  const write = async (
+    run: Run,
+    tx: OpenTransaction,
+    intent: TxIntent,
+    settlement: Settlement | null,
+  ): Promise<TxWrite> => {
     const refused = run.ending === null ? refusal(run) : runIsOver(run)
     if (refused !== null) throw refused
     // Registered before it is written: the handler may end meanwhile.
@@ -78,14 +87,17 @@ export function writesInTransactions({ transactions, refusal, leaseMs }: RunTran
     }
     run.transactions ??= new RunTransactions()
     run.transactions.add({ write: { settled }, settlement })
-    await writing
+    return writing
   }
   return {
-    settle: (run, tx, settlement) => write(run, tx, { kind: 'settle', request: settlement }, settlement),
-    keepStep(run, tx, name, result) {
+    async settle(run, tx, settlement) {
+      await write(run, tx, { kind: 'settle', request: settlement }, settlement)
+    },
+    async keepStep(run, tx, name, result) {
       const { id, attempt, token } = run.claimed
       const request = { id, attempt, token, steps: { [name]: result } }
-      return write(run, tx, { kind: 'extend', request, leaseMs }, null)
+      const written = await write(run, tx, { kind: 'extend', request, leaseMs }, null)
+      return () => hasCommitted(written)
     },
   }
 }

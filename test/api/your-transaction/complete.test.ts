@@ -2,6 +2,7 @@
 import {
   createRuntime,
   defineJob,
+  durable,
   fatal,
   type Duration,
   type JobchartError,
@@ -12,12 +13,34 @@ import {
 import type { NewJob, TxIntent } from 'jobchart/store'
 import { Client as PgClient } from 'pg'
 import { afterEach, beforeEach, expect, onTestFinished } from 'vitest'
+import { setup } from 'xstate'
 import { systemClock } from '../../../src/core/clock.ts'
 import { ask, lease, newJob, put, recordOf } from '../../../src/store-testing/conformance/acts.ts'
 import { postgresStore } from '../../../src/stores/postgres/index.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 
 const server = postgresOfFile()
+
+const seen: unknown[] = []
+/** Its first attempt rolls back, its second one commits and fails, its third one finds the result. */
+const charge = durable<number>(
+  async ({ step, attempt }) => {
+    await inTransaction(async (tx) => {
+      const charged = await step('charge', () => add(tx, attempt).then(() => attempt), { tx })
+      seen.push(charged)
+      if (attempt === 1) throw new Error('rolled back')
+    })
+    if (attempt < 3) throw new Error('after the commit')
+    return attempt
+  },
+  { retry: { maxAttempts: 5, backoff: () => 0 } },
+)
+const machine = setup({ actors: { charge } }).createMachine({
+  initial: 'charging',
+  states: { charging: { invoke: { src: 'charge', onDone: 'charged' } }, charged: { type: 'final' } },
+})
+const chargeJob = defineJob({ type: 'charge', machine })
+
 type Handler = (input: unknown, ctx: RunContext) => Promise<unknown>
 
 let pg: PgClient
@@ -35,7 +58,7 @@ const work: JobDefinition<unknown, unknown> = defineJob<unknown, unknown>({
 
 async function started(lease: Duration = '30s'): Promise<Runtime> {
   const runtime = createRuntime({
-    jobs: [work],
+    jobs: [work, chargeJob],
     store: postgresStore({ url: server().url, schema }),
     lease,
     logger: { warn: (message) => warnings.push(message), error: (message) => warnings.push(message) },
@@ -192,6 +215,14 @@ test('a step is kept with its rows, or neither', async () => {
   expect(await effects()).toEqual([1, 2])
 })
 
+test('a durable promise of a machine keeps a step with its rows, and does not repeat it', async () => {
+  const runtime = await started()
+  const job = await runtime.enqueue(chargeJob)
+  await job.result()
+  expect(await effects()).toEqual([2])
+  expect(seen).toEqual([1, 2, 2])
+})
+
 test('a stale token raises in the transaction, and a job that was cancelled is not completed', async () => {
   const codes: unknown[] = []
   let begun: () => void = () => {}
@@ -210,7 +241,7 @@ test('a stale token raises in the transaction, and a job that was cancelled is n
   const job = await runtime.enqueue(work, 1)
   await hasBegun
   // As if another process had done it: the signal of this run does not abort.
-  await runtime.store.cancel([{ selection: { ids: [job.id] }, reason: 'no', graceMs: 60_000 }])
+  await runtime.store.cancel([{ ids: [job.id], reason: 'no', graceMs: 60_000 }])
   goOn()
   await expect(job.result()).rejects.toMatchObject({ code: 'CANCELLED' })
   expect(codes).toEqual([expect.stringMatching(/LEASE_LOST|CANCELLED/)])
