@@ -199,8 +199,8 @@ export interface TransactionStore {
    * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no row
    * that anybody else reads or writes, and never waits.
    * @returns a receipt, for `fates`
-   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED if it is no transaction of this store; and what
-   * the library of the transaction throws
+   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE; LEASE_LOST, see `LeasedIntent`; and what the library of the
+   * transaction throws
    */
   write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
   /** What has become of writes, in the order of their receipts. */

@@ -22,7 +22,8 @@ import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
 import { activityFrom, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { scheduleWritesOf, writesOf } from './operations.ts'
-import { carryOut } from './intents.ts'
+import { carryingOut, carryOut } from './intents.ts'
+import { partMax } from './parts.ts'
 import type { StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
@@ -47,7 +48,11 @@ export function remoteStore(port: StorePort): Store {
     port.tell?.(told)
   })
   const hear = (told: readonly Hint[]): void => hints.tell(withWaiting(told, server.waiting))
-  const driver = new RemoteDriver(server)
+  const driver = new RemoteDriver(
+    server,
+    undefined,
+    port.transactions === undefined ? null : () => carryingOut(partMax),
+  )
   const reading = new Reading(port, driver)
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
