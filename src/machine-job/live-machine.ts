@@ -31,9 +31,9 @@ import { Plan, type PendingEffect } from './plan.ts'
 import { Recorder } from './recorder.ts'
 import { isSnapshotOnly, isMachineActor, plannedLogicOf, doesWork, type PlannedLogic } from './actor-kinds.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
-import type { MachineState } from './state.ts'
+import type { MachineState, WrittenState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
-import type { MachineVersion, PersistedMachine } from './versions.ts'
+import type { LeanMachine, MachineVersion } from './versions.ts'
 import { dropChild, replaceScheduler, wrapRelays } from './xstate-internals.ts'
 
 interface LiveMachineOptions {
@@ -308,7 +308,7 @@ export class LiveMachine {
   }
 
   /** The state for a checkpoint. @throws JobchartError NOT_DURABLE */
-  state(pending: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs' | 'cancel'> {
+  state(pending: readonly PendingEffect[]): Omit<WrittenState, 'read' | 'jobs' | 'cancel'> {
     const machines = this.machines()
     this.dropEnded(machines)
     const passed = this.passedDelays(machines)
@@ -361,12 +361,12 @@ export class LiveMachine {
     }
   }
 
-  private persisted(): PersistedMachine {
-    const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
-    if (snapshot.status !== 'done') return snapshot
+  private persisted(): LeanMachine {
+    const snapshot = this.root.getPersistedSnapshot() as unknown as LeanMachine
+    if (snapshot.status !== 'done' || snapshot.children === undefined) return snapshot
     // All actors are stopped. Child machines are kept: the outbox may hold actions of theirs.
-    const machines = Object.entries(snapshot.children).filter(([, child]) => isPersistedMachine(child.snapshot))
-    return { ...snapshot, children: Object.fromEntries(machines) }
+    const machines = Object.entries(snapshot.children).filter(([, { kind }]) => kind === 'machine')
+    return { ...snapshot, children: machines.length === 0 ? undefined : Object.fromEntries(machines) }
   }
 
   /** The pending effects that the outbox of a checkpoint holds. */
@@ -463,9 +463,6 @@ function dropChildren(machine: AnyActorRef): void {
   const children = childrenOf(machine)
   for (const id of Object.keys(children)) dropChild(children, id)
 }
-
-const isPersistedMachine = (snapshot: unknown): snapshot is PersistedMachine =>
-  typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
 
 /** `APPROVE → paid.shipping` */
 function noteOf({ type }: EventObject, snapshot: unknown): string {

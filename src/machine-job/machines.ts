@@ -56,7 +56,9 @@ export function nodesOf(machine: AnyStateMachine): AnyStateNode[] {
 
 /** Does the current state handle the event by its name, not by a wildcard? */
 export function isNamedByState(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
-  const transitions = (snapshot.machine as AnyStateMachine).getTransitionData(snapshot as never, event)
+  const machine = snapshot.machine as AnyStateMachine
+  if (!(machine.events as readonly string[]).includes(event.type)) return false
+  const transitions = machine.getTransitionData(snapshot as never, event)
   return transitions.some(
     ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
   )

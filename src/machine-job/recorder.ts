@@ -3,7 +3,7 @@
  * them again.
  */
 import type { EventObject } from 'xstate'
-import type { Json } from '../core/payload.ts'
+import { roughSize, type Json } from '../core/payload.ts'
 import { storable } from './action-args.ts'
 import { encode, type AddressOf } from './codec.ts'
 
@@ -21,7 +21,7 @@ export interface RecordedEvent {
   readonly timer?: true
 }
 
-/** Characters of the events of a checkpoint that are kept. */
+/** About how many characters of the events of a checkpoint are kept. */
 const charsMax = 16_384
 
 export class Recorder {
@@ -35,8 +35,8 @@ export class Recorder {
 
   record(event: EventObject, { at, by, to, timer }: Omit<RecordedEvent, 'event'>): void {
     if (this.chars > charsMax) return
-    const encoded = encode(storable(event), this.addressOf)
-    this.chars += JSON.stringify(encoded).length
+    const encoded = this.encoded(event)
+    this.chars += roughSize(encoded)
     this.events.push({
       at,
       ...(by !== undefined && by !== at && { by }),
@@ -44,6 +44,15 @@ export class Recorder {
       event: encoded,
       ...(timer === true && { timer }),
     })
+  }
+
+  /** Few events hold what JSON cannot represent. */
+  private encoded(event: EventObject): Json {
+    try {
+      return encode(event, this.addressOf)
+    } catch {
+      return encode(storable(event), this.addressOf)
+    }
   }
 
   /** The events since the last call; null if they were more than are kept. */

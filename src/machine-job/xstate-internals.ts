@@ -20,6 +20,9 @@ export const logicOf = (actor: AnyActorRef): AnyActorLogic | undefined =>
 export const reportsSnapshots = (actor: AnyActorRef): boolean =>
   (actor as { readonly options?: { readonly syncSnapshot?: boolean } }).options?.syncSnapshot === true
 
+/** The name under which an actor is registered in its system; undefined for most. */
+export const systemIdOf = (actor: AnyActorRef): string | undefined => (actor as { readonly systemId?: string }).systemId
+
 // ── actor systems ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Replaces the generator of ids for actors that the chart does not name. */
