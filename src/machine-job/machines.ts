@@ -78,9 +78,22 @@ export function activeNodes(node: AnyStateNode, value: StateValue): AnyStateNode
 
 /** Paths of the active states for a value, the outer ones first, and their tags. */
 export function standingOf(machine: AnyStateMachine, value: StateValue): MachineStanding {
-  const nodes = activeNodes(machine.root, value)
-  const states = nodes.slice(1).map(({ path }) => path.join('.'))
-  return { states, tags: [...new Set(nodes.flatMap(({ tags }) => tags))] }
+  const states: string[] = []
+  const tags: string[] = []
+  for (const node of activeNodes(machine.root, value)) {
+    if (node.path.length > 0) states.push(pathOf(node))
+    for (const tag of node.tags) if (!tags.includes(tag)) tags.push(tag)
+  }
+  return { states, tags }
+}
+
+/** Each checkpoint names the active states: their paths are made once for all jobs. */
+const paths = new WeakMap<AnyStateNode, string>()
+
+function pathOf(node: AnyStateNode): string {
+  let path = paths.get(node)
+  if (path === undefined) paths.set(node, (path = node.path.join('.')))
+  return path
 }
 
 /** An invoke as it is written in the config. */

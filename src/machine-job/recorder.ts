@@ -5,7 +5,7 @@
 import type { EventObject } from 'xstate'
 import { roughSize, type Json } from '../core/payload.ts'
 import { storable } from './action-args.ts'
-import { encode, type AddressOf } from './codec.ts'
+import type { Encode } from './codec.ts'
 
 /** An event for a machine: of a caller, a timer or an actor that does work. */
 export interface RecordedEvent {
@@ -25,12 +25,12 @@ export interface RecordedEvent {
 const charsMax = 16_384
 
 export class Recorder {
-  private readonly addressOf: AddressOf
+  private readonly encode: Encode
   private events: RecordedEvent[] = []
   private chars = 0
 
-  constructor(addressOf: AddressOf) {
-    this.addressOf = addressOf
+  constructor(encode: Encode) {
+    this.encode = encode
   }
 
   record(event: EventObject, { at, by, to, timer }: Omit<RecordedEvent, 'event'>): void {
@@ -49,9 +49,9 @@ export class Recorder {
   /** Few events hold what JSON cannot represent. */
   private encoded(event: EventObject): Json {
     try {
-      return encode(event, this.addressOf)
+      return this.encode(event)
     } catch {
-      return encode(storable(event), this.addressOf)
+      return this.encode(storable(event))
     }
   }
 

@@ -2,7 +2,7 @@
 import type { EventObject } from 'xstate'
 import type { Json } from '../core/payload.ts'
 import type { AddressState } from './addresses.ts'
-import { decode, encode, type AddressOf } from './codec.ts'
+import { decode, type Encode } from './codec.ts'
 import type { RecordedEvent } from './recorder.ts'
 import type { PassedDelay, TimerRecord } from './timers.ts'
 import type { LeanMachine, MachineVersion, PersistedMachine } from './versions.ts'
@@ -80,7 +80,7 @@ const defaults = {
 } as const satisfies Partial<MachineState>
 
 /** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
-export function packState(state: WrittenState, addressOf: AddressOf): Json {
+export function packState(state: WrittenState, encode: Encode): Json {
   const { timers, actors, actorNumber, outbox, jobs, cancel, events, read } = state
   const lean = {
     ...state,
@@ -93,7 +93,7 @@ export function packState(state: WrittenState, addressOf: AddressOf): Json {
     events: events?.length === 0 ? undefined : events,
     read: read === 0 ? undefined : read,
   }
-  return encode(lean, addressOf)
+  return encode(lean)
 }
 
 /** @param json written by `packState`. Actors are decoded as `ActorReference`. */

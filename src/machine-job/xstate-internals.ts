@@ -3,7 +3,7 @@
  * owns, and event types that XState derives. `test/machine-job/xstate-contract.test.ts` checks it: read both before an
  * upgrade.
  */
-import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine } from 'xstate'
+import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine, InspectionEvent } from 'xstate'
 
 type System = AnyActorRef['system']
 type Relay = (source: AnyActorRef | undefined, target: AnyActorRef, event: AnyEventObject) => void
@@ -46,6 +46,22 @@ export function wrapRelays(
   const relay = Reflect.get(system, '_relay') as Relay
   const wrapped: Relay = (source, target, event) => wrap(source, target, event, () => relay(source, target, event))
   Object.assign(system, { _relay: wrapped })
+}
+
+/**
+ * Calls back whenever an actor of the system has a snapshot, also the same one again. An inspector would be told of
+ * all else, too, with a copy of each event.
+ */
+export function watchSnapshots(
+  system: System,
+  listener: (actor: AnyActorRef, snapshot: unknown, event: AnyEventObject) => void,
+): void {
+  const send = Reflect.get(system, '_sendInspectionEvent') as (event: InspectionEvent) => void
+  const watched = (event: InspectionEvent): void => {
+    send(event)
+    if (event.type === '@xstate.snapshot') listener(event.actorRef as AnyActorRef, event.snapshot, event.event)
+  }
+  Object.assign(system, { _sendInspectionEvent: watched })
 }
 
 // ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────────────────
