@@ -69,6 +69,7 @@ import type {
   InsertRequest,
   Lease,
   PruneAnswer,
+  QueueChange,
   RepairAnswer,
   RetentionPolicies,
   RetryAnswer,
@@ -330,7 +331,7 @@ export interface Store {
    * Changes a queue, if `change` is given.
    * @returns the queue after the change; a pause applies to every claim after the answer
    */
-  queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
+  queue(type: string, change?: QueueChange): Promise<QueueInfo>
   /**
    * Since when the first queued job of each type is queued: the first by priority, then by place, whatever its
    * concurrency key.

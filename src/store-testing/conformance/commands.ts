@@ -76,7 +76,7 @@ export type Command =
   | { readonly op: 'discard'; readonly ids: readonly string[] }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
   | { readonly op: 'prune'; readonly policies: contract.RetentionPolicies; readonly limit: number }
-  | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
+  | { readonly op: 'queue'; readonly type: string; readonly change: contract.QueueChange }
   | ScheduleCommand
   | BulkCommand
   | { readonly op: 'worker'; readonly id: string; readonly info: WorkerTerms | null }

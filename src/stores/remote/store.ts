@@ -98,7 +98,7 @@ export function remoteStore(port: StorePort): Store {
     prune: async (limit) => driver.inTurn(async () => {}).then(() => retention.prune(driver, limit)),
     worker: async (id, info) => register(driver, id, info),
     async queue(type, change) {
-      if (change !== undefined) await driver.write((transaction) => transaction.pause(type, change.paused))
+      if (change !== undefined) await driver.write((transaction) => transaction.changeQueue(type, change))
       return read(() => reading.queue(type))
     },
     schedules: {

@@ -76,7 +76,6 @@ class QueueSource implements ClaimSource {
     const { file, queue, demand } = this
     file.writer.write()
     return (
-      (demand.limits.perKey === null && demand.limits.keyRate === undefined) ||
       !queue.keyed ||
       readyRows(file, queue, 1).length > 0 ||
       file.keyGroups.first(queue, demand, file.now) !== undefined
