@@ -20,7 +20,7 @@ import {
   put,
   putAndEnd,
   putAndTake,
-  rest,
+  plainCheckpoint,
   take,
   workerInfo,
   write,
@@ -148,12 +148,13 @@ test('of a machine: what it stands at, its messages and its checkpoints', async 
   const { store, path, harm } = await opened()
   const machine = async (id: string): Promise<void> => {
     const job = await putAndTake(store, id)
-    for (const number of [1, 2]) await write(store, job, { ...rest(number), states: [`s.${id}`], tags: ['busy'] })
+    for (const number of [1, 2])
+      await write(store, job, { ...plainCheckpoint(number), states: [`s.${id}`], tags: ['busy'] })
     await park(store, job)
   }
   for (const id of [...ids, 'f']) await machine(id)
   const job = await putAndTake(store, 'g')
-  await write(store, job, rest(1))
+  await write(store, job, plainCheckpoint(1))
   await store.settle([end(job)])
   await store.discard(['g'])
   expect(await store.machineCounts('mail')).toMatchObject({ tags: { busy: 6 } })

@@ -19,10 +19,10 @@ export const extendCases: Cases = {
   'a heartbeat with a stale token is lost and writes nothing': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const before = await recordOf(store, 'a')
-    const signs = { checkin: { at: 1, value: 1 }, logs: [{ at: 1, attempt: 1, message: 'x' }], steps: { s: 1 } }
+    const payload = { checkin: { at: 1, value: 1 }, logs: [{ at: 1, attempt: 1, message: 'x' }], steps: { s: 1 } }
     const heartbeats = [
-      { ...lease(job), ...signs, token: 'stolen' },
-      { ...lease(job), ...signs, attempt: 9 },
+      { ...lease(job), ...payload, token: 'stolen' },
+      { ...lease(job), ...payload, attempt: 9 },
     ]
     const answers = await store.extend({
       worker: 'w1',
