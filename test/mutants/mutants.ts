@@ -1,7 +1,8 @@
 /**
- * Mistakes that the SQLite store, a store over a round trip, or the core under both could make, as faults that are injected into it. Each must be
- * noticed by a case: a promise whose breach nobody notices is not kept by anything. (Those of the engine are in
- * `test/simulation/mutants.ts`; those of any store in `test/conformance/broken-stores.test.ts`.)
+ * Mistakes that the SQLite store, a store over a round trip, or the core under both could make, as faults that are
+ * injected into them. Each must be noticed by a case: a promise whose breach nobody notices is not kept by anything.
+ * (Those of the engine are in `test/simulation/mutants.ts`; those of any store in
+ * `test/conformance/broken-stores.test.ts`.)
  */
 import { enqueueCounted, type Counted } from '../../src/core/activity.ts'
 import type { WorkerSlots } from '../../src/core/hand-over.ts'
