@@ -29,7 +29,7 @@ export class NotStorable {
 }
 
 /** The address of an actor; null for an actor of another actor system. */
-export type AddressOf = (actor: AnyActorRef) => string | null
+type AddressOf = (actor: AnyActorRef) => string | null
 
 /** @throws JobchartError NOT_DURABLE, naming the path, for a value that JSON cannot represent */
 export type Encode = (value: unknown) => Json
