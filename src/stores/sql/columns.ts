@@ -5,11 +5,19 @@
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 
-/** The columns of `jobs`. */
+/**
+ * What is read of a job: what its enqueue has given (`jobs`), and what has become of it (`lives`), which is null of a
+ * job without such a row.
+ */
 export const columns =
-  'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
-  'enqueued_at, started_at, finished_at, last_seq, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, cancel, settled, history, checkpointed_attempts, meta, options, failure, due_after'
+  'jobs.seq, jobs.id, jobs.queue, lives.state, jobs.priority, lives.place, lives.attempt, jobs.max_attempts, ' +
+  'lives.generation, lives.due_at, lives.claimed_seq, lives.token, lives.worker, jobs.enqueued_at, lives.started_at, ' +
+  'lives.finished_at, lives.last_seq, jobs.key, lives.held_key, jobs.concurrency_key, jobs.input, jobs.tags, ' +
+  'lives.output, lives.error, lives.errors, lives.checkin, lives.logs, lives.cancel, lives.settled, lives.history, ' +
+  'lives.checkpointed_attempts, jobs.meta, jobs.options, lives.failure, lives.due_after'
+
+/** The tables of these columns. */
+export const rowTables = 'jobs LEFT JOIN lives ON lives.job = jobs.seq'
 
 /** Columns that may be large, and the field that needs each; `settled` is no part of any. */
 const largeColumns: ReadonlyMap<string, keyof JobRecord | null> = new Map([
@@ -29,7 +37,7 @@ export const columnsFor = (fields: readonly (keyof JobRecord)[]): string =>
   columns
     .split(', ')
     .map((column) => {
-      const field = largeColumns.get(column)
+      const field = largeColumns.get(column.slice(column.indexOf('.') + 1))
       return field === undefined || (field !== null && fields.includes(field)) ? column : 'NULL'
     })
     .join(', ')
@@ -39,20 +47,20 @@ export type RowValues = [
   seq: number,
   id: string,
   queue: number,
-  state: JobState,
+  state: JobState | null,
   priority: number,
-  place: number,
-  attempt: number,
+  place: number | null,
+  attempt: number | null,
   maxAttempts: number,
-  generation: number,
+  generation: number | null,
   dueAt: number | null,
-  leaseAt: number | null,
+  claimedSeq: number | null,
   token: string | null,
   worker: string | null,
   enqueuedAt: number,
   startedAt: number | null,
   finishedAt: number | null,
-  lastSeq: number,
+  lastSeq: number | null,
   key: string | null,
   heldKey: string | null,
   concurrencyKey: string | null,
@@ -65,7 +73,7 @@ export type RowValues = [
   logs: string | null,
   cancel: string | null,
   settled: string | null,
-  history: string,
+  history: string | null,
   checkpointedAttempts: number | null,
   meta: string | null,
   options: string | null,

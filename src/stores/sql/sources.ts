@@ -12,7 +12,7 @@ export interface Source {
   readonly table: string
   /** By which it is read; null: in the order of its rows; undefined: the database chooses. */
   readonly index: string | null | undefined
-  /** The column with the number of the job; `seq` in the table of jobs itself. */
+  /** The column with the number of the job. */
   readonly job: string
   /** The condition of the index itself. */
   readonly own: Condition
@@ -40,6 +40,8 @@ interface Scope {
   readonly hasMore: boolean
   /** A number that no end is below which the filter asks for; 0 = none is known. */
   readonly endedSince: number
+  /** Up to which end the jobs of a queue and state are listed; of the live ones, up to which enqueue. */
+  readonly listedTo: (queue: number, state: string) => number
 }
 
 /** Sources that together have each job of the search once, and the number of their jobs at most. */
@@ -53,6 +55,8 @@ interface Plan {
  * as far.
  */
 const fewJobs = 20_000
+/** Under this name jobs that have not ended are listed. */
+export const live = 'live'
 /** What is assumed of an attribute that more jobs have than are counted. */
 const manyJobs = 100_000
 /** Of more queues and states, the table is read in its order, if the filter has more. */
@@ -77,8 +81,13 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   return best.sources
 }
 
-export const fromOf = (dialect: Dialect, { table, index }: Source): string =>
-  index === undefined ? table : dialect.table(table, index)
+export const fromOf = (dialect: Dialect, { table, index }: Source): string => {
+  // Tables with lists of jobs are read with these.
+  if (table === 'ends' || table === 'claims') {
+    return dialect.join(table, `${dialect.elements(`${table}.jobs`)} AS each`, 'TRUE')
+  }
+  return index === undefined ? table : dialect.table(table, index)
+}
 
 const countUpTo = (dialect: Dialect, source: Source, limit: number): Asking<number> =>
   ask({
@@ -100,35 +109,28 @@ function within(scope: Scope): Condition[] {
   const { queues, states } = scope
   const possible = jobStates.filter((state) => isListed(scope.by, state))
   const isAnyState = possible.every((state) => states.includes(state) || jobsIn(queues, [state]) === 0)
-  return [...among(scope), ...(isAnyState ? [] : [stateIn(states)])]
+  return [...among(scope), ...(isAnyState ? [] : [stateIn(scope.dialect, states)])]
 }
 
 const wholeTable = (scope: Scope): Plan => ({
   sources: [
-    { table: 'jobs', index: null, job: 'seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
+    { table: 'jobs', index: null, job: 'jobs.seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
   ],
   jobs: jobsIn(scope.allQueues, jobStates),
 })
 
-/**
- * The ended jobs of each queue and state in the order of their end, from a number on: a statement for each, some 20 µs.
- * An index of the ends of all queues would make it one, and would cost each end of a job 4 µs more, a third of its
- * write.
- */
+/** The ended jobs of each queue and state in the order of their end, from a number on: a statement for each. */
 function endedSince({ queues, states, by }: Scope, number = 0): Plan {
-  const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND last_seq >= ?'
   const ended = states.filter(isEnded)
   const sources = ended.flatMap((state) =>
-    queues.flatMap((queue) =>
-      queue.in(state) === 0 ? [] : jobSource('ended', by === 'finished', own, queue.number, state, number),
-    ),
+    queues.flatMap((queue) => (queue.in(state) === 0 ? [] : endsOf(queue, state, number, by === 'finished'))),
   )
   return { sources, jobs: jobsIn(queues, ended) }
 }
 
 /** The jobs with a due time, in the order of these. */
 const inDueOrder = (scope: Scope): Plan => ({
-  sources: [{ ...jobSource('due', true, `due_at IS NOT NULL AND ${isDue.term}`), also: within(scope) }],
+  sources: [{ ...lifeSource('due', true, `due_at IS NOT NULL AND ${isDue.term}`), also: within(scope) }],
   jobs: jobsIn(scope.allQueues, [...timed]),
 })
 
@@ -144,22 +146,25 @@ function timedJobs({ queues, states }: Scope): Plan {
 
 /** The jobs of each queue and state, as far as there are any. */
 function queuesAndStates(scope: Scope): Plan {
-  const { queues, states } = scope
+  const { dialect, queues, states } = scope
   const lacksLive = liveStates.some((state) => !states.includes(state) && jobsIn(queues, [state]) > 0)
   const plans = queues.flatMap((queue) => {
-    const ended = states.filter(isEnded).map((state) => plan(endedOf(queue, state), jobsIn([queue], [state])))
-    if (!lacksLive) return [...ended, plan(liveOf(queue), jobsIn([queue], liveStates))]
+    const ended = states.filter(isEnded).map((state) => endedPlan(scope, queue, state))
+    if (!lacksLive) return [...ended, livePlan(scope, queue, liveStates)]
     const waiting = states.filter((state) => !isEnded(state) && !isLeased(state))
-    return [...ended, ...waiting.map((state) => waitingPlan(queue, state))]
+    return [...ended, ...waiting.map((state) => waitingPlan(scope, queue, state))]
   })
   const leased = states.filter(isLeased)
   if (lacksLive && leased.length > 0) {
-    const leases = { ...jobSource('leases', false, 'lease_at IS NOT NULL'), also: [...among(scope), stateIn(leased)] }
-    plans.push(plan(leases, jobsIn(queues, leased)))
+    const also = [...among(scope), stateIn(dialect, leased)]
+    const leases: Source = { ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false }
+    plans.push({ sources: [leases], jobs: jobsIn(queues, leased) })
   }
   const present = plans.filter(({ jobs }) => jobs > 0)
+  const isListed = present.some(({ sources }) => sources.some(({ own: { values } }) => values[1] === live))
+  const since = cameSince(scope, lacksLive ? states.filter((state) => !isEnded(state)) : liveStates)
   return {
-    sources: present.flatMap(({ sources }) => sources),
+    sources: [...present.flatMap(({ sources }) => sources), ...(isListed ? [since] : [])],
     jobs: present.reduce((sum, { jobs }) => sum + jobs, 0),
   }
 }
@@ -169,34 +174,62 @@ const timed = statesTagged('timed')
 /** Not only an event ends the wait of the job. */
 const isDue: Condition = { term: `due_at < ${never}`, values: [] }
 
-const plan = (source: Source, jobs: number): Plan => ({ sources: [source], jobs })
-
-/** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
-const jobSource = (index: string, inOrder: boolean, own: string, ...values: SqlValue[]): Source => ({
-  table: 'jobs',
-  index,
-  job: 'seq',
+/** Rows of a table, in the order of the search, of which all that meet a condition are searched. */
+const source = (table: string, job: string, own: string, ...values: SqlValue[]): Source => ({
+  table,
+  index: undefined,
+  job,
   own: { term: own, values },
   also: [],
+  inOrder: true,
+})
+
+/** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
+const lifeSource = (index: string, inOrder: boolean, own: string, ...values: SqlValue[]): Source => ({
+  ...source('lives', 'lives.job', own, ...values),
+  index,
   inOrder,
 })
 
-const endedOf = (queue: CountedQueue, state: JobState): Source =>
-  jobSource('ended_of', true, 'queue = ? AND state = ? AND finished_at IS NOT NULL', queue.number, state)
+/** In the order of their ends. */
+const endsOf = ({ number }: CountedQueue, state: JobState, last: number, inOrder: boolean): Source => ({
+  ...source('ends', 'each.value', 'ends.queue = ? AND ends.state = ? AND ends.last > ?', number, state, last - 1),
+  inOrder,
+})
 
-const liveOf = (queue: CountedQueue): Source =>
-  jobSource('live', true, 'queue = ? AND finished_at IS NULL', queue.number)
+const listedIn = ({ number }: CountedQueue, name: string): Source =>
+  source('listed', 'listed.job', 'listed.queue = ? AND listed.state = ?', number, name)
+
+/** Those that are listed, and those that have ended since. */
+function endedPlan({ listedTo }: Scope, queue: CountedQueue, state: JobState): Plan {
+  const since = endsOf(queue, state, listedTo(queue.number, state) + 1, false)
+  return { sources: [listedIn(queue, state), since], jobs: jobsIn([queue], [state]) }
+}
+
+/** Those that were listed as live: see `cameSince`. */
+const livePlan = ({ dialect, listedTo }: Scope, queue: CountedQueue, states: readonly JobState[]): Plan => {
+  const listed = listedIn(queue, live)
+  const own = { term: `${listed.own.term} AND listed.job <= ?`, values: [...listed.own.values, listedTo(queue.number, live)] }
+  return { sources: [{ ...listed, own, also: [stateIn(dialect, states)] }], jobs: jobsIn([queue], liveStates) }
+}
+
+/** The jobs that have come since the live ones were listed. */
+const cameSince = (scope: Scope, states: readonly JobState[]): Source => ({
+  ...source('jobs', 'jobs.seq', 'jobs.seq > ?', scope.listedTo(0, live)),
+  index: null,
+  also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, states)],
+})
 
 /** In the order of their enqueue. */
 const timedOf = (queue: CountedQueue, state: JobState): Source =>
-  jobSource('timed', true, 'queue = ? AND state = ? AND due_at IS NOT NULL', queue.number, state)
+  lifeSource('timed', true, 'lives.queue = ? AND lives.state = ? AND due_at IS NOT NULL', queue.number, state)
 
 /** Jobs in a state that is neither leased nor ended. */
-function waitingPlan(queue: CountedQueue, state: JobState): Plan {
+function waitingPlan(scope: Scope, queue: CountedQueue, state: JobState): Plan {
   const jobs = jobsIn([queue], [state])
-  if (timed.has(state)) return plan(timedOf(queue, state), jobs)
-  if (jobs <= fewJobs) return plan(jobSource('queued', false, `queue = ? AND state = '${state}'`, queue.number), jobs)
-  return plan({ ...liveOf(queue), also: [stateIn([state])] }, jobs === 0 ? 0 : jobsIn([queue], liveStates))
+  if (timed.has(state)) return { sources: [timedOf(queue, state)], jobs }
+  if (jobs > fewJobs) return livePlan(scope, queue, [state])
+  return { sources: [{ ...source('waiting', 'waiting.job', 'waiting.queue = ?', queue.number), inOrder: false }], jobs }
 }
 
 /** Indexes of the jobs that have what the filter asks for beside types and states, as far as few jobs have it. */
@@ -213,13 +246,13 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
     other?: SqlValue,
   ): void => {
     const values = [value, other].filter((each) => each !== undefined)
-    sources.push({ table, index, job, own: { term: own, values }, also, inOrder: by === 'enqueued' })
+    sources.push({ ...source(table, job, own, ...values), index, also, inOrder: by === 'enqueued' })
   }
   const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
-  if (failure !== undefined) add('jobs', 'failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
-  if (key !== undefined) add('jobs', 'with_key', 'seq', 'key = ? AND key IS NOT NULL', key)
+  if (failure !== undefined) add('lives', 'failing', 'lives.job', 'failure = ? AND failure IS NOT NULL', failure)
+  if (key !== undefined) add('jobs', 'with_key', 'jobs.seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
-    add('jobs', 'with_concurrency_key', 'seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey)
+    add('jobs', 'with_concurrency_key', 'jobs.seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey)
   }
   if (unsupported === true) add('machines', 'unsupported', 'machines.job', 'unsupported IS NOT NULL')
   if (parent !== undefined) add('machines', 'children', 'machines.job', 'parent = ?', parent)

@@ -18,6 +18,7 @@ import { keyWeightOf } from '../sql/row.ts'
 import type { Row } from './row-cache.ts'
 import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
+import { noKey } from './waiting.ts'
 
 const leased = statesTagged('leased')
 
@@ -164,8 +165,7 @@ export class KeyGroups {
       const head = this.sql.get('headOfKeyGroup', queue.number, key)
       return { ...group, first: head === undefined ? null : { head, finish: null } }
     }
-    const found =
-      key === keyless ? this.sql.get('headOfKeyless', queue.number) : this.sql.get('headOfShare', queue.number, key)
+    const found = this.sql.get('headOfShare', queue.number, key === keyless ? noKey : key)
     if (found === undefined) return { ...group, first: null }
     const [priority, place, options] = found
     return { ...group, first: { head: [priority, place], finish: finishOf(group.start ?? 0, keyWeightOf(options)) } }

@@ -10,9 +10,6 @@ interface Ended extends EndedJob {
   readonly queue: Queue
   readonly state: EndedState
   readonly finishedAt: number
-  readonly isMachine: boolean
-  readonly failure: string | null
-  readonly tags: string | null
 }
 
 export class Pruning implements PruneUnit<Ended> {
@@ -20,7 +17,7 @@ export class Pruning implements PruneUnit<Ended> {
 
   constructor(file: JobFile) {
     this.file = file
-    file.writer.write()
+    file.flush()
   }
 
   get now(): number {
@@ -41,18 +38,31 @@ export class Pruning implements PruneUnit<Ended> {
 
   firstEnded(type: string, state: EndedState, limit: number): readonly Ended[] {
     const queue = this.file.queues.of(type)
-    return this.file.sql.all('ended', queue.number, state, limit).map(([seq, finishedAt, attempts, failure, tags]) => {
-      return { seq, queue, state, finishedAt, isMachine: attempts !== null, failure, tags }
-    })
+    const first = this.file.ends.first(queue.number, state, limit)
+    return first.map(({ job: seq, at }) => ({ seq, queue, state, finishedAt: at }))
   }
 
+  /** All are of one queue and state. */
   removeEnded(jobs: readonly Ended[]): void {
-    const { removals, queues, failures } = this.file
-    removals.removeRows(jobs)
-    for (const { queue, state, failure, finishedAt } of jobs) {
-      queues.count(queue, state, -1)
+    const [first] = jobs
+    if (first === undefined) return
+    const { sql, ends, removals, queues, failures } = this.file
+    const { queue, state } = first
+    const numbers = jobs.map(({ seq }) => seq)
+    // Most have nothing beside their rows.
+    const more = new Map(sql.all('removed', JSON.stringify(numbers)).map((values) => [values[0], values]))
+    for (const { seq, finishedAt } of jobs) {
+      const failure = more.get(seq)?.[2] ?? null
       if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, finishedAt, -1)
     }
+    removals.removeRows(
+      numbers.map((seq) => {
+        const [, tags = null, , checkpointed = null] = more.get(seq) ?? []
+        return { seq, isMachine: checkpointed !== null, tags }
+      }),
+    )
+    ends.removeFirst(queue.number, state, numbers)
+    queues.count(queue, state, -jobs.length)
   }
 
   lookAgain(type: string, at: number): void {

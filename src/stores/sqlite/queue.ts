@@ -116,7 +116,7 @@ export class Queue {
     return this.counts[state]
   }
 
-  count(state: JobState, by: 1 | -1): void {
+  count(state: JobState, by: number): void {
     this.counts[state] += by
   }
 

@@ -79,8 +79,8 @@ export class Queues {
     return this.all().reduce((sum, queue) => sum + queue.backlog, 0)
   }
 
-  /** One more or one fewer of its jobs is in a state. */
-  count(queue: Queue, state: JobState, by: 1 | -1): void {
+  /** So many more of its jobs are in a state; negative: fewer. */
+  count(queue: Queue, state: JobState, by: number): void {
     this.remind(queue)
     queue.count(state, by)
     this.unwritten.add(queue)

@@ -27,7 +27,8 @@ export class Removals {
   removeRows(jobs: readonly RemovedJob[]): void {
     for (const { seq } of jobs) this.cache.meet(seq)
     this.sql.run('removeSteps', numbersOf(jobs))
-    this.sql.run('remove', numbersOf(jobs))
+    this.sql.run('removeJobs', numbersOf(jobs))
+    this.sql.run('removeLives', numbersOf(jobs))
     const withMachine = jobs.filter(({ isMachine }) => isMachine)
     if (withMachine.length > 0) this.machines.remove(numbersOf(withMachine))
     for (const { seq, tags } of jobs) if (tags !== null) this.sql.run('forgetTags', seq, tags)

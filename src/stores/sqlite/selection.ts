@@ -21,7 +21,10 @@ interface SearchedFile {
   readonly queues: Queues
   readonly minutes: Minutes
   from(values: RowValues): Row
-  write(): void
+  /** Writes what the transaction has changed. */
+  flush(): void
+  /** Up to which end the jobs of a queue and state are listed; of the live ones, up to which enqueue. */
+  listedTo(queue: number, state: string): number
 }
 
 /** The jobs of a page that are in an `eligible` state. */
@@ -53,7 +56,7 @@ export function find(
   eligible: (state: JobState) => boolean,
   range: Omit<PageRange, 'since'>,
 ): FoundPage {
-  file.write()
+  file.flush()
   const { by } = range
   const allQueues = file.queues.all()
   const types = filter.type === undefined ? null : [...new Set([filter.type].flat())]
@@ -66,11 +69,12 @@ export function find(
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(sqlite, filter)
   if (range.until !== undefined && states.every(isEnded))
-    conditions.push({ term: 'last_seq <= ?', values: [range.until] })
+    conditions.push({ term: 'lives.last_seq <= ?', values: [range.until] })
   const since = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
   const endedSince = since(filter.finishedAfter)
   const hasMore = conditions.length > 0
-  const scope = { dialect: sqlite, filter, queues, states, allQueues, by, hasMore, endedSince }
+  const listedTo = (queue: number, state: string): number => file.listedTo(queue, state)
+  const scope = { dialect: sqlite, filter, queues, states, allQueues, by, hasMore, endedSince, listedTo }
   const sources = file.sql.answer(sourcesOf(scope))
   const first = by === 'finished' ? endedSince : since(filter.enqueuedAfter)
   return file.sql.answer(search(sqlite, sources, conditions, { ...range, since: first }))

@@ -9,7 +9,10 @@ import { enqueueArrow } from '../../core/history.ts'
 import { RowChange, type RowTransition } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Recorder } from '../../core/recorder.ts'
-import { writeRow } from '../sql/write-row.ts'
+import { claimable } from '../../core/compiled-arrows.ts'
+import { needsLife, writeRow } from '../sql/write-row.ts'
+import type { Claims } from './claims.ts'
+import type { Ends } from './ends.ts'
 import type { FailureTable } from './failure-table.ts'
 import type { Hints } from './hints.ts'
 import type { InboxWatch } from './inbox-watch.ts'
@@ -22,6 +25,7 @@ import type { Removals } from './removals.ts'
 import type { Row, RowCache } from './row-cache.ts'
 import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
+import type { Waiting } from './waiting.ts'
 
 interface Tables {
   readonly sql: Statements
@@ -31,6 +35,9 @@ interface Tables {
   readonly failures: FailureTable
   readonly prunes: Prunes
   readonly removals: Removals
+  readonly claims: Claims
+  readonly ends: Ends
+  readonly waiting: Waiting
   readonly cache: RowCache
   readonly log: LogWriter
   readonly hints: Hints
@@ -75,7 +82,7 @@ export class Writer implements Recorder<Row> {
   changed(row: Row, change: RowChange): void {
     if (change !== this.fresh) return
     if (row.dueAt !== null) this.tables.hints.due(row.dueAt)
-    if (row.machineCell === null && !row.queue.hasKeyGroup(row.concurrencyKey)) return
+    if (!needsLife(row) && !row.queue.hasKeyGroup(row.concurrencyKey)) return
     this.fresh = new RowChange()
     row.change = change
     this.rows.push(row)
@@ -116,11 +123,11 @@ export class Writer implements Recorder<Row> {
   }
 
   refused(type: string | null, isHandOver: boolean): void {
-    const { sql, queues, hints } = this.tables
+    const { sql, claims, queues, hints } = this.tables
     if (type === null) return hints.refused(null, queues.backlog())
     if (!isHandOver) return hints.refused(type, queues.known(type)?.backlog ?? 0)
     this.write()
-    const room = handOverRoom(type, workerSlots(sql, this.now), (each) => queues.known(each))
+    const room = handOverRoom(type, workerSlots(sql, claims, this.now), (each) => queues.known(each))
     hints.refusedHandOver(type, room)
   }
 
@@ -142,7 +149,10 @@ export class Writer implements Recorder<Row> {
     for (const row of rows) {
       const was = row.change as RowChange
       if (was.isRemoved) (removed ??= []).push(row)
-      else writeRow(sql, row, was)
+      else {
+        writeRow(sql, row, was)
+        this.writePlace(row, was)
+      }
       if (was.added !== null && was.added.messages.length > 0) this.messagesAdded(row)
       if (isFoundByMore(row, was)) this.writeBeside(row, was)
       row.change = null
@@ -159,10 +169,27 @@ export class Writer implements Recorder<Row> {
     this.hasNew = false
   }
 
+  /** Writes where a row is found: by its lease, among those that wait, or among the ended ones. */
+  private writePlace(row: Row, was: RowChange): void {
+    const { claims, ends, waiting } = this.tables
+    const { isLeased } = row
+    if (was.wasLeased !== isLeased) {
+      if (isLeased) claims.begin(row)
+      else claims.end(row.seq)
+    } else if (isLeased && row.wakeAt !== null && was.wakeAt !== row.wakeAt) claims.extend(row.seq, row.wakeAt)
+    waiting.move(row, claimable.has(row.state))
+    const { state } = was
+    if (was.ended === row.ended && state === row.state) return
+    if (state !== null && isEnded(state)) ends.remove(row, state, was.lastSeq)
+    if (row.isEnded) ends.add(row.queue.number, row.state, row.seq)
+  }
+
   private remove(rows: readonly Row[]): void {
-    const { removals, queues, prunes, cache } = this.tables
+    const { ends, removals, queues, prunes, cache } = this.tables
     removals.removeRows(rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags })))
-    for (const { id, queue, state } of rows) {
+    for (const row of rows) {
+      const { id, queue, state, lastSeq } = row
+      ends.remove(row, state, lastSeq)
       queues.count(queue, state, -1)
       prunes.changed(queue.number)
       cache.delete(id)
