@@ -129,9 +129,11 @@ const compare = (a: Position, b: Position, { newestFirst }: PageRange): number =
   newestFirst ? comparePositions(b, a) : comparePositions(a, b)
 
 const orderOf = (source: Source, range: PageRange): string =>
-  [...(range.by === 'finished' ? ['ends.last'] : []), ...columnsOf(source, range)]
+  [...(isInOrderOfEnds(source, range) ? ['ends.last'] : []), ...columnsOf(source, range)]
     .map((column) => (range.newestFirst ? `${column} DESC` : column))
     .join(', ')
+
+const isInOrderOfEnds = ({ table }: Source, { by }: PageRange): boolean => by === 'finished' && table === 'ends'
 
 /** The rows of the jobs of a source. */
 function rowsOf(dialect: Dialect, source: Source): string {
@@ -147,7 +149,7 @@ function beyond(source: Source, range: PageRange, operator: string, { dueAt, num
   const marks = names.map(() => '?')
   const term = `(${names.join(', ')}) ${operator} (${marks.join(', ')})`
   if (range.by === 'due') return { term, values: [dueAt, number] }
-  if (range.by === 'enqueued') return { term, values: [number] }
+  if (!isInOrderOfEnds(source, range)) return { term, values: [number] }
   // The rows of ends from that on, or up to that, which has the position.
   const last = operator.startsWith('>')
     ? 'ends.last >= ?'

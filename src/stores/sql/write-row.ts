@@ -37,6 +37,8 @@ export const needsLife = (row: Row): boolean =>
 /** Has something changed that is neither in its job nor in its claim? */
 function isOfLife(row: Row, was: RowChange): boolean {
   const parts = was.parts & ofLives
+  // A message was sent to a plain job.
+  if (row.machineCell !== null && row.storedCheckpointed === null) return true
   if (parts === 0) return was.added !== null && was.added.historyUntil !== null
   // What a CLAIM changes, and when the lease ends, its claim tells.
   if (!row.isLeased) return true
