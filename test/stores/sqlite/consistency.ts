@@ -31,7 +31,9 @@ export function complaintsAbout(path: string): string[] {
     }
     const jobs = storedJobs(db).map((row): Job => ({ row, history: row.history }))
     for (const job of jobs) checkJob(job, say)
-    checkPlaces(jobs, say)
+    checkPlaces(db, jobs, say)
+    checkEnds(db, jobs, say)
+    checkListed(db, jobs, say)
     checkKeys(jobs, say)
     checkQueues(db, jobs, say)
     checkKeyGroups(db, jobs, say)
@@ -110,13 +112,77 @@ function checkJob({ row, history }: Job, say: Say): void {
   }
 }
 
-function checkPlaces(jobs: readonly Job[], say: Say): void {
-  const taken = new Set<number>()
-  for (const { row } of jobs) {
-    if (row.state !== 'queued') continue
-    if (taken.has(row.place)) say(`place ${row.place} is taken twice`)
-    taken.add(row.place)
+const difference = (a: Iterable<string>, b: Iterable<string>): string[] => [...new Set(a).symmetricDifference(new Set(b))]
+
+/** The queued jobs wait, each once and in its place, and no others. */
+function checkPlaces(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const queued = jobs.flatMap(({ row }) =>
+    row.state === 'queued' ? [`${row.queue} ${row.concurrencyKey ?? ''} ${-row.priority} ${row.place} ${row.seq}`] : [],
+  )
+  const waiting = db.prepare('SELECT * FROM waiting').all()
+  const places = waiting.map((each) => {
+    return ['queue', 'concurrency_key', 'rank', 'place', 'job'].map((name) => String(each[name])).join(' ')
+  })
+  const different = difference(queued, places)
+  if (different.length > 0) say(`what waits differs from the queued jobs: ${different.join(', ')}`)
+  const known = new Set(jobs.map(({ row }) => row.seq))
+  for (const { jobs: list } of db.prepare('SELECT jobs FROM claims').all()) {
+    for (const job of JSON.parse(String(list)) as number[]) {
+      if (job > 0 && !known.has(job)) say(`job ${job} is claimed, and is not there`)
+    }
   }
+}
+
+/** The ended jobs are in the order of their ends, those of a transaction together. */
+function checkEnds(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const byNumber = new Map(jobs.map(({ row }) => [row.seq, row]))
+  const found: string[] = []
+  const before = new Map<string, number>()
+  for (const { queue, state, last, at, jobs: list } of db.prepare('SELECT * FROM ends ORDER BY last').all()) {
+    const name = `${String(queue)} ${String(state)}`
+    for (const job of JSON.parse(String(list)) as number[]) {
+      const row = byNumber.get(job)
+      if (found.includes(`${name} ${job}`)) say(`job ${job} has ended twice`)
+      found.push(`${name} ${job}`)
+      if (row === undefined) continue
+      const isInOrder = row.lastSeq <= Number(last) && row.lastSeq > (before.get(name) ?? 0)
+      if (!isInOrder || row.finishedAt !== at) say(`job ${row.id} has not ended with those of ${String(last)}`)
+    }
+    before.set(name, Number(last))
+  }
+  const expected = jobs.flatMap(({ row }) => (ended.has(row.state) ? [`${row.queue} ${row.state} ${row.seq}`] : []))
+  const different = difference(found, expected)
+  if (different.length > 0) say(`ends differ from the ended jobs: ${different.join(', ')}`)
+}
+
+/** Each job is listed, or was enqueued or has ended since the last that is; ended ones under their state only. */
+function checkListed(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const to = new Map(
+    db
+      .prepare('SELECT * FROM listed_to')
+      .all()
+      .map(({ queue, state, last }) => [`${String(queue)} ${String(state)}`, Number(last)]),
+  )
+  const listed = new Set(
+    db
+      .prepare('SELECT * FROM listed')
+      .all()
+      .map(({ queue, state, job }) => `${String(queue)} ${String(state)} ${String(job)}`),
+  )
+  const ends = new Map<number, number>()
+  for (const { last, jobs: list } of db.prepare('SELECT last, jobs FROM ends').all()) {
+    for (const job of JSON.parse(String(list)) as number[]) ends.set(job, Number(last))
+  }
+  for (const { row } of jobs) {
+    const [queue, isEnded] = [row.queue, ended.has(row.state)]
+    const isLive = listed.delete(`${queue} live ${row.seq}`)
+    if (isEnded) {
+      const isBehind = (ends.get(row.seq) ?? 0) > (to.get(`${queue} ${row.state}`) ?? 0)
+      const isListed = listed.delete(`${queue} ${row.state} ${row.seq}`)
+      if (isListed === isBehind || (isLive && isListed)) say(`job ${row.id} is not listed as ${row.state}`)
+    } else if (!isLive && row.seq <= (to.get('0 live') ?? 0)) say(`job ${row.id} is not listed`)
+  }
+  if (listed.size > 0) say(`listed, and not there: ${[...listed].join(', ')}`)
 }
 
 /**
@@ -130,6 +196,8 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
     // One that was being cancelled already is superseded without another transition.
     const superseded =
       row.state === 'cancelling' || history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
+    const leftKey = mayHold && row.heldKey === null ? row.key : null
+    if (row.leftKey !== leftKey) say(`job ${row.id} has given up key ${row.leftKey}, not ${leftKey}`)
     if (row.heldKey !== null && (row.heldKey !== row.key || !mayHold)) say(`job ${row.id} holds key ${row.heldKey}`)
     const started = history.some(({ event }) => event === 'CLAIM')
     const followed = jobs.some(
@@ -300,12 +368,7 @@ function checkActivity(db: DatabaseSync, counted: readonly CountedEntry[], say: 
 
 /** A group has the dead jobs that have died of it since it began; a job has the fingerprint of its last error. */
 function checkFailures(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
-  const kept = new Map(
-    db
-      .prepare('SELECT seq, failure FROM jobs')
-      .all()
-      .map(({ seq, failure }) => [seq, failure]),
-  )
+  const kept = new Map(jobs.map(({ row }) => [row.seq, row.storedFailure]))
   for (const { row } of jobs) {
     const failure = kept.get(row.seq)
     if (failure !== null && failure !== row.failure) say(`job ${row.id}: its failure is not that of its error`)
