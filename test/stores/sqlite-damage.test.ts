@@ -29,8 +29,9 @@ import { MachineTally } from '../../src/core/machine-tally.ts'
 import type { ClaimedJob, NewJob } from '../../src/store.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
-import { complaintsAbout, contentsOf } from './sqlite/consistency.ts'
+import { complaintsAbout, contentsOf, endedRows } from './sqlite/consistency.ts'
 import { playerOn, script } from './sqlite/script.ts'
+import { storedJobs } from './sqlite/stored-job.ts'
 
 function newPath(later: (remove: () => void) => void = onTestFinished): string {
   const folder = temporaryFolder()
@@ -268,21 +269,28 @@ function soundFile(): string {
   return path
 }
 
-/** The tables of a file, without when types are looked at again, and what is filled behind; counts of 0 are left out. */
+/**
+ * The tables of a file, without when types are looked at again, and what is filled or removed behind; counts of 0 are
+ * left out.
+ */
 function compared(path: string): Record<string, unknown> {
-  const { looks: _, listed: __, listed_to: ___, queues = [], ends = [], ...others } = contentsOf(path)
+  const { looks: _, listed: __, listed_to: ___, ends: ____, ended: _____, queues = [], ...others } = contentsOf(path)
   const sorted = (text: string, of: (parsed: Record<string, number>) => Iterable<unknown>): unknown =>
     new Set([...of(JSON.parse(text) as Record<string, number>)].map(String))
   const told = (queues as { counts: string; machines: string }[]).map((queue) => ({
     ...queue,
+    ...{ front_rank: null, front_place: null },
     counts: sorted(queue.counts, (counts) => Object.entries(counts).filter(([, jobs]) => jobs !== 0)),
     machines: sorted(queue.machines, (machines) => new MachineTally(machines).entries()),
   }))
-  // Which ends are in a row together is what one transaction has done.
-  const ended = (ends as { queue: number; state: string; jobs: string }[]).flatMap(({ queue, state, jobs }) =>
-    (JSON.parse(jobs) as number[]).map((job) => `${queue} ${state} ${job}`),
-  )
-  return { ...others, ended: new Set(ended), queues: told }
+  const db = new DatabaseSync(path)
+  const { behind, found } = endedRows(db)
+  const live = new Set(storedJobs(db).flatMap(({ seq, state }) => (state === 'queued' ? [seq] : [])))
+  db.close()
+  const waiting = (others['waiting'] as { job: number }[]).filter(({ job }) => live.has(job))
+  const ended = Map.groupBy([...found, ...behind], ({ name }) => name)
+  const ends = [...ended].map(([name, jobs]) => [name, ...jobs.map(({ job, at }) => `${job} ${at}`)].join(', '))
+  return { ...others, waiting, ends: ends.toSorted(), queues: told }
 }
 
 async function repaired(path: string) {

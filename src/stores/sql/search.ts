@@ -129,11 +129,11 @@ const compare = (a: Position, b: Position, { newestFirst }: PageRange): number =
   newestFirst ? comparePositions(b, a) : comparePositions(a, b)
 
 const orderOf = (source: Source, range: PageRange): string =>
-  [...(isInOrderOfEnds(source, range) ? ['ends.last'] : []), ...columnsOf(source, range)]
+  [...(isInOrderOfEnds(source, range) ? ['ended.last'] : []), ...columnsOf(source, range)]
     .map((column) => (range.newestFirst ? `${column} DESC` : column))
     .join(', ')
 
-const isInOrderOfEnds = ({ table }: Source, { by }: PageRange): boolean => by === 'finished' && table === 'ends'
+const isInOrderOfEnds = ({ table }: Source, { by }: PageRange): boolean => by === 'finished' && table === 'ended'
 
 /** The rows of the jobs of a source. */
 function rowsOf(dialect: Dialect, source: Source): string {
@@ -150,10 +150,10 @@ function beyond(source: Source, range: PageRange, operator: string, { dueAt, num
   const term = `(${names.join(', ')}) ${operator} (${marks.join(', ')})`
   if (range.by === 'due') return { term, values: [dueAt, number] }
   if (!isInOrderOfEnds(source, range)) return { term, values: [number] }
-  // The rows of ends from that on, or up to that, which has the position.
+  // The rows from that on, or up to that, which has the position.
   const last = operator.startsWith('>')
-    ? 'ends.last >= ?'
-    : `ends.last <= coalesce((SELECT min(other.last) FROM ends AS other
+    ? 'ended.last >= ?'
+    : `ended.last <= coalesce((SELECT min(other.last) FROM ended AS other
       WHERE other.queue = ? AND other.state = ? AND other.last >= ?), ${Number.MAX_SAFE_INTEGER})`
   const of = operator.startsWith('>') ? [] : source.own.values.slice(0, 2)
   return { term: `${last} AND ${term}`, values: [...of, number, number] }

@@ -40,8 +40,8 @@ interface Scope {
   readonly hasMore: boolean
   /** A number that no end is below which the filter asks for; 0 = none is known. */
   readonly endedSince: number
-  /** Up to which end the jobs of a queue and state are listed; of the live ones, up to which enqueue. */
-  readonly listedTo: (queue: number, state: string) => number
+  /** The number of the last ENQUEUE up to which the live jobs are listed. */
+  readonly listedTo: number
 }
 
 /** Sources that together have each job of the search once, and the number of their jobs at most. */
@@ -83,7 +83,7 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
 
 export const fromOf = (dialect: Dialect, { table, index }: Source): string => {
   // Tables with lists of jobs are read with these.
-  if (table === 'ends' || table === 'claims') {
+  if (table === 'ends' || table === 'ended' || table === 'claims') {
     return dialect.join(table, `${dialect.elements(`${table}.jobs`)} AS each`, 'TRUE')
   }
   return index === undefined ? table : dialect.table(table, index)
@@ -120,12 +120,13 @@ const wholeTable = (scope: Scope): Plan => ({
 })
 
 /** The ended jobs of each queue and state in the order of their end, from a number on: a statement for each. */
-function endedSince({ queues, states, by }: Scope, number = 0): Plan {
+function endedSince(scope: Scope, number = 0): Plan {
+  const { queues, states, by } = scope
   const ended = states.filter(isEnded)
   const sources = ended.flatMap((state) =>
-    queues.flatMap((queue) => (queue.in(state) === 0 ? [] : endsOf(queue, state, number, by === 'finished'))),
+    queues.flatMap((queue) => (queue.in(state) === 0 ? [] : endedOf(queue, state, number, by === 'finished'))),
   )
-  return { sources, jobs: jobsIn(queues, ended) }
+  return { sources: [...sources, justEnded(scope)], jobs: jobsIn(queues, ended) }
 }
 
 /** The jobs with a due time, in the order of these. */
@@ -149,7 +150,7 @@ function queuesAndStates(scope: Scope): Plan {
   const { dialect, queues, states } = scope
   const lacksLive = liveStates.some((state) => !states.includes(state) && jobsIn(queues, [state]) > 0)
   const plans = queues.flatMap((queue) => {
-    const ended = states.filter(isEnded).map((state) => endedPlan(scope, queue, state))
+    const ended = states.filter(isEnded).map((state) => listedPlan(queue, state))
     if (!lacksLive) return [...ended, livePlan(scope, queue, liveStates)]
     const waiting = states.filter((state) => !isEnded(state) && !isLeased(state))
     return [...ended, ...waiting.map((state) => waitingPlan(scope, queue, state))]
@@ -161,12 +162,10 @@ function queuesAndStates(scope: Scope): Plan {
     plans.push({ sources: [leases], jobs: jobsIn(queues, leased) })
   }
   const present = plans.filter(({ jobs }) => jobs > 0)
-  const isListed = present.some(({ sources }) => sources.some(({ own: { values } }) => values[1] === live))
-  const since = cameSince(scope, lacksLive ? states.filter((state) => !isEnded(state)) : liveStates)
-  return {
-    sources: [...present.flatMap(({ sources }) => sources), ...(isListed ? [since] : [])],
-    jobs: present.reduce((sum, { jobs }) => sum + jobs, 0),
-  }
+  const sources = present.flatMap((each) => each.sources)
+  if (sources.some(({ own: { values } }) => values[1] === live)) sources.push(cameSince(scope, states))
+  if (states.some(isEnded)) sources.push(justEnded(scope))
+  return { sources, jobs: present.reduce((sum, { jobs }) => sum + jobs, 0) }
 }
 
 const liveStates = jobStates.filter((state) => !isEnded(state))
@@ -192,30 +191,35 @@ const lifeSource = (index: string, inOrder: boolean, own: string, ...values: Sql
 })
 
 /** In the order of their ends. */
-const endsOf = ({ number }: CountedQueue, state: JobState, last: number, inOrder: boolean): Source => ({
-  ...source('ends', 'each.value', 'ends.queue = ? AND ends.state = ? AND ends.last > ?', number, state, last - 1),
+const endedOf = ({ number }: CountedQueue, state: JobState, last: number, inOrder: boolean): Source => ({
+  ...source('ended', 'each.value', 'ended.queue = ? AND ended.state = ? AND ended.last >= ? AND each.value > 0', number, state, last),
   inOrder,
+})
+
+/** Jobs that have ended, and are not found otherwise yet. */
+const justEnded = (scope: Scope): Source => ({
+  ...source('ends', 'each.value', 'each.value > 0'),
+  also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, scope.states.filter(isEnded))],
+  inOrder: false,
 })
 
 const listedIn = ({ number }: CountedQueue, name: string): Source =>
   source('listed', 'listed.job', 'listed.queue = ? AND listed.state = ?', number, name)
 
-/** Those that are listed, and those that have ended since. */
-function endedPlan({ listedTo }: Scope, queue: CountedQueue, state: JobState): Plan {
-  const since = endsOf(queue, state, listedTo(queue.number, state) + 1, false)
-  return { sources: [listedIn(queue, state), since], jobs: jobsIn([queue], [state]) }
-}
+const listedPlan = (queue: CountedQueue, state: JobState): Plan => ({
+  sources: [listedIn(queue, state)],
+  jobs: jobsIn([queue], [state]),
+})
 
 /** Those that were listed as live: see `cameSince`. */
-const livePlan = ({ dialect, listedTo }: Scope, queue: CountedQueue, states: readonly JobState[]): Plan => {
-  const listed = listedIn(queue, live)
-  const own = { term: `${listed.own.term} AND listed.job <= ?`, values: [...listed.own.values, listedTo(queue.number, live)] }
-  return { sources: [{ ...listed, own, also: [stateIn(dialect, states)] }], jobs: jobsIn([queue], liveStates) }
-}
+const livePlan = ({ dialect }: Scope, queue: CountedQueue, states: readonly JobState[]): Plan => ({
+  sources: [{ ...listedIn(queue, live), also: [stateIn(dialect, states)] }],
+  jobs: jobsIn([queue], liveStates),
+})
 
 /** The jobs that have come since the live ones were listed. */
 const cameSince = (scope: Scope, states: readonly JobState[]): Source => ({
-  ...source('jobs', 'jobs.seq', 'jobs.seq > ?', scope.listedTo(0, live)),
+  ...source('jobs', 'jobs.seq', 'jobs.seq > ?', scope.listedTo),
   index: null,
   also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, states)],
 })
@@ -229,7 +233,8 @@ function waitingPlan(scope: Scope, queue: CountedQueue, state: JobState): Plan {
   const jobs = jobsIn([queue], [state])
   if (timed.has(state)) return { sources: [timedOf(queue, state)], jobs }
   if (jobs > fewJobs) return livePlan(scope, queue, [state])
-  return { sources: [{ ...source('waiting', 'waiting.job', 'waiting.queue = ?', queue.number), inOrder: false }], jobs }
+  const waiting = source('waiting', 'waiting.job', 'waiting.queue = ?', queue.number)
+  return { sources: [{ ...waiting, also: [stateIn(scope.dialect, [state])], inOrder: false }], jobs }
 }
 
 /** Indexes of the jobs that have what the filter asks for beside types and states, as far as few jobs have it. */

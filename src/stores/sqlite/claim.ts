@@ -15,6 +15,7 @@ import { before, keyless } from './key-groups.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
 import type { Row } from './row-cache.ts'
+import { frontOf } from './waiting.ts'
 
 /** What a job has of a machine, as it leaves the engine. */
 export interface ClaimedMachine extends KeptOfMachine {
@@ -102,7 +103,7 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
   if (!queue.keyed && queue.clock === null) {
     const plain = rowsOf(file, readyValues(file, queue, room))
     const last = plain.at(-1)?.row
-    if (last !== undefined) file.waiting.takeUntil(last)
+    if (last !== undefined) file.waiting.takeUntil(last, plain.length)
     for (const each of plain) {
       each.row.waitsAt = null
       given.push(claimRow(file, each, demand, request))
@@ -130,7 +131,7 @@ export function queuedSince(file: JobFile, type: string): number | null {
   if (!hasKeyGroups) {
     file.rows.write()
     file.waiting.write()
-    const head = file.sql.get('headOfQueue', queue.number)
+    const head = file.sql.get('headOfQueue', queue.number, ...frontOf(queue, null))
     if (head === undefined) return null
     const [life, enqueuedAt] = head
     // Most have made no other transition: then the row itself is not read.

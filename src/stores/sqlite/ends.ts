@@ -1,26 +1,35 @@
 /**
- * The ended jobs of each queue and state in the order of their ends; and the jobs of each in the order of their
- * enqueue, for searches, which is filled behind: many jobs at once cost a part of what each would cost alone, and most
- * jobs that soon end are never among the live ones.
+ * The ended jobs. Those that a transaction has ended are one row. From these rows come, behind and for many jobs at
+ * once, the ended jobs of each queue and state in the order of their ends, and the lists of the jobs of each in the order
+ * of their enqueue, in which searches look.
  */
 import { isEnded, type JobState } from '../../core/lifecycle.ts'
 import { live } from '../sql/sources.ts'
 import type { Row } from './row-cache.ts'
 import type { Statements } from './statements.ts'
 
-/** So many ends of a queue and state, and so many transitions, may be missing in the lists. */
-const behindMax = { ends: 500, transitions: 4_000 }
+/** So many ended jobs, and so many transitions since the last enqueue that is listed, may be behind. */
+const behindMax = { ends: 1_000, transitions: 4_000 }
+/** How many jobs a row of `ended` has, unless one transaction has ended more. */
+const rowJobs = 250
+
+/** A queue, a state, and how many of the jobs of a row are of these. */
+type Group = [queue: number, state: JobState, jobs: number]
 
 interface EndedJobs {
   readonly queue: number
   readonly state: JobState
-  readonly added: number[]
-  /** With the numbers of the transitions that had ended them. */
-  readonly removed: [job: number, end: number][]
-  /** Those of the removed ones that are live again. */
-  readonly revived: number[]
-  /** Ends of this process that are not listed yet. */
-  behind: number
+  readonly jobs: number[]
+}
+
+/** An ended job that has left that state: with the number of the transition that had ended it. */
+interface Left {
+  readonly queue: number
+  readonly state: JobState
+  readonly job: number
+  readonly end: number
+  /** Is it live again? */
+  readonly isLive: boolean
 }
 
 export interface EndedJob {
@@ -31,133 +40,173 @@ export interface EndedJob {
 
 export class Ends {
   private readonly sql: Statements
-  private readonly known = new Map<string, EndedJobs>()
-  private readonly changed = new Set<EndedJobs>()
+  /** Of this transaction, by queue and state. */
+  private readonly added = new Map<string, EndedJobs>()
+  private left: Left[] = []
+  /** How many ended jobs are behind; null = unknown. */
+  private behind: number | null = null
   /** The number of the last ENQUEUE up to which the live jobs are listed; null = unknown. */
-  private liveTo: number | null = null
+  private listedTo: number | null = null
 
   constructor(sql: Statements) {
     this.sql = sql
   }
 
   add(queue: number, state: JobState, job: number): void {
-    this.of(queue, state).added.push(job)
+    const name = `${queue} ${state}`
+    const group = this.added.get(name)
+    if (group === undefined) this.added.set(name, { queue, state, jobs: [job] })
+    else group.jobs.push(job)
   }
 
   /** An ended job is live again, or gone. @param end the number of the transition that had ended it */
   remove({ queue, seq, state }: Pick<Row, 'queue' | 'seq' | 'state'>, from: JobState, end: number): void {
-    const jobs = this.of(queue.number, from)
-    const at = jobs.added.indexOf(seq)
-    if (at >= 0) jobs.added.splice(at, 1)
-    else jobs.removed.push([seq, end])
-    if (!isEnded(state)) jobs.revived.push(seq)
+    const jobs = this.added.get(`${queue.number} ${from}`)?.jobs ?? []
+    const at = jobs.indexOf(seq)
+    if (at >= 0) jobs.splice(at, 1)
+    else this.left.push({ queue: queue.number, state: from, job: seq, end, isLive: !isEnded(state) })
   }
 
-  /** Takes a job out of whatever row has it. All is written. */
+  /** Takes a job out of whatever row has it. */
   forgetJob(job: number): void {
-    for (const [queue, state, last, text] of this.sql.all('endsWith', job)) {
-      this.leave(queue, state, last, text, new Set([job]))
+    this.distribute()
+    for (const [queue, state, last, text] of this.sql.all('endedWith', job)) {
+      this.take(queue, state, last, text, new Set([job]))
     }
   }
 
-  /** The first ones that have ended, `limit` at most. All is written. */
+  /** The first ones that have ended, `limit` at most. All is distributed. */
   first(queue: number, state: JobState, limit: number): EndedJob[] {
     const found: EndedJob[] = []
-    for (const [at, text] of this.sql.all('firstEnds', queue, state, limit)) {
-      for (const job of JSON.parse(text) as number[]) found.push({ job, at })
-      if (found.length >= limit) break
+    for (const [, text] of this.rows(queue, state)) {
+      let at = 0
+      for (const number of JSON.parse(text) as number[]) {
+        if (number < 0) at = -number
+        else found.push({ job: number, at })
+      }
+      if (found.length >= limit) return found.slice(0, limit)
     }
-    return found.slice(0, limit)
+    return found
   }
 
   /** Removes jobs that are gone, of those that have ended first. */
   removeFirst(queue: number, state: JobState, jobs: readonly number[]): void {
     const gone = new Set(jobs)
-    for (const [last, text] of this.sql.all('endsAfter', queue, state, 0)) {
-      this.leave(queue, state, last, text, gone)
+    for (const [last, text] of this.rows(queue, state)) {
+      this.take(queue, state, last, text, gone)
       if (gone.size === 0) break
     }
-    this.unlist(queue, state, JSON.stringify(jobs))
+    this.unlist(queue, state, jobs)
   }
 
   /** @param last the number of the last transition of the transaction */
   write(last: number, now: number): void {
-    for (const jobs of this.changed) {
-      const { queue, state, added, removed, revived } = jobs
-      if (removed.length > 0) this.writeRemoved(jobs)
-      if (added.length > 0) this.sql.run('addEnds', queue, state, last, now, JSON.stringify(added))
-      if (revived.length > 0) this.sql.run('listLive', queue, JSON.stringify(revived))
-      jobs.behind += added.length
-      added.length = removed.length = revived.length = 0
-      if (jobs.behind >= behindMax.ends) this.list(jobs)
-    }
-    this.changed.clear()
-    this.liveTo ??= this.sql.get('listedTo', 0, live)?.[0] ?? 0
-    if (last - this.liveTo < behindMax.transitions) return
-    this.sql.run('listNew', this.liveTo, last)
-    this.sql.run('setListedTo', 0, live, last)
-    this.liveTo = last
+    if (this.added.size > 0) this.writeAdded(last, now)
+    if (this.left.length > 0) this.writeLeft()
+    this.listedTo ??= this.sql.get('listedTo')?.[0] ?? 0
+    if (last - this.listedTo < behindMax.transitions) return
+    this.sql.run('listNew', this.listedTo, last)
+    this.sql.run('setListedTo', last)
+    this.listedTo = last
   }
 
-  /** Up to which end the jobs of a queue and state are listed; of the live ones, up to which enqueue. */
-  listedTo(queue: number, state: string): number {
-    return this.sql.get('listedTo', state === live ? 0 : queue, state)?.[0] ?? 0
+  /** The number of the last ENQUEUE up to which the live jobs are listed. */
+  liveListedTo(): number {
+    return this.sql.get('listedTo')?.[0] ?? 0
+  }
+
+  /** Writes the ended jobs that are behind where they are found. */
+  distribute(): void {
+    const rows = this.sql.all('ends')
+    this.behind = 0
+    if (rows.length === 0) return
+    const lists = new Map<string, EndedJobs>()
+    for (const [last, at, text, groups] of rows) {
+      const jobs = JSON.parse(text) as number[]
+      let first = 0
+      for (const [queue, state, count] of JSON.parse(groups) as Group[]) {
+        const name = `${queue} ${state}`
+        const list = lists.get(name) ?? { queue, state, jobs: [] }
+        list.jobs.push(-at, ...jobs.slice(first, (first += count)))
+        lists.set(name, list)
+        if (list.jobs.length < rowJobs) continue
+        lists.delete(name)
+        this.writeEnded(list, last)
+      }
+    }
+    const [last] = rows.at(-1) as [number, ...unknown[]]
+    for (const list of lists.values()) this.writeEnded(list, last)
+    this.sql.run('removeEnds')
   }
 
   /** Another process has written. */
   markStale(): void {
-    this.liveTo = null
+    this.behind = this.listedTo = null
   }
 
   /** A transaction was rolled back. */
   forget(): void {
-    this.liveTo = null
-    for (const jobs of this.changed) jobs.added.length = jobs.removed.length = jobs.revived.length = 0
-    this.changed.clear()
+    this.markStale()
+    this.added.clear()
+    this.left = []
   }
 
-  private of(queue: number, state: JobState): EndedJobs {
-    const name = `${queue} ${state}`
-    let jobs = this.known.get(name)
-    if (jobs === undefined) {
-      jobs = { queue, state, added: [], removed: [], revived: [], behind: 0 }
-      this.known.set(name, jobs)
-    }
-    this.changed.add(jobs)
-    return jobs
+  private writeAdded(last: number, now: number): void {
+    const all = [...this.added.values()].filter(({ jobs }) => jobs.length > 0)
+    this.added.clear()
+    const jobs = all.map((group) => group.jobs.join(',')).join(',')
+    const groups = all.map(({ queue, state, jobs: { length } }): Group => [queue, state, length])
+    if (all.length > 0) this.sql.run('addEnds', last, now, `[${jobs}]`, JSON.stringify(groups))
+    this.behind ??= this.sql.get('behind')?.[0] ?? 0
+    for (const [, , count] of groups) this.behind += count
+    if (this.behind >= behindMax.ends) this.distribute()
   }
 
-  private writeRemoved({ queue, state, removed }: EndedJobs): void {
-    const gone = new Set(removed.map(([job]) => job))
-    for (const [, end] of removed.toSorted(([, a], [, b]) => a - b)) {
-      const row = this.sql.get('endsOf', queue, state, end)
-      if (row !== undefined) this.leave(queue, state, row[0], row[1], gone)
-      if (gone.size === 0) break
+  private writeLeft(): void {
+    const { left } = this
+    this.left = []
+    this.distribute()
+    for (const group of Map.groupBy(left, ({ queue, state }) => `${queue} ${state}`).values()) {
+      const [{ queue, state }] = group as [Left]
+      const gone = new Set(group.map(({ job }) => job))
+      for (const { job, end } of group) {
+        const row = gone.has(job) ? this.sql.get('endedOf', queue, state, end) : undefined
+        if (row !== undefined) this.take(queue, state, row[0], row[1], gone)
+      }
+      this.unlist(queue, state, group.map(({ job }) => job))
+      const revived = group.filter(({ isLive }) => isLive).map(({ job }) => job)
+      if (revived.length > 0) this.sql.run('listJobs', queue, live, JSON.stringify(revived))
     }
-    this.unlist(queue, state, JSON.stringify(removed.map(([job]) => job)))
+  }
+
+  /** The jobs of a queue and state, with the time of their end before each that has another than the one before it. */
+  private writeEnded({ queue, state, jobs }: EndedJobs, last: number): void {
+    this.sql.run('addEnded', queue, state, last, JSON.stringify(jobs))
+    const numbers = JSON.stringify(jobs.filter((job) => job > 0))
+    this.sql.run('listJobs', queue, state, numbers)
+    this.sql.run('unlist', queue, live, numbers)
+  }
+
+  /** The rows of a queue and state, in the order of the ends. */
+  private *rows(queue: number, state: JobState): Generator<readonly [last: number, jobs: string]> {
+    for (let row = this.sql.get('endedOf', queue, state, 0); row !== undefined;) {
+      yield row
+      row = this.sql.get('endedOf', queue, state, row[0] + 1)
+    }
   }
 
   /** Takes jobs out of a row. */
-  private leave(queue: number, state: JobState, last: number, text: string, gone: Set<number>): void {
+  private take(queue: number, state: JobState, last: number, text: string, gone: Set<number>): void {
     const jobs = JSON.parse(text) as number[]
     const kept = jobs.filter((job) => !gone.delete(job))
     if (kept.length === jobs.length) return
-    if (kept.length === 0) this.sql.run('removeEnds', queue, state, last)
-    else this.sql.run('writeEnds', JSON.stringify(kept), queue, state, last)
+    if (kept.every((job) => job < 0)) this.sql.run('removeEnded', queue, state, last)
+    else this.sql.run('writeEnded', JSON.stringify(kept), queue, state, last)
   }
 
-  private unlist(queue: number, state: JobState, jobs: string): void {
-    this.sql.run('unlist', queue, state, jobs)
-    this.sql.run('unlist', queue, live, jobs)
-  }
-
-  /** Lists the ended jobs of a queue and state that are not listed yet. */
-  private list(jobs: EndedJobs): void {
-    const { queue, state } = jobs
-    jobs.behind = 0
-    const from = this.listedTo(queue, state)
-    this.sql.run('listEnded', queue, state, from)
-    this.sql.run('unlistEnded', queue, state, from)
-    this.sql.run('setListedToLast', queue, state)
+  private unlist(queue: number, state: JobState, jobs: readonly number[]): void {
+    const numbers = JSON.stringify(jobs)
+    this.sql.run('unlist', queue, state, numbers)
+    this.sql.run('unlist', queue, live, numbers)
   }
 }

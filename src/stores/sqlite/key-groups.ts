@@ -18,7 +18,7 @@ import { keyWeightOf } from '../sql/row.ts'
 import type { Row } from './row-cache.ts'
 import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
-import { noKey } from './waiting.ts'
+import { noKey, type Waiting } from './waiting.ts'
 
 const leased = statesTagged('leased')
 
@@ -53,11 +53,13 @@ export const before = (priority: number, place: number, other: Head): boolean =>
 export class KeyGroups {
   private readonly sql: Statements
   private readonly queues: Queues
+  private readonly waiting: Waiting
   private readonly rates: KeyRates
 
-  constructor(sql: Statements, queues: Queues) {
+  constructor(sql: Statements, queues: Queues, waiting: Waiting) {
     this.sql = sql
     this.queues = queues
+    this.waiting = waiting
     this.rates = new KeyRates(sql, queues)
   }
 
@@ -131,6 +133,7 @@ export class KeyGroups {
 
   /** From now on the keys of the queue share the claims by weight. */
   private beginShares(queue: Queue): void {
+    this.waiting.removeTaken(queue)
     this.queues.setClock(queue, 0)
     for (const [key, leasedCount] of this.sql.all('keyGroups', queue.number)) {
       this.write(queue, key, this.withHead(queue, key, { leasedCount, first: null, start: 0 }))

@@ -16,7 +16,7 @@ const stateNow = `CASE WHEN ${written} = '${claimable}' AND jobs.seq IN (${claim
 const queuedJobs = `SELECT jobs.queue, coalesce(concurrency_key, '${noKey}'), -priority, coalesce(place, seq), seq FROM ${rowTables}
   WHERE ${written} = '${claimable}' AND jobs.seq NOT IN (${claimedJobs})`
 const endedJobs = 'SELECT queue, state, job FROM lives WHERE finished_at IS NOT NULL'
-const jobsOfEnds = 'SELECT queue, state, value FROM ends CROSS JOIN json_each(iif(json_valid(jobs), jobs, NULL))'
+const jobsOfEnds = 'SELECT queue, state, value FROM ended CROSS JOIN json_each(iif(json_valid(jobs), jobs, NULL)) WHERE value > 0'
 
 /**
  * What follows from the state of a job, as that demands. A job without its time is due now. `?` is the time of the
@@ -44,14 +44,14 @@ export const columnsByState = [
 
 /** What is written beside the rows of jobs, made anew from them. */
 export const tablesByJobs = [
+  'UPDATE queues SET front_rank = NULL, front_place = NULL WHERE front_place IS NOT NULL',
   `DELETE FROM waiting WHERE (queue, concurrency_key, rank, place, job) NOT IN (${queuedJobs})`,
   `INSERT OR REPLACE INTO waiting (queue, concurrency_key, rank, place, job) ${queuedJobs}`,
   'DELETE FROM listed',
   `INSERT INTO listed (queue, state, job) SELECT queue, state, job FROM lives WHERE finished_at IS NOT NULL`,
   `INSERT INTO listed (queue, state, job) SELECT jobs.queue, 'live', seq FROM ${rowTables} WHERE finished_at IS NULL`,
   'DELETE FROM listed_to',
-  'INSERT INTO listed_to (queue, state, last) SELECT queue, state, max(last) FROM ends GROUP BY queue, state',
-  `INSERT INTO listed_to (queue, state, last) SELECT 0, 'live', coalesce(max(seq), 0) FROM jobs`,
+  'INSERT INTO listed_to (one, last) SELECT 1, coalesce(max(seq), 0) FROM jobs',
   'DELETE FROM job_tags',
   'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, seq FROM jobs CROSS JOIN json_each(tags) WHERE tags IS NOT NULL',
   'DELETE FROM machine_names',
@@ -70,10 +70,10 @@ export const tablesByJobs = [
   'INSERT OR REPLACE INTO looks (queue, at) SELECT queue, 0 FROM queues',
 ] as const
 
-/** The ends are written anew, a row for each, if those that are there are others. */
+/** They are written anew, a row for each, if those that are there are others. */
 export const endsByJobs = [
-  'DELETE FROM ends',
-  `INSERT INTO ends (queue, state, last, at, jobs) SELECT queue, state, last_seq, finished_at, json_array(job)
+  'DELETE FROM ended',
+  `INSERT INTO ended (queue, state, last, jobs) SELECT queue, state, last_seq, json_array(-finished_at, job)
     FROM lives WHERE finished_at IS NOT NULL`,
 ] as const
 
@@ -84,13 +84,14 @@ export const repairTexts = {
     AND EXISTS (SELECT 1 FROM lives WHERE lives.queue = lives_aside.queue AND lives.held_key = lives_aside.held_key)`,
   bringJobBack: 'INSERT INTO jobs SELECT * FROM jobs_aside WHERE seq = ?',
   bringLifeBack: 'INSERT OR REPLACE INTO lives SELECT * FROM lives_aside WHERE job = ?',
+  forgetEnds: 'DELETE FROM ends WHERE NOT json_valid(jobs) OR NOT json_valid(groups)',
   claimsToRepair: `SELECT claim, iif(json_valid(jobs), jobs, '[]') FROM claims`,
   // Those of them that have a lease.
   stillClaimed: `SELECT seq FROM ${rowTables} WHERE seq IN (SELECT value FROM json_each(?))
     AND ${written} IN ('${claimable}', ${states('leased')})`,
   writeJobsOfClaim: 'UPDATE claims SET jobs = ? WHERE claim = ?',
   wrongEnds: `SELECT 1 FROM (SELECT * FROM (${jobsOfEnds} EXCEPT ${endedJobs}) UNION ALL SELECT * FROM (${endedJobs} EXCEPT ${jobsOfEnds})
-    UNION ALL SELECT queue, state, last FROM ends WHERE NOT json_valid(jobs)) LIMIT 1`,
+    UNION ALL SELECT queue, state, last FROM ended WHERE NOT json_valid(jobs)) LIMIT 1`,
   storedQueues: 'SELECT queue, counts, key_terms, activity, machines FROM queues ORDER BY queue',
   jobsByState: `SELECT jobs.queue, ${stateNow} AS now, count(*) FROM ${rowTables} GROUP BY jobs.queue, now`,
   jobsByName: `SELECT jobs.queue, kind, name, count(*)
@@ -111,6 +112,7 @@ export const repairTexts = {
 export interface RepairRowOf {
   jobsAfter: RowValues
   rowsAside: RowValues
+  forgetEnds: 'DELETE FROM ends WHERE NOT json_valid(jobs) OR NOT json_valid(groups)',
   claimsToRepair: [claim: number, jobs: string]
   stillClaimed: [job: number]
   wrongEnds: [1]

@@ -22,10 +22,12 @@ export function repair(file: JobFile): RepairAnswer {
   const { sql } = file
   // What the calls before it in the transaction have changed; and from here on nothing is known of the file.
   file.finish()
+  sql.run('forgetEnds')
   const restored = bringBack(file)
   const jobs = walk(file)
   repairClaims(file)
   for (const text of columnsByState) sql.repair(text, ...(text.includes('?') ? [file.now] : []))
+  file.ends.distribute()
   if (sql.get('wrongEnds') !== undefined) for (const text of endsByJobs) sql.repair(text)
   for (const text of tablesByJobs) sql.repair(text)
   const counts = repairQueues(file)

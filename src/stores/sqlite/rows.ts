@@ -20,7 +20,7 @@ import type { Row, RowCache } from './row-cache.ts'
 import { select } from './selection.ts'
 import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
-import { noKey, type Waiting } from './waiting.ts'
+import { frontOf, noKey, type Waiting } from './waiting.ts'
 import type { Writer } from './writer.ts'
 
 interface Tables {
@@ -81,8 +81,8 @@ export class Rows implements Source<Row> {
     this.file.flush()
   }
 
-  listedTo(queue: number, state: string): number {
-    return this.file.ends.listedTo(queue, state)
+  listedTo(): number {
+    return this.file.ends.liveListedTo()
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,7 +153,7 @@ export class Rows implements Source<Row> {
   ready(queue: Queue, key: string | null, limit: number): RowValues[] {
     this.write()
     this.waiting.write()
-    return this.sql.all('ready', queue.number, key ?? noKey, limit)
+    return this.sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {

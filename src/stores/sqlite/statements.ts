@@ -11,7 +11,8 @@ import { repairTexts, type columnsByState, type endsByJobs, type RepairRowOf, ty
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines'
+const queueColumns =
+  'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines, front_rank, front_place'
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 
@@ -37,7 +38,7 @@ const texts = {
   queues: `SELECT ${queueColumns} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
   writeQueue:
-    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, key_terms = ?, minute = ?, activity = ?, machines = ? WHERE queue = ?',
+    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, key_terms = ?, minute = ?, activity = ?, machines = ?, front_rank = ?, front_place = ? WHERE queue = ?',
 
   addActivity: `INSERT INTO activity (queue, period, at, ${figureColumns.join(', ')})
     VALUES (?, ?, ?, ${figureColumns.map(() => '?').join(', ')})
@@ -65,7 +66,7 @@ const texts = {
   removeLivesAside: 'DELETE FROM lives_aside WHERE job IN (SELECT value FROM json_each(?))',
 
   ready: `SELECT ${columns} FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
-    WHERE waiting.queue = ? AND waiting.concurrency_key = ? ORDER BY rank, waiting.place LIMIT +?`,
+    WHERE waiting.queue = ? AND waiting.concurrency_key = ? AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT +?`,
   addWaiting: 'INSERT INTO waiting (queue, concurrency_key, rank, place, job) VALUES (?, ?, ?, ?, ?)',
   addOneWaiting: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
     SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq = ?`,
@@ -80,26 +81,22 @@ const texts = {
   removeClaim: 'DELETE FROM claims WHERE claim = ?',
   checkinOf: `SELECT ${columnsFor(['checkin'])} FROM ${rowTables} WHERE seq = ?`,
 
-  firstEnds: 'SELECT at, jobs FROM ends WHERE queue = ? AND state = ? ORDER BY last LIMIT +?',
-  endsAfter: 'SELECT last, jobs FROM ends WHERE queue = ? AND state = ? AND last > ? ORDER BY last',
-  endsOf: 'SELECT last, jobs FROM ends WHERE queue = ? AND state = ? AND last >= ? ORDER BY last LIMIT 1',
-  addEnds: 'INSERT INTO ends (queue, state, last, at, jobs) VALUES (?, ?, ?, ?, ?)',
-  writeEnds: 'UPDATE ends SET jobs = ? WHERE queue = ? AND state = ? AND last = ?',
-  removeEnds: 'DELETE FROM ends WHERE queue = ? AND state = ? AND last = ?',
-  endsWith: 'SELECT queue, state, last, jobs FROM ends WHERE EXISTS (SELECT 1 FROM json_each(ends.jobs) WHERE value = ?)',
+  ends: 'SELECT last, at, jobs, groups FROM ends ORDER BY last',
+  addEnds: 'INSERT INTO ends (last, at, jobs, groups) VALUES (?, ?, ?, ?)',
+  behind: 'SELECT coalesce(sum(json_array_length(jobs)), 0) FROM ends',
+  removeEnds: 'DELETE FROM ends',
+  endedOf: 'SELECT last, jobs FROM ended WHERE queue = ? AND state = ? AND last >= ? ORDER BY last LIMIT 1',
+  endedWith: 'SELECT queue, state, last, jobs FROM ended WHERE EXISTS (SELECT 1 FROM json_each(ended.jobs) WHERE value = ?)',
+  addEnded: 'INSERT INTO ended (queue, state, last, jobs) VALUES (?, ?, ?, ?)',
+  writeEnded: 'UPDATE ended SET jobs = ? WHERE queue = ? AND state = ? AND last = ?',
+  removeEnded: 'DELETE FROM ended WHERE queue = ? AND state = ? AND last = ?',
   forgetWaiting: 'DELETE FROM waiting WHERE job = ?',
   forgetListed: 'DELETE FROM listed WHERE job = ?',
-  listedTo: 'SELECT last FROM listed_to WHERE queue = ? AND state = ?',
-  setListedTo: 'INSERT OR REPLACE INTO listed_to (queue, state, last) VALUES (?, ?, ?)',
-  setListedToLast: `INSERT OR REPLACE INTO listed_to (queue, state, last)
-    SELECT queue, state, max(last) FROM ends WHERE queue = ? AND state = ? HAVING max(last) IS NOT NULL`,
-  listLive: `INSERT OR IGNORE INTO listed (queue, state, job) SELECT ?, 'live', value FROM json_each(?)`,
+  listedTo: 'SELECT last FROM listed_to',
+  setListedTo: 'INSERT OR REPLACE INTO listed_to (one, last) VALUES (1, ?)',
+  listJobs: 'INSERT OR IGNORE INTO listed (queue, state, job) SELECT ?, ?, value FROM json_each(?)',
   listNew: `INSERT OR IGNORE INTO listed (queue, state, job) SELECT jobs.queue, 'live', seq FROM ${rowTables}
     WHERE seq > ? AND seq <= ? AND finished_at IS NULL`,
-  listEnded: `INSERT OR IGNORE INTO listed (queue, state, job) SELECT queue, state, value
-    FROM ends CROSS JOIN json_each(jobs) WHERE queue = ? AND state = ? AND last > ?`,
-  unlistEnded: `DELETE FROM listed WHERE queue = ?1 AND state = 'live' AND job IN (SELECT value
-    FROM ends CROSS JOIN json_each(jobs) WHERE queue = ?1 AND state = ?2 AND last > ?3)`,
   unlist: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job IN (SELECT value FROM json_each(?))',
 
   keyGroup: 'SELECT leased, priority, place, start, finish FROM key_groups WHERE queue = ? AND concurrency_key = ?',
@@ -123,7 +120,7 @@ const texts = {
   headOfShare: `SELECT -rank, place, options FROM waiting CROSS JOIN jobs ON seq = job
     WHERE waiting.queue = ? AND waiting.concurrency_key = ? ORDER BY rank, place LIMIT 1`,
   headOfQueue: `SELECT lives.job, enqueued_at FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
-    WHERE waiting.queue = ? AND waiting.concurrency_key = '' ORDER BY rank, waiting.place LIMIT 1`,
+    WHERE waiting.queue = ? AND waiting.concurrency_key = '' AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT 1`,
 
   claimsSince: 'SELECT coalesce(sum(claims), 0) FROM rates WHERE queue = ? AND at > ?',
   claimTimes: 'SELECT at, claims FROM rates WHERE queue = ? ORDER BY at DESC LIMIT +?',
@@ -254,10 +251,10 @@ interface RowOf extends RepairRowOf {
   claims: [claim: number, first: number, token: string, worker: string, at: number, leaseAt: number, jobs: string]
   addClaim: [claim: number]
   checkinOf: RowValues
-  firstEnds: [at: number, jobs: string]
-  endsAfter: [last: number, jobs: string]
-  endsOf: [last: number, jobs: string]
-  endsWith: [queue: number, state: JobState, last: number, jobs: string]
+  ends: [last: number, at: number, jobs: string, groups: string]
+  behind: [jobs: number]
+  endedOf: [last: number, jobs: string]
+  endedWith: [queue: number, state: JobState, last: number, jobs: string]
   listedTo: [last: number]
   removed: [seq: number, tags: string | null, failure: string | null, checkpointedAttempts: number | null]
   retention: [policy: string]

@@ -1,18 +1,30 @@
 /** The queued jobs in the order of their claims, by queue and concurrency key. */
+import type { Front, Queue } from './queue.ts'
+import type { Queues } from './queues.ts'
 import type { Row } from './row-cache.ts'
 import type { Statements } from './statements.ts'
 
 /** What stands for no concurrency key. */
 export const noKey = ''
 
+/** So many rows of claimed jobs are left before the front of a queue. */
+const takenMax = 500
+
+const first: Front = [-Number.MAX_SAFE_INTEGER, 0]
+
+/** After which place the jobs of a queue and key wait. */
+export const frontOf = ({ front }: Queue, key: string | null): Front => (key === null && front !== null ? front : first)
+
 export class Waiting {
   private readonly sql: Statements
+  private readonly queues: Queues
   /** New jobs without a concurrency key, with numbers that follow each other, which are not written yet. */
   private first = 0
   private last = -1
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, queues: Queues) {
     this.sql = sql
+    this.queues = queues
   }
 
   /** A new job is queued. @param now must it be written at once? */
@@ -20,6 +32,7 @@ export class Waiting {
     const { seq, concurrencyKey } = row
     row.waitsAt = seq
     if (now || concurrencyKey !== null) return this.insert(row)
+    this.checkFront(row, seq)
     if (seq !== this.last + 1 || this.last < this.first) {
       this.write()
       this.first = seq
@@ -40,17 +53,28 @@ export class Waiting {
     if (place !== null) this.insert(row)
   }
 
-  /** Removes all jobs of a queue without a concurrency key up to this one. */
-  takeUntil({ queue, priority, waitsAt }: Row): void {
-    this.sql.run('takeWaiting', queue.number, noKey, -priority, waitsAt)
+  /** All jobs of a queue without a concurrency key up to this one were claimed. */
+  takeUntil({ queue, priority, waitsAt }: Row, jobs: number): void {
+    this.queues.setFront(queue, [-priority, waitsAt ?? 0])
+    queue.taken += jobs
+    if (queue.taken >= takenMax) this.removeTaken(queue)
+  }
+
+  /** Removes what is left before the front of a queue, so that jobs may come there. */
+  removeTaken(queue: Queue): void {
+    queue.taken = 0
+    const { front } = queue
+    if (front === null) return
+    this.sql.run('takeWaiting', queue.number, noKey, ...front)
+    this.queues.setFront(queue, null)
   }
 
   /** Writes what is not written yet. */
   write(): void {
-    const { first, last } = this
+    const { first: from, last: to } = this
     this.forget()
-    if (first === last) this.sql.run('addOneWaiting', first)
-    else if (first < last) this.sql.run('addWaitingRange', first, last)
+    if (from === to) this.sql.run('addOneWaiting', from)
+    else if (from < to) this.sql.run('addWaitingRange', from, to)
   }
 
   /** A transaction was rolled back. */
@@ -59,7 +83,15 @@ export class Waiting {
     this.last = -1
   }
 
-  private insert({ queue, concurrencyKey, priority, place, seq }: Row): void {
+  private insert(row: Row): void {
+    const { queue, concurrencyKey, priority, place, seq } = row
+    if (concurrencyKey === null) this.checkFront(row, place)
     this.sql.run('addWaiting', queue.number, concurrencyKey ?? noKey, -priority, place, seq)
+  }
+
+  private checkFront({ queue, priority }: Row, place: number): void {
+    const { front } = queue
+    if (front === null || -priority > front[0] || (-priority === front[0] && place > front[1])) return
+    this.removeTaken(queue)
   }
 }

@@ -114,12 +114,17 @@ function checkJob({ row, history }: Job, say: Say): void {
 
 const difference = (a: Iterable<string>, b: Iterable<string>): string[] => [...new Set(a).symmetricDifference(new Set(b))]
 
-/** The queued jobs wait, each once and in its place, and no others. */
+/** The queued jobs wait, each once and in its place, and no others behind the front of their queue. */
 function checkPlaces(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   const queued = jobs.flatMap(({ row }) =>
     row.state === 'queued' ? [`${row.queue} ${row.concurrencyKey ?? ''} ${-row.priority} ${row.place} ${row.seq}`] : [],
   )
-  const waiting = db.prepare('SELECT * FROM waiting').all()
+  const waiting = db
+    .prepare(
+      `SELECT waiting.* FROM waiting JOIN queues USING (queue)
+        WHERE concurrency_key <> '' OR front_rank IS NULL OR (rank, place) > (front_rank, front_place)`,
+    )
+    .all()
   const places = waiting.map((each) => {
     return ['queue', 'concurrency_key', 'rank', 'place', 'job'].map((name) => String(each[name])).join(' ')
   })
@@ -133,54 +138,79 @@ function checkPlaces(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   }
 }
 
-/** The ended jobs are in the order of their ends, those of a transaction together. */
-function checkEnds(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
-  const byNumber = new Map(jobs.map(({ row }) => [row.seq, row]))
-  const found: string[] = []
-  const before = new Map<string, number>()
-  for (const { queue, state, last, at, jobs: list } of db.prepare('SELECT * FROM ends ORDER BY last').all()) {
-    const name = `${String(queue)} ${String(state)}`
-    for (const job of JSON.parse(String(list)) as number[]) {
-      const row = byNumber.get(job)
-      if (found.includes(`${name} ${job}`)) say(`job ${job} has ended twice`)
-      found.push(`${name} ${job}`)
-      if (row === undefined) continue
-      const isInOrder = row.lastSeq <= Number(last) && row.lastSeq > (before.get(name) ?? 0)
-      if (!isInOrder || row.finishedAt !== at) say(`job ${row.id} has not ended with those of ${String(last)}`)
-    }
-    before.set(name, Number(last))
-  }
-  const expected = jobs.flatMap(({ row }) => (ended.has(row.state) ? [`${row.queue} ${row.state} ${row.seq}`] : []))
-  const different = difference(found, expected)
-  if (different.length > 0) say(`ends differ from the ended jobs: ${different.join(', ')}`)
+interface EndedRow {
+  readonly name: string
+  readonly job: number
+  readonly at: number
+  readonly last: number
 }
 
-/** Each job is listed, or was enqueued or has ended since the last that is; ended ones under their state only. */
+/** The ended jobs as the file has them, in the order of their ends: those that are behind, and the others. */
+export function endedRows(db: DatabaseSync): { readonly behind: EndedRow[]; readonly found: EndedRow[] } {
+  const list = (text: unknown): number[] => JSON.parse(String(text)) as number[]
+  const found = db
+    .prepare('SELECT * FROM ended ORDER BY last')
+    .all()
+    .flatMap(({ queue, state, last, jobs }) => {
+      let at = 0
+      return list(jobs).flatMap((number): EndedRow[] => {
+        if (number > 0) return [{ name: `${String(queue)} ${String(state)}`, job: number, at, last: Number(last) }]
+        at = -number
+        return []
+      })
+    })
+  const behind = db
+    .prepare('SELECT * FROM ends ORDER BY last')
+    .all()
+    .flatMap(({ last, at, jobs, groups }) => {
+      const numbers = list(jobs)
+      return (JSON.parse(String(groups)) as [number, string, number][]).flatMap(([queue, state, count]) =>
+        numbers.splice(0, count).map((job): EndedRow => {
+          return { name: `${queue} ${state}`, job, at: Number(at), last: Number(last) }
+        }),
+      )
+    })
+  return { behind, found }
+}
+
+/** The ended jobs are in the order of their ends. */
+function checkEnds(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const byNumber = new Map(jobs.map(({ row }) => [row.seq, row]))
+  const { behind, found } = endedRows(db)
+  const all = [...found, ...behind]
+  const before = new Map<string, number>()
+  for (const { name, job, at, last } of all) {
+    const row = byNumber.get(job)
+    if (row === undefined) continue
+    if (row.lastSeq > last || row.lastSeq <= (before.get(name) ?? 0) || row.finishedAt !== at) {
+      say(`job ${row.id} is not where it has ended`)
+    }
+    before.set(name, row.lastSeq)
+  }
+  const expected = jobs.flatMap(({ row }) => (ended.has(row.state) ? [`${row.queue} ${row.state} ${row.seq}`] : []))
+  const names = all.map(({ name, job }) => `${name} ${job}`)
+  const different = difference(names, expected)
+  if (different.length > 0) say(`ends differ from the ended jobs: ${different.join(', ')}`)
+  if (new Set(names).size < names.length) say('a job has ended twice')
+}
+
+/** Ended jobs are listed unless they are behind, and live ones unless they were enqueued since the last that is. */
 function checkListed(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
-  const to = new Map(
-    db
-      .prepare('SELECT * FROM listed_to')
-      .all()
-      .map(({ queue, state, last }) => [`${String(queue)} ${String(state)}`, Number(last)]),
-  )
+  const to = Number(db.prepare('SELECT last FROM listed_to').get()?.['last'] ?? 0)
   const listed = new Set(
     db
       .prepare('SELECT * FROM listed')
       .all()
       .map(({ queue, state, job }) => `${String(queue)} ${String(state)} ${String(job)}`),
   )
-  const ends = new Map<number, number>()
-  for (const { last, jobs: list } of db.prepare('SELECT last, jobs FROM ends').all()) {
-    for (const job of JSON.parse(String(list)) as number[]) ends.set(job, Number(last))
-  }
+  const behind = new Set(endedRows(db).behind.map(({ job }) => job))
   for (const { row } of jobs) {
-    const [queue, isEnded] = [row.queue, ended.has(row.state)]
-    const isLive = listed.delete(`${queue} live ${row.seq}`)
-    if (isEnded) {
-      const isBehind = (ends.get(row.seq) ?? 0) > (to.get(`${queue} ${row.state}`) ?? 0)
-      const isListed = listed.delete(`${queue} ${row.state} ${row.seq}`)
-      if (isListed === isBehind || (isLive && isListed)) say(`job ${row.id} is not listed as ${row.state}`)
-    } else if (!isLive && row.seq <= (to.get('0 live') ?? 0)) say(`job ${row.id} is not listed`)
+    const isEnded = ended.has(row.state)
+    const isLive = listed.delete(`${row.queue} live ${row.seq}`)
+    const isListed = isEnded && listed.delete(`${row.queue} ${row.state} ${row.seq}`)
+    const isBehind = isEnded && behind.has(row.seq)
+    const isRight = isEnded ? isListed !== isBehind && !(isListed && isLive) : isLive || row.seq > to
+    if (!isRight) say(`job ${row.id} is not listed as it should be`)
   }
   if (listed.size > 0) say(`listed, and not there: ${[...listed].join(', ')}`)
 }

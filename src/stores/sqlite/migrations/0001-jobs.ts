@@ -21,7 +21,11 @@ export const jobs = `
     -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written
     -- with the counts. When the next minute begins, it is added to the rows of its minute and its hour.
     minute INTEGER NOT NULL DEFAULT 0,
-    activity TEXT NOT NULL DEFAULT '[]'
+    activity TEXT NOT NULL DEFAULT '[]',
+    -- Of its jobs without a concurrency key that wait, those up to this rank and place were claimed: their rows are
+    -- removed many at once. Null: none.
+    front_rank INTEGER,
+    front_place INTEGER
   ) STRICT;
   CREATE INDEX paused ON queues (queue) WHERE paused = 1;
 
@@ -100,7 +104,7 @@ export const jobs = `
   CREATE INDEX leaving ON lives (queue, left_key) WHERE left_key IS NOT NULL;
   CREATE INDEX failing ON lives (failure) WHERE failure IS NOT NULL;
 
-  -- The queued jobs, in the order of their claims: a rank is a priority with the other sign, and a job without a
+  -- The queued jobs, in the order of their claims, and claimed ones up to the front of their queue: a rank is a priority with the other sign, and a job without a
   -- concurrency key has the empty one.
   CREATE TABLE waiting (
     queue INTEGER NOT NULL,
@@ -124,21 +128,26 @@ export const jobs = `
     jobs TEXT NOT NULL
   ) STRICT;
 
-  -- The ended jobs of a queue and state in the order of their ends, as JSON lists: those that a transaction has ended
-  -- are a row, with the number of its last transition.
+  -- The jobs that a transaction has ended, as a JSON list, with the number of its last transition; and how many of them
+  -- in turn are of which queue and state. From here they come into the two tables below, many at once.
   CREATE TABLE ends (
+    last INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    jobs TEXT NOT NULL,
+    groups TEXT NOT NULL
+  ) STRICT;
+  -- The ended jobs of a queue and state in the order of their ends, some hundred in a JSON list: a negative number is the
+  -- time of the ends after it. last is not less than the number of the last end in the row.
+  CREATE TABLE ended (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
     last INTEGER NOT NULL,
-    at INTEGER NOT NULL,
     jobs TEXT NOT NULL,
     PRIMARY KEY (queue, state, last)
   ) STRICT, WITHOUT ROWID;
-
   -- Jobs of a queue in the order of their enqueue, for searches: those in each ended state, and under 'live' the others.
-  -- It is filled behind, many jobs at once. listed_to says how far: to which end (of ends) the ended jobs of a queue and
-  -- state are there, and to which enqueue the live ones of all queues (queue 0). Jobs that have ended since are still
-  -- among the live ones.
+  -- Ended jobs come here from ends, and leave the live ones. Live ones come when there are many new ones: listed_to has
+  -- the number of the last enqueue up to which they are here.
   CREATE TABLE listed (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
@@ -146,11 +155,9 @@ export const jobs = `
     PRIMARY KEY (queue, state, job)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE listed_to (
-    queue INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    last INTEGER NOT NULL,
-    PRIMARY KEY (queue, state)
-  ) STRICT, WITHOUT ROWID;
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    last INTEGER NOT NULL
+  ) STRICT;
 
   -- Rows of jobs that cannot be read, because something else has changed the file.
   CREATE TABLE jobs_aside AS SELECT * FROM jobs WHERE FALSE;
