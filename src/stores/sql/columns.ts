@@ -5,16 +5,20 @@
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 
+/** What the enqueue of a job has given, and its state, by which it shows whether there is more: see `columns`. */
+export const enqueueColumns =
+  'jobs.seq, jobs.id, jobs.queue, jobs.priority, jobs.max_attempts, jobs.enqueued_at, jobs.input, jobs.key, ' +
+  'jobs.concurrency_key, jobs.tags, jobs.meta, jobs.options, lives.state'
+
 /**
  * What is read of a job: what its enqueue has given (`jobs`), and what has become of it (`lives`), which is null of a
  * job without such a row.
  */
 export const columns =
-  'jobs.seq, jobs.id, jobs.queue, lives.state, jobs.priority, lives.place, lives.attempt, jobs.max_attempts, ' +
-  'lives.generation, lives.due_at, lives.claimed_seq, lives.token, lives.worker, jobs.enqueued_at, lives.started_at, ' +
-  'lives.finished_at, lives.last_seq, jobs.key, lives.held_key, jobs.concurrency_key, jobs.input, jobs.tags, ' +
-  'lives.output, lives.error, lives.errors, lives.checkin, lives.logs, lives.cancel, lives.settled, lives.history, ' +
-  'lives.checkpointed_attempts, jobs.meta, jobs.options, lives.failure, lives.due_after'
+  `${enqueueColumns}, lives.place, lives.attempt, lives.generation, lives.due_at, lives.claimed_seq, lives.token, ` +
+  'lives.worker, lives.started_at, lives.finished_at, lives.last_seq, lives.held_key, lives.output, lives.error, ' +
+  'lives.errors, lives.checkin, lives.logs, lives.cancel, lives.settled, lives.history, lives.checkpointed_attempts, ' +
+  'lives.failure, lives.due_after'
 
 /** The tables of these columns. */
 export const rowTables = 'jobs LEFT JOIN lives ON lives.job = jobs.seq'
@@ -47,25 +51,27 @@ export type RowValues = [
   seq: number,
   id: string,
   queue: number,
-  state: JobState | null,
   priority: number,
+  maxAttempts: number,
+  enqueuedAt: number,
+  input: string | null,
+  key: string | null,
+  concurrencyKey: string | null,
+  tags: string | null,
+  meta: string | null,
+  options: string | null,
+  state: JobState | null,
   place: number | null,
   attempt: number | null,
-  maxAttempts: number,
   generation: number | null,
   dueAt: number | null,
   claimedSeq: number | null,
   token: string | null,
   worker: string | null,
-  enqueuedAt: number,
   startedAt: number | null,
   finishedAt: number | null,
   lastSeq: number | null,
-  key: string | null,
   heldKey: string | null,
-  concurrencyKey: string | null,
-  input: string | null,
-  tags: string | null,
   output: string | null,
   error: string | null,
   errors: string | null,
@@ -75,8 +81,6 @@ export type RowValues = [
   settled: string | null,
   history: string | null,
   checkpointedAttempts: number | null,
-  meta: string | null,
-  options: string | null,
   failure: string | null,
   dueAfter: number | null,
 ]

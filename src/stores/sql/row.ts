@@ -137,13 +137,13 @@ export function rowOf<Queue extends StoredQueue>(
   machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
   lease?: Lease,
 ): Row<Queue> {
-  const options = values[32] === null ? null : (JSON.parse(values[32]) as StoredOptions)
-  const isPlain = values[17] === null && values[19] === null && values[21] === null && values[31] === null
-  const terms = isPlain && options === null ? plainTerms(queue, values[4], values[7]) : termsOf(values, queue, options)
-  const job = { id: values[1], input: cellOf<Json | undefined>(values[20], undefined) }
-  const row = new Row(job, terms, values[3] ?? ready, values[0], new Tick(values[13]), queue)
-  row.storedTags = values[21]
-  if (values[3] !== null) readLife(row, values, machineOf)
+  const options = values[11] === null ? null : (JSON.parse(values[11]) as StoredOptions)
+  const isPlain = values[7] === null && values[8] === null && values[9] === null && values[10] === null
+  const terms = isPlain && options === null ? plainTerms(queue, values[3], values[4]) : termsOf(values, queue, options)
+  const job = { id: values[1], input: cellOf<Json | undefined>(values[6], undefined) }
+  const row = new Row(job, terms, values[12] ?? ready, values[0], new Tick(values[5]), queue)
+  row.storedTags = values[9]
+  if (values[12] !== null) readLife(row, values, machineOf)
   const onDead = options?.onDead ?? null
   if (onDead !== null) row.withRare().onDead = onDead
   if (lease !== undefined) takeLease(row, lease)
@@ -160,27 +160,27 @@ function readLife<Queue extends StoredQueue>(
   machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
 ): void {
   row.hasLife = true
-  row.place = values[5] ?? row.seq
-  row.attempt = values[6] ?? 1
-  row.generation = values[8] ?? 1
-  row.wakeAt = values[9] === never ? null : values[9]
-  row.lastSeq = values[16] ?? row.seq
-  if (values[12] !== null || values[15] !== null || values[11] !== null) row.run = runOf(values)
-  row.setHistory(values[29] ?? plainHistoryOf(row, values))
-  if (values[30] !== null) {
-    row.storedCheckpointed = values[30]
+  row.place = values[13] ?? row.seq
+  row.attempt = values[14] ?? 1
+  row.generation = values[15] ?? 1
+  row.wakeAt = values[16] === never ? null : values[16]
+  row.lastSeq = values[22] ?? row.seq
+  if (values[19] !== null || values[21] !== null || values[18] !== null) row.run = runOf(values)
+  row.setHistory(values[31] ?? plainHistoryOf(row, values))
+  if (values[32] !== null) {
+    row.storedCheckpointed = values[32]
     row.machineCell = machineOf(row)
   }
-  const hasGivenUpKey = values[17] !== null && values[18] === null && values[15] === null
-  const hasNews = values[23] !== null || values[24] !== null || values[25] !== null || values[26] !== null
-  if (hasNews || hasGivenUpKey || values[27] !== null || values[34] !== null) row.rare = rareOf(values, hasGivenUpKey)
+  const hasGivenUpKey = values[7] !== null && values[23] === null && values[21] === null
+  const hasNews = values[25] !== null || values[26] !== null || values[27] !== null || values[28] !== null
+  if (hasNews || hasGivenUpKey || values[29] !== null || values[34] !== null) row.rare = rareOf(values, hasGivenUpKey)
 }
 
 const plainHistoryOf = (row: Row, values: RowValues): string =>
   plainHistory(
     row,
-    { seq: values[10] ?? row.seq, at: values[14] ?? row.enqueuedAt },
-    { seq: row.lastSeq, at: values[15] ?? row.enqueuedAt },
+    { seq: values[17] ?? row.seq, at: values[20] ?? row.enqueuedAt },
+    { seq: row.lastSeq, at: values[21] ?? row.enqueuedAt },
   )
 
 /** A job of an open claim is leased by it. Unless its own row says so, it has made its CLAIM since that was written. */
@@ -206,34 +206,34 @@ export function takeLease(row: Row, { seq, tick, token, worker, leaseAt }: Lease
 const termsOf = (values: RowValues, { type }: StoredQueue, options: StoredOptions | null): Terms =>
   new Terms({
     type,
-    priority: values[4],
-    maxAttempts: values[7],
-    key: values[17],
-    concurrencyKey: values[19],
-    tags: cellOf(values[21], noTags),
-    meta: cellOf(values[31], null),
+    priority: values[3],
+    maxAttempts: values[4],
+    key: values[7],
+    concurrencyKey: values[8],
+    tags: cellOf(values[9], noTags),
+    meta: cellOf(values[10], null),
     ...options,
   })
 
 function runOf(values: RowValues): Run {
   const run = new Run()
-  run.token = values[11]
-  run.worker = values[12]
-  if (values[14] !== null) run.startedAt = new Tick(values[14])
-  if (values[15] !== null) run.ended = new Tick(values[15])
-  run.output = cellOf<Json | undefined>(values[22], undefined)
-  if (values[28] !== null) run.settled = new PackedSettled(values[28])
+  run.token = values[18]
+  run.worker = values[19]
+  if (values[20] !== null) run.startedAt = new Tick(values[20])
+  if (values[21] !== null) run.ended = new Tick(values[21])
+  run.output = cellOf<Json | undefined>(values[24], undefined)
+  if (values[30] !== null) run.settled = new PackedSettled(values[30])
   return run
 }
 
 function rareOf(values: RowValues, hasGivenUpKey: boolean): RareFields {
   const rare = new RareFields()
-  rare.error = cellOf(values[23], null)
+  rare.error = cellOf(values[25], null)
   rare.failure = values[33]
-  if (values[24] !== null) rare.errors = new Packed(values[24])
-  rare.checkin = cellOf(values[25], null)
-  if (values[26] !== null) rare.logs = new Packed(values[26])
-  rare.cancelMark = cellOf(values[27], null)
+  if (values[26] !== null) rare.errors = new Packed(values[26])
+  rare.checkin = cellOf(values[27], null)
+  if (values[28] !== null) rare.logs = new Packed(values[28])
+  rare.cancelMark = cellOf(values[29], null)
   rare.hasGivenUpKey = hasGivenUpKey
   rare.dueAfter = values[34]
   return rare

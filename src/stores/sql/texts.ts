@@ -41,8 +41,8 @@ const writingTexts = (dialect: Dialect) => ({
   add: `INSERT INTO jobs (seq, id, queue, priority, max_attempts, enqueued_at, input, key, concurrency_key, tags, meta, options)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
   writeJob: `UPDATE jobs SET ${assigned('max_attempts, input, tags, meta, options')} WHERE seq = ?`,
-  writePlainEnd: `INSERT INTO lives (job, queue, state, claimed_seq, last_seq, token, worker, started_at, finished_at, output)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  writePlainEnd: `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at, output)
+    VALUES (?1, 'done', ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
   writeLife: `INSERT INTO lives (${lifeColumns}) VALUES (?${', ?'.repeat(lifeColumns.split(',').length - 1)})
     ON CONFLICT (job) DO UPDATE SET ${replaced(lifeColumns)}, claimed_seq = NULL`,
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)

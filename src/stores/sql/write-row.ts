@@ -11,8 +11,10 @@ import { settledText } from './settled.ts'
 import type { RowStatement } from './texts.ts'
 
 /** Takes statements: it runs them at once, or keeps them until they are sent. */
-interface Sink {
+export interface Sink {
   run(name: RowStatement, ...values: SqlValue[]): void
+  /** A plain job has completed in its first attempt. @param claimedSeq the number of its CLAIM */
+  plainEnd(row: Row, claimedSeq: number): void
 }
 
 /** Parts that are columns of `jobs`; of the tables of machines; the others are columns of `lives`. */
@@ -55,8 +57,7 @@ function writeLife(sink: Sink, row: Row, was: RowChange): void {
   const claim = row.hasLife ? null : plainClaim(row, was)
   row.hasLife = true
   if (claim !== null) {
-    const times = [row.startedAt, row.finishedAt]
-    return sink.run('writePlainEnd', seq, queue.number, state, claim, lastSeq, run.token, run.worker, ...times, jsonOf(run.output))
+    return sink.plainEnd(row, claim)
   }
   const { rare } = row
   if (rare !== null) {
@@ -215,6 +216,7 @@ export function addRow(sink: AddingSink, row: Row): boolean {
   return true
 }
 
-interface AddingSink extends Sink {
+interface AddingSink {
+  run(name: RowStatement, ...values: SqlValue[]): void
   changes(name: RowStatement, ...values: SqlValue[]): boolean
 }

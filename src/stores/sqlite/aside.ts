@@ -35,7 +35,7 @@ const rowFrom = ({ claims, machines }: JobFile, values: RowValues): Row | null =
 
 /** Can all be read that is stored of a job? @returns its row; null if not */
 export function readable(file: JobFile, values: RowValues): Row | null {
-  if (values[3] !== null && !isState(values[3])) return null
+  if (values[12] !== null && !isState(values[12])) return null
   const row = rowFrom(file, values)
   if (row === null || file.sql.get('queueAt', values[2]) === undefined) return null
   return unlessUnreadable(() => {
@@ -82,16 +82,16 @@ export function move({ sql, cache, claims, ends }: JobFile, [seq, id]: RowValues
 function leave(file: JobFile, values: RowValues, isClaimed: boolean): void {
   const { queues, hints, keyGroups, failures, prunes, rows, unit } = file
   const queue = queues.at(values[2])
-  const [written, failure, key] = [values[3] ?? claimable, values[33], values[17]]
+  const [written, failure, key] = [values[12] ?? claimable, values[33], values[7]]
   const state = written === claimable && isClaimed ? claimed : written
   if (isState(state)) {
     queues.count(queue, state, -1)
-    const place = values[5] ?? values[0]
-    const job = { concurrencyKey: values[19], priority: values[4], place, keyWeight: 1 }
+    const place = values[13] ?? values[0]
+    const job = { concurrencyKey: values[8], priority: values[3], place, keyWeight: 1 }
     if (queue.hasKeyGroup(job.concurrencyKey)) keyGroups.moved(queue, job, { state, place }, null)
-    if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, values[15] ?? 0, -1)
+    if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, values[21] ?? 0, -1)
     if (isEnded(state)) prunes.changed(queue.number)
-    else if (values[30] !== null) queues.countMachine(queue, standingOf(file, values[0]), -1)
+    else if (values[32] !== null) queues.countMachine(queue, standingOf(file, values[0]), -1)
     if (isLeased(state)) hints.look(queue)
   }
   if (isEnded(state) || key === null || rows.hasPredecessor(queue.type, key)) return

@@ -15,7 +15,7 @@ const written = `coalesce(lives.state, '${claimable}')`
 const stateNow = `CASE WHEN ${written} = '${claimable}' AND jobs.seq IN (${claimedJobs}) THEN '${claimed}' ELSE ${written} END`
 const queuedJobs = `SELECT jobs.queue, coalesce(concurrency_key, '${noKey}'), -priority, coalesce(place, seq), seq FROM ${rowTables}
   WHERE ${written} = '${claimable}' AND jobs.seq NOT IN (${claimedJobs})`
-const endedJobs = 'SELECT queue, state, job FROM lives WHERE finished_at IS NOT NULL'
+const endedJobs = 'SELECT jobs.queue, state, job FROM lives CROSS JOIN jobs ON seq = job WHERE finished_at IS NOT NULL'
 const jobsOfEnds = 'SELECT queue, state, value FROM ended CROSS JOIN json_each(iif(json_valid(jobs), jobs, NULL)) WHERE value > 0'
 
 /**
@@ -48,7 +48,7 @@ export const tablesByJobs = [
   `DELETE FROM waiting WHERE (queue, concurrency_key, rank, place, job) NOT IN (${queuedJobs})`,
   `INSERT OR REPLACE INTO waiting (queue, concurrency_key, rank, place, job) ${queuedJobs}`,
   'DELETE FROM listed',
-  `INSERT INTO listed (queue, state, job) SELECT queue, state, job FROM lives WHERE finished_at IS NOT NULL`,
+  `INSERT INTO listed (queue, state, job) ${endedJobs}`,
   `INSERT INTO listed (queue, state, job) SELECT jobs.queue, 'live', seq FROM ${rowTables} WHERE finished_at IS NULL`,
   'DELETE FROM listed_to',
   'INSERT INTO listed_to (one, last) SELECT 1, coalesce(max(seq), 0) FROM jobs',
@@ -73,8 +73,8 @@ export const tablesByJobs = [
 /** They are written anew, a row for each, if those that are there are others. */
 export const endsByJobs = [
   'DELETE FROM ended',
-  `INSERT INTO ended (queue, state, last, jobs) SELECT queue, state, last_seq, json_array(-finished_at, job)
-    FROM lives WHERE finished_at IS NOT NULL`,
+  `INSERT INTO ended (queue, state, last, jobs) SELECT jobs.queue, state, last_seq, json_array(-finished_at, job)
+    FROM lives CROSS JOIN jobs ON seq = job WHERE finished_at IS NOT NULL`,
 ] as const
 
 export const repairTexts = {

@@ -114,7 +114,7 @@ export class Rows implements Source<Row> {
     const [seq] = values
     this.cache.meet(seq)
     // An ended job has no lease.
-    const lease = values[15] === null ? this.claims.of(seq) : undefined
+    const lease = values[12] === null || values[21] === null ? this.claims.of(seq) : undefined
     return rowOf(values, this.queues.at(values[2]), this.machines.of, lease)
   }
 
@@ -153,7 +153,9 @@ export class Rows implements Source<Row> {
   ready(queue: Queue, key: string | null, limit: number): RowValues[] {
     this.write()
     this.waiting.write()
-    return this.sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
+    const all = this.sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
+    // Most have nothing but their enqueue: of the others the rest is read.
+    return all.map((values) => (values[12] === null ? values : (this.sql.get('bySeq', values[0]) ?? values)))
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {

@@ -1,10 +1,11 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { columns, columnsFor, rowTables, type MachineValues, type PackedInboxEntry, type PackedStep, type RowValues } from '../sql/columns.ts'
+import { columnsFor, enqueueColumns, rowTables, type MachineValues, type PackedInboxEntry, type PackedStep, type RowValues } from '../sql/columns.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
 import { sqlite } from './dialect.ts'
+import { plainEndTexts } from './plain-ends.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
 import { repairTexts, type columnsByState, type endsByJobs, type RepairRowOf, type tablesByJobs } from './repair-statements.ts'
 
@@ -19,6 +20,7 @@ const failureColumns = 'queue, fingerprint, name, code, message, count, dead, fi
 // The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
   ...rowTexts(sqlite),
+  ...plainEndTexts,
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
@@ -65,7 +67,7 @@ const texts = {
   removeJobsAside: 'DELETE FROM jobs_aside WHERE seq IN (SELECT value FROM json_each(?))',
   removeLivesAside: 'DELETE FROM lives_aside WHERE job IN (SELECT value FROM json_each(?))',
 
-  ready: `SELECT ${columns} FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
+  ready: `SELECT ${enqueueColumns} FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
     WHERE waiting.queue = ? AND waiting.concurrency_key = ? AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT +?`,
   addWaiting: 'INSERT INTO waiting (queue, concurrency_key, rank, place, job) VALUES (?, ?, ?, ?, ?)',
   addOneWaiting: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)

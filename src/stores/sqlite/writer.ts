@@ -19,6 +19,7 @@ import type { InboxWatch } from './inbox-watch.ts'
 import type { KeyGroups } from './key-groups.ts'
 import type { LogWriter } from './log.ts'
 import type { Machines } from './machines.ts'
+import { PlainEnds } from './plain-ends.ts'
 import type { Prunes } from './prunes.ts'
 import type { Queues } from './queues.ts'
 import type { Removals } from './removals.ts'
@@ -47,6 +48,7 @@ interface Tables {
 export class Writer implements Recorder<Row> {
   readonly storesRows = false
   private readonly tables: Tables
+  private readonly plainEnds: PlainEnds
   private rows: Row[] = []
   /** The change of a row that is new: those of most need not be remembered. */
   private fresh = new RowChange()
@@ -60,6 +62,7 @@ export class Writer implements Recorder<Row> {
 
   constructor(tables: Tables) {
     this.tables = tables
+    this.plainEnds = new PlainEnds(tables.sql)
   }
 
   /** Begins a transaction. */
@@ -142,7 +145,8 @@ export class Writer implements Recorder<Row> {
   write(): void {
     if (this.rows.length === 0) return
     const { rows } = this
-    const { sql, cache } = this.tables
+    const { plainEnds } = this
+    const { cache } = this.tables
     this.rows = []
     this.hasNew = false
     let removed: Row[] | null = null
@@ -150,7 +154,7 @@ export class Writer implements Recorder<Row> {
       const was = row.change as RowChange
       if (was.isRemoved) (removed ??= []).push(row)
       else {
-        writeRow(sql, row, was)
+        writeRow(plainEnds, row, was)
         this.writePlace(row, was)
       }
       if (was.added !== null && was.added.messages.length > 0) this.messagesAdded(row)
@@ -159,12 +163,14 @@ export class Writer implements Recorder<Row> {
       this.spare.push(was)
       if (was.wasLeased && !row.isLeased) cache.left(row)
     }
+    plainEnds.write()
     if (removed !== null) this.remove(removed)
   }
 
   /** What has changed is not written: after a rollback. */
   forget(): void {
     for (const row of this.rows) row.change = null
+    this.plainEnds.forget()
     this.rows = []
     this.hasNew = false
   }

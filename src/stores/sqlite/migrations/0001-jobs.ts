@@ -58,7 +58,6 @@ export const jobs = `
   -- claim as the row says; any other job of a claim has made one more transition than its row says, the CLAIM.
   CREATE TABLE lives (
     job INTEGER PRIMARY KEY REFERENCES jobs,
-    queue INTEGER NOT NULL,
     state TEXT NOT NULL,
     -- Null if the job was queued by its ENQUEUE and completed in its first attempt. Otherwise its first state, then its
     -- transitions, oldest first, as JSON without the brackets around them.
@@ -72,8 +71,9 @@ export const jobs = `
     started_at INTEGER,
     finished_at INTEGER,
     output TEXT,
-    -- Where it stands among the queued ones of its priority. Where the history is null, place, attempt and generation
-    -- are null, too, as they follow from it.
+    -- Where the history is null, queue, place, attempt and generation are null, too, as they follow from it. The place
+    -- is where it stands among the queued ones of its priority.
+    queue INTEGER,
     place INTEGER,
     attempt INTEGER,
     generation INTEGER,
