@@ -274,7 +274,7 @@ function soundFile(): string {
  * left out.
  */
 function compared(path: string): Record<string, unknown> {
-  const { looks: _, listed: __, listed_to: ___, ends: ____, ended: _____, queues = [], ...others } = contentsOf(path)
+  const { looks: _, listed: __, ends: ___, ended: ____, queues = [], ...others } = contentsOf(path)
   const sorted = (text: string, of: (parsed: Record<string, number>) => Iterable<unknown>): unknown =>
     new Set([...of(JSON.parse(text) as Record<string, number>)].map(String))
   const told = (queues as { counts: string; machines: string }[]).map((queue) => ({

@@ -117,7 +117,8 @@ function merged(some: RowValues[], others: RowValues[], range: PageRange): RowVa
 }
 
 /** What the order of a range goes by: columns of a source, and their values in a row. */
-const numberColumn = ({ job }: Source, { by }: PageRange): string => (by === 'finished' ? 'lives.last_seq' : job)
+const numberColumn = ({ job, order = job }: Source, { by }: PageRange): string =>
+  by === 'finished' ? 'lives.last_seq' : order
 const columnsOf = (source: Source, range: PageRange): readonly string[] => [
   ...(range.by === 'due' ? ['due_at'] : []),
   numberColumn(source, range),

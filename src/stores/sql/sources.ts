@@ -14,6 +14,8 @@ export interface Source {
   readonly index: string | null | undefined
   /** The column with the number of the job. */
   readonly job: string
+  /** A column that has the same where the source is in the order of the enqueue, and that it is read by. */
+  readonly order?: string
   /** The condition of the index itself. */
   readonly own: Condition
   /** What its jobs must meet beside that, so that their queues and states are those of the search. */
@@ -24,6 +26,8 @@ export interface Source {
 
 /** A queue, and how many jobs it has in each state. */
 interface CountedQueue extends StoredQueue {
+  /** The rank and the place up to which its jobs without a concurrency key were claimed; null = none. */
+  readonly front: readonly [rank: number, place: number] | null
   in(state: JobState): number
 }
 
@@ -40,8 +44,6 @@ interface Scope {
   readonly hasMore: boolean
   /** A number that no end is below which the filter asks for; 0 = none is known. */
   readonly endedSince: number
-  /** The number of the last ENQUEUE up to which the live jobs are listed. */
-  readonly listedTo: number
 }
 
 /** Sources that together have each job of the search once, and the number of their jobs at most. */
@@ -55,8 +57,8 @@ interface Plan {
  * as far.
  */
 const fewJobs = 20_000
-/** Under this name jobs that have not ended are listed. */
-export const live = 'live'
+/** Of a queue with more priorities, all that wait are read and sorted. */
+const ranksMax = 20
 /** What is assumed of an attribute that more jobs have than are counted. */
 const manyJobs = 100_000
 /** Of more queues and states, the table is read in its order, if the filter has more. */
@@ -69,7 +71,7 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
     if (isAffordable && plan.jobs < best.jobs) best = plan
   }
   if (scope.by !== 'finished') {
-    const ofQueues = scope.by === 'due' ? timedJobs(scope) : queuesAndStates(scope)
+    const ofQueues = scope.by === 'due' ? timedJobs(scope) : yield* queuesAndStates(scope)
     if (!scope.hasMore || ofQueues.sources.length <= sourcesMax) consider(ofQueues)
   }
   for (const sources of narrowSources(scope)) {
@@ -146,29 +148,26 @@ function timedJobs({ queues, states }: Scope): Plan {
 }
 
 /** The jobs of each queue and state, as far as there are any. */
-function queuesAndStates(scope: Scope): Plan {
+function* queuesAndStates(scope: Scope): Asking<Plan> {
   const { dialect, queues, states } = scope
-  const lacksLive = liveStates.some((state) => !states.includes(state) && jobsIn(queues, [state]) > 0)
-  const plans = queues.flatMap((queue) => {
-    const ended = states.filter(isEnded).map((state) => listedPlan(queue, state))
-    if (!lacksLive) return [...ended, livePlan(scope, queue, liveStates)]
-    const waiting = states.filter((state) => !isEnded(state) && !isLeased(state))
-    return [...ended, ...waiting.map((state) => waitingPlan(scope, queue, state))]
-  })
-  const leased = states.filter(isLeased)
-  if (lacksLive && leased.length > 0) {
-    const also = [...among(scope), stateIn(dialect, leased)]
-    const leases: Source = { ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false }
-    plans.push({ sources: [leases], jobs: jobsIn(queues, leased) })
+  const sources: Source[] = []
+  for (const queue of queues) {
+    for (const state of states) {
+      if (isLeased(state) || queue.in(state) === 0) continue
+      if (isEnded(state)) sources.push(listedIn(queue, state))
+      else if (timed.has(state)) sources.push(timedOf(queue, state))
+      else sources.push(...(yield* waitingOf(scope, queue, state)))
+    }
   }
-  const present = plans.filter(({ jobs }) => jobs > 0)
-  const sources = present.flatMap((each) => each.sources)
-  if (sources.some(({ own: { values } }) => values[1] === live)) sources.push(cameSince(scope, states))
+  const leased = states.filter((state) => isLeased(state) && jobsIn(queues, [state]) > 0)
+  if (leased.length > 0) {
+    const also = [...among(scope), stateIn(dialect, leased)]
+    sources.push({ ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false })
+  }
   if (states.some(isEnded)) sources.push(justEnded(scope))
-  return { sources, jobs: present.reduce((sum, { jobs }) => sum + jobs, 0) }
+  return { sources, jobs: jobsIn(queues, states) }
 }
 
-const liveStates = jobStates.filter((state) => !isEnded(state))
 const timed = statesTagged('timed')
 /** Not only an event ends the wait of the job. */
 const isDue: Condition = { term: `due_at < ${never}`, values: [] }
@@ -206,35 +205,39 @@ const justEnded = (scope: Scope): Source => ({
 const listedIn = ({ number }: CountedQueue, name: string): Source =>
   source('listed', 'listed.job', 'listed.queue = ? AND listed.state = ?', number, name)
 
-const listedPlan = (queue: CountedQueue, state: JobState): Plan => ({
-  sources: [listedIn(queue, state)],
-  jobs: jobsIn([queue], [state]),
-})
-
-/** Those that were listed as live: see `cameSince`. */
-const livePlan = ({ dialect }: Scope, queue: CountedQueue, states: readonly JobState[]): Plan => ({
-  sources: [{ ...listedIn(queue, live), also: [stateIn(dialect, states)] }],
-  jobs: jobsIn([queue], liveStates),
-})
-
-/** The jobs that have come since the live ones were listed. */
-const cameSince = (scope: Scope, states: readonly JobState[]): Source => ({
-  ...source('jobs', 'jobs.seq', 'jobs.seq > ?', scope.listedTo),
-  index: null,
-  also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, states)],
-})
-
 /** In the order of their enqueue. */
 const timedOf = (queue: CountedQueue, state: JobState): Source =>
   lifeSource('timed', true, 'lives.queue = ? AND lives.state = ? AND due_at IS NOT NULL', queue.number, state)
 
-/** Jobs in a state that is neither leased nor ended. */
-function waitingPlan(scope: Scope, queue: CountedQueue, state: JobState): Plan {
-  const jobs = jobsIn([queue], [state])
-  if (timed.has(state)) return { sources: [timedOf(queue, state)], jobs }
-  if (jobs > fewJobs) return livePlan(scope, queue, [state])
-  const waiting = source('waiting', 'waiting.job', 'waiting.queue = ?', queue.number)
-  return { sources: [{ ...waiting, also: [stateIn(scope.dialect, [state])], inOrder: false }], jobs }
+/**
+ * Jobs in a state that is neither leased nor timed nor ended: they wait. Those of one priority without a concurrency key
+ * wait in the order of their enqueue, but for those that have a place of their own.
+ */
+function* waitingOf({ dialect }: Scope, queue: CountedQueue, state: JobState): Asking<Source[]> {
+  const { number, front } = queue
+  const own = `waiting.queue = ? AND waiting.concurrency_key = ''`
+  const ranks: number[] = []
+  for (let rank: number | undefined = front?.[0] ?? -Infinity; rank !== undefined && ranks.length <= ranksMax;) {
+    const from: number = rank === -Infinity ? -Number.MAX_SAFE_INTEGER : rank
+    const isFirst = ranks.length === 0
+    rank = yield* ask({
+      text: dialect.statement(`SELECT rank FROM waiting WHERE ${own} AND rank ${isFirst ? '>=' : '>'} ? ORDER BY rank ${dialect.limit('1')}`),
+      params: [number, from],
+      decode: ([first]) => first?.[0] as number | undefined,
+    })
+    if (rank !== undefined) ranks.push(rank)
+  }
+  if (ranks.length > ranksMax) {
+    const all = source('waiting', 'waiting.job', 'waiting.queue = ?', number)
+    return [{ ...all, also: [stateIn(dialect, [state])], inOrder: false }]
+  }
+  const inPlace: Condition = { term: 'waiting.place = waiting.job', values: [] }
+  const ofRanks = ranks.map((rank) => {
+    const from = front !== null && front[0] === rank ? front[1] : 0
+    const ofRank = source('waiting', 'waiting.job', `${own} AND rank = ? AND waiting.place > ?`, number, rank, from)
+    return { ...ofRank, order: 'waiting.place', also: [inPlace] }
+  })
+  return [...ofRanks, listedIn(queue, state)]
 }
 
 /** Indexes of the jobs that have what the filter asks for beside types and states, as far as few jobs have it. */

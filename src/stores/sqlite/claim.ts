@@ -102,12 +102,8 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
   const given: ClaimedRow[] = []
   if (!queue.keyed && queue.clock === null) {
     const plain = rowsOf(file, readyValues(file, queue, room))
-    const last = plain.at(-1)?.row
-    if (last !== undefined) file.waiting.takeUntil(last, plain.length)
-    for (const each of plain) {
-      each.row.waitsAt = null
-      given.push(claimRow(file, each, demand, request))
-    }
+    file.waiting.takeFirst(plain)
+    for (const each of plain) given.push(claimRow(file, each, demand, request))
   } else {
     const plain = rowsOf(file, readyValues(file, queue, room))
     for (let next = 0; given.length < room;) {

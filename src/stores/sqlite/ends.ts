@@ -1,15 +1,14 @@
 /**
  * The ended jobs. Those that a transaction has ended are one row. From these rows come, behind and for many jobs at
- * once, the ended jobs of each queue and state in the order of their ends, and the lists of the jobs of each in the order
- * of their enqueue, in which searches look.
+ * once, the ended jobs of each queue and state in the order of their ends, and in the order of their enqueue, in which
+ * searches look for them.
  */
-import { isEnded, type JobState } from '../../core/lifecycle.ts'
-import { live } from '../sql/sources.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import type { Row } from './row-cache.ts'
 import type { Statements } from './statements.ts'
 
-/** So many ended jobs, and so many transitions since the last enqueue that is listed, may be behind. */
-const behindMax = { ends: 1_000, transitions: 4_000 }
+/** So many ended jobs may be behind. */
+const behindMax = 1_000
 /** How many jobs a row of `ended` has, unless one transaction has ended more. */
 const rowJobs = 250
 
@@ -28,8 +27,6 @@ interface Left {
   readonly state: JobState
   readonly job: number
   readonly end: number
-  /** Is it live again? */
-  readonly isLive: boolean
 }
 
 export interface EndedJob {
@@ -45,8 +42,6 @@ export class Ends {
   private left: Left[] = []
   /** How many ended jobs are behind; null = unknown. */
   private behind: number | null = null
-  /** The number of the last ENQUEUE up to which the live jobs are listed; null = unknown. */
-  private listedTo: number | null = null
 
   constructor(sql: Statements) {
     this.sql = sql
@@ -60,11 +55,11 @@ export class Ends {
   }
 
   /** An ended job is live again, or gone. @param end the number of the transition that had ended it */
-  remove({ queue, seq, state }: Pick<Row, 'queue' | 'seq' | 'state'>, from: JobState, end: number): void {
+  remove({ queue, seq }: Pick<Row, 'queue' | 'seq'>, from: JobState, end: number): void {
     const jobs = this.added.get(`${queue.number} ${from}`)?.jobs ?? []
     const at = jobs.indexOf(seq)
     if (at >= 0) jobs.splice(at, 1)
-    else this.left.push({ queue: queue.number, state: from, job: seq, end, isLive: !isEnded(state) })
+    else this.left.push({ queue: queue.number, state: from, job: seq, end })
   }
 
   /** Takes a job out of whatever row has it. */
@@ -103,16 +98,6 @@ export class Ends {
   write(last: number, now: number): void {
     if (this.added.size > 0) this.writeAdded(last, now)
     if (this.left.length > 0) this.writeLeft()
-    this.listedTo ??= this.sql.get('listedTo')?.[0] ?? 0
-    if (last - this.listedTo < behindMax.transitions) return
-    this.sql.run('listNew', this.listedTo, last)
-    this.sql.run('setListedTo', last)
-    this.listedTo = last
-  }
-
-  /** The number of the last ENQUEUE up to which the live jobs are listed. */
-  liveListedTo(): number {
-    return this.sql.get('listedTo')?.[0] ?? 0
   }
 
   /** Writes the ended jobs that are behind where they are found. */
@@ -141,7 +126,7 @@ export class Ends {
 
   /** Another process has written. */
   markStale(): void {
-    this.behind = this.listedTo = null
+    this.behind = null
   }
 
   /** A transaction was rolled back. */
@@ -159,7 +144,7 @@ export class Ends {
     if (all.length > 0) this.sql.run('addEnds', last, now, `[${jobs}]`, JSON.stringify(groups))
     this.behind ??= this.sql.get('behind')?.[0] ?? 0
     for (const [, , count] of groups) this.behind += count
-    if (this.behind >= behindMax.ends) this.distribute()
+    if (this.behind >= behindMax) this.distribute()
   }
 
   private writeLeft(): void {
@@ -174,17 +159,13 @@ export class Ends {
         if (row !== undefined) this.take(queue, state, row[0], row[1], gone)
       }
       this.unlist(queue, state, group.map(({ job }) => job))
-      const revived = group.filter(({ isLive }) => isLive).map(({ job }) => job)
-      if (revived.length > 0) this.sql.run('listJobs', queue, live, JSON.stringify(revived))
     }
   }
 
   /** The jobs of a queue and state, with the time of their end before each that has another than the one before it. */
   private writeEnded({ queue, state, jobs }: EndedJobs, last: number): void {
     this.sql.run('addEnded', queue, state, last, JSON.stringify(jobs))
-    const numbers = JSON.stringify(jobs.filter((job) => job > 0))
-    this.sql.run('listJobs', queue, state, numbers)
-    this.sql.run('unlist', queue, live, numbers)
+    this.sql.run('listJobs', queue, state, JSON.stringify(jobs.filter((job) => job > 0)))
   }
 
   /** The rows of a queue and state, in the order of the ends. */
@@ -205,8 +186,6 @@ export class Ends {
   }
 
   private unlist(queue: number, state: JobState, jobs: readonly number[]): void {
-    const numbers = JSON.stringify(jobs)
-    this.sql.run('unlist', queue, state, numbers)
-    this.sql.run('unlist', queue, live, numbers)
+    this.sql.run('unlist', queue, state, JSON.stringify(jobs))
   }
 }

@@ -49,9 +49,8 @@ export const tablesByJobs = [
   `INSERT OR REPLACE INTO waiting (queue, concurrency_key, rank, place, job) ${queuedJobs}`,
   'DELETE FROM listed',
   `INSERT INTO listed (queue, state, job) ${endedJobs}`,
-  `INSERT INTO listed (queue, state, job) SELECT jobs.queue, 'live', seq FROM ${rowTables} WHERE finished_at IS NULL`,
-  'DELETE FROM listed_to',
-  'INSERT INTO listed_to (one, last) SELECT 1, coalesce(max(seq), 0) FROM jobs',
+  `INSERT INTO listed (queue, state, job) SELECT queue, '${claimable}', job FROM waiting
+    WHERE concurrency_key <> '${noKey}' OR place <> job`,
   'DELETE FROM job_tags',
   'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, seq FROM jobs CROSS JOIN json_each(tags) WHERE tags IS NOT NULL',
   'DELETE FROM machine_names',

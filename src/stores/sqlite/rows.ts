@@ -81,10 +81,6 @@ export class Rows implements Source<Row> {
     this.file.flush()
   }
 
-  listedTo(): number {
-    return this.file.ends.liveListedTo()
-  }
-
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   find(id: string): Row | undefined {

@@ -23,8 +23,6 @@ interface SearchedFile {
   from(values: RowValues): Row
   /** Writes what the transaction has changed. */
   flush(): void
-  /** The number of the last ENQUEUE up to which the live jobs are listed. */
-  listedTo(): number
 }
 
 /** The jobs of a page that are in an `eligible` state. */
@@ -73,7 +71,7 @@ export function find(
   const since = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
   const endedSince = since(filter.finishedAfter)
   const hasMore = conditions.length > 0
-  const scope = { dialect: sqlite, filter, queues, states, allQueues, by, hasMore, endedSince, listedTo: file.listedTo() }
+  const scope = { dialect: sqlite, filter, queues, states, allQueues, by, hasMore, endedSince }
   const sources = file.sql.answer(sourcesOf(scope))
   const first = by === 'finished' ? endedSince : since(filter.enqueuedAfter)
   return file.sql.answer(search(sqlite, sources, conditions, { ...range, since: first }))

@@ -94,11 +94,9 @@ const texts = {
   removeEnded: 'DELETE FROM ended WHERE queue = ? AND state = ? AND last = ?',
   forgetWaiting: 'DELETE FROM waiting WHERE job = ?',
   forgetListed: 'DELETE FROM listed WHERE job = ?',
-  listedTo: 'SELECT last FROM listed_to',
-  setListedTo: 'INSERT OR REPLACE INTO listed_to (one, last) VALUES (1, ?)',
+  listQueued: 'INSERT OR IGNORE INTO listed (queue, state, job) VALUES (?, ?, ?)',
+  unlistQueued: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job = ?',
   listJobs: 'INSERT OR IGNORE INTO listed (queue, state, job) SELECT ?, ?, value FROM json_each(?)',
-  listNew: `INSERT OR IGNORE INTO listed (queue, state, job) SELECT jobs.queue, 'live', seq FROM ${rowTables}
-    WHERE seq > ? AND seq <= ? AND finished_at IS NULL`,
   unlist: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job IN (SELECT value FROM json_each(?))',
 
   keyGroup: 'SELECT leased, priority, place, start, finish FROM key_groups WHERE queue = ? AND concurrency_key = ?',
@@ -257,7 +255,6 @@ interface RowOf extends RepairRowOf {
   behind: [jobs: number]
   endedOf: [last: number, jobs: string]
   endedWith: [queue: number, state: JobState, last: number, jobs: string]
-  listedTo: [last: number]
   removed: [seq: number, tags: string | null, failure: string | null, checkpointedAttempts: number | null]
   retention: [policy: string]
   looks: [queue: number]

@@ -2,6 +2,7 @@
 import type { Front, Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row-cache.ts'
+import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 /** What stands for no concurrency key. */
@@ -48,15 +49,23 @@ export class Waiting {
     this.write()
     if (waitsAt !== null) {
       this.sql.run('removeWaiting', row.queue.number, row.concurrencyKey ?? noKey, -row.priority, waitsAt)
+      this.unlist(row, waitsAt)
     }
     row.waitsAt = place
     if (place !== null) this.insert(row)
   }
 
-  /** All jobs of a queue without a concurrency key up to this one were claimed. */
-  takeUntil({ queue, priority, waitsAt }: Row, jobs: number): void {
-    this.queues.setFront(queue, [-priority, waitsAt ?? 0])
-    queue.taken += jobs
+  /** All jobs of a queue without a concurrency key up to the last of these were claimed. */
+  takeFirst(rows: readonly { readonly row: Row }[]): void {
+    const last = rows.at(-1)?.row
+    if (last === undefined) return
+    const { queue, priority, place } = last
+    for (const { row } of rows) {
+      this.unlist(row, row.place)
+      row.waitsAt = null
+    }
+    this.queues.setFront(queue, [-priority, place])
+    queue.taken += rows.length
     if (queue.taken >= takenMax) this.removeTaken(queue)
   }
 
@@ -87,6 +96,11 @@ export class Waiting {
     const { queue, concurrencyKey, priority, place, seq } = row
     if (concurrencyKey === null) this.checkFront(row, place)
     this.sql.run('addWaiting', queue.number, concurrencyKey ?? noKey, -priority, place, seq)
+    if (isApart(row, place)) this.sql.run('listQueued', queue.number, claimable, seq)
+  }
+
+  private unlist(row: Row, place: number): void {
+    if (isApart(row, place)) this.sql.run('unlistQueued', row.queue.number, claimable, row.seq)
   }
 
   private checkFront({ queue, priority }: Row, place: number): void {
@@ -95,3 +109,6 @@ export class Waiting {
     this.removeTaken(queue)
   }
 }
+
+/** Does it not wait in the order of the enqueue? Then it is in a list that is in that order. */
+const isApart = ({ concurrencyKey, seq }: Row, place: number): boolean => concurrencyKey !== null || place !== seq

@@ -194,25 +194,19 @@ function checkEnds(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   if (new Set(names).size < names.length) say('a job has ended twice')
 }
 
-/** Ended jobs are listed unless they are behind, and live ones unless they were enqueued since the last that is. */
+/** Ended jobs are listed unless they are behind, and queued ones that do not wait in the order of their enqueue. */
 function checkListed(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
-  const to = Number(db.prepare('SELECT last FROM listed_to').get()?.['last'] ?? 0)
-  const listed = new Set(
-    db
-      .prepare('SELECT * FROM listed')
-      .all()
-      .map(({ queue, state, job }) => `${String(queue)} ${String(state)} ${String(job)}`),
-  )
+  const listed = db
+    .prepare('SELECT * FROM listed')
+    .all()
+    .map(({ queue, state, job }) => `${String(queue)} ${String(state)} ${String(job)}`)
   const behind = new Set(endedRows(db).behind.map(({ job }) => job))
-  for (const { row } of jobs) {
-    const isEnded = ended.has(row.state)
-    const isLive = listed.delete(`${row.queue} live ${row.seq}`)
-    const isListed = isEnded && listed.delete(`${row.queue} ${row.state} ${row.seq}`)
-    const isBehind = isEnded && behind.has(row.seq)
-    const isRight = isEnded ? isListed !== isBehind && !(isListed && isLive) : isLive || row.seq > to
-    if (!isRight) say(`job ${row.id} is not listed as it should be`)
-  }
-  if (listed.size > 0) say(`listed, and not there: ${[...listed].join(', ')}`)
+  const expected = jobs.flatMap(({ row: { queue, state, seq, place, concurrencyKey } }) => {
+    const isApart = state === 'queued' && (concurrencyKey !== null || place !== seq)
+    return isApart || (ended.has(state) && !behind.has(seq)) ? [`${queue} ${state} ${seq}`] : []
+  })
+  const different = difference(listed, expected)
+  if (different.length > 0) say(`wrongly listed: ${different.join(', ')}`)
 }
 
 /**

@@ -145,19 +145,14 @@ export const jobs = `
     jobs TEXT NOT NULL,
     PRIMARY KEY (queue, state, last)
   ) STRICT, WITHOUT ROWID;
-  -- Jobs of a queue in the order of their enqueue, for searches: those in each ended state, and under 'live' the others.
-  -- Ended jobs come here from ends, and leave the live ones. Live ones come when there are many new ones: listed_to has
-  -- the number of the last enqueue up to which they are here.
+  -- Jobs of a queue in the order of their enqueue, for searches: the ended ones in each state, which come here from ends,
+  -- and queued ones that do not wait in that order, as they have a concurrency key, or have a place of their own.
   CREATE TABLE listed (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
     job INTEGER NOT NULL,
     PRIMARY KEY (queue, state, job)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE listed_to (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    last INTEGER NOT NULL
-  ) STRICT;
 
   -- Rows of jobs that cannot be read, because something else has changed the file.
   CREATE TABLE jobs_aside AS SELECT * FROM jobs WHERE FALSE;
