@@ -52,11 +52,11 @@ function harmed(path: string, sql: string): void {
   db.close()
 }
 
-const ofJobs = ['input', 'tags', 'meta', 'options']
+const ofJobs = new Set(['input', 'tags', 'meta', 'options'])
 
 /** Breaks what is stored of a job. One that has nothing but its enqueue gets the row that tells the same. */
 const breaks = (id: string, column = 'input'): string =>
-  ofJobs.includes(column)
+  ofJobs.has(column)
     ? `UPDATE jobs SET ${column} = '{"n":' WHERE id = '${id}'`
     : `INSERT OR IGNORE INTO lives (job, queue, state, history, last_seq, place, attempt, generation)
         SELECT seq, queue, 'queued', '"queued"', seq, seq, 0, 1 FROM jobs WHERE id = '${id}';
@@ -141,7 +141,9 @@ test('damaged jobs hold up no sweep, settlement, cancel, prune, list of fields, 
   )
   expect(settled.map(({ outcome }) => outcome)).toEqual(['lost', 'lost', 'settled'])
   await cancel(store, ['d', 'e'])
-  harm(`UPDATE lives SET history = '"' || printf('%.13000c', 'x') WHERE job = (SELECT seq FROM jobs WHERE id = 'later')`)
+  harm(
+    `UPDATE lives SET history = '"' || printf('%.13000c', 'x') WHERE job = (SELECT seq FROM jobs WHERE id = 'later')`,
+  )
   await clock.advance(10)
   expect((await store.promote(10)).transitions.map(({ id }) => id)).toEqual(['too'])
   harm(`${breaks('too', 'meta')}; ${breaks('c', 'tags')}`)

@@ -60,14 +60,7 @@ export class Row<Queue extends StoredQueue = StoredQueue> extends JobRow {
   /** The number of the last transition in the text. */
   private textSeq: number
 
-  constructor(
-    job: InsertedJob,
-    terms: Terms,
-    state: JobState,
-    seq: number,
-    came: Tick,
-    queue: Queue,
-  ) {
+  constructor(job: InsertedJob, terms: Terms, state: JobState, seq: number, came: Tick, queue: Queue) {
     super(job, terms, state, seq, came)
     this.queue = queue
     this.text = born(state)

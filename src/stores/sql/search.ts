@@ -124,7 +124,9 @@ const columnsOf = (source: Source, range: PageRange): readonly string[] => [
   numberColumn(source, range),
 ]
 const positionOf = (values: RowValues, { by }: PageRange): Position =>
-  by === 'due' ? { dueAt: values[16] ?? 0, number: values[0] } : inSequence((by === 'finished' ? values[22] : null) ?? values[0])
+  by === 'due'
+    ? { dueAt: values[16] ?? 0, number: values[0] }
+    : inSequence((by === 'finished' ? values[22] : null) ?? values[0])
 
 const compare = (a: Position, b: Position, { newestFirst }: PageRange): number =>
   newestFirst ? comparePositions(b, a) : comparePositions(a, b)

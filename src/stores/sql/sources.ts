@@ -116,7 +116,14 @@ function within(scope: Scope): Condition[] {
 
 const wholeTable = (scope: Scope): Plan => ({
   sources: [
-    { table: 'jobs', index: null, job: 'jobs.seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
+    {
+      table: 'jobs',
+      index: null,
+      job: 'jobs.seq',
+      own: { term: 'TRUE', values: [] },
+      also: within(scope),
+      inOrder: true,
+    },
   ],
   jobs: jobsIn(scope.allQueues, jobStates),
 })
@@ -191,7 +198,14 @@ const lifeSource = (index: string, inOrder: boolean, own: string, ...values: Sql
 
 /** In the order of their ends. */
 const endedOf = ({ number }: CountedQueue, state: JobState, last: number, inOrder: boolean): Source => ({
-  ...source('ended', 'each.value', 'ended.queue = ? AND ended.state = ? AND ended.last >= ? AND each.value > 0', number, state, last),
+  ...source(
+    'ended',
+    'each.value',
+    'ended.queue = ? AND ended.state = ? AND ended.last >= ? AND each.value > 0',
+    number,
+    state,
+    last,
+  ),
   inOrder,
 })
 
@@ -221,7 +235,9 @@ function* waitingOf({ dialect }: Scope, queue: CountedQueue, state: JobState): A
     const from: number = rank === -Infinity ? -Number.MAX_SAFE_INTEGER : rank
     const isFirst = ranks.length === 0
     rank = yield* ask({
-      text: dialect.statement(`SELECT rank FROM waiting WHERE ${own} AND rank ${isFirst ? '>=' : '>'} ? ORDER BY rank ${dialect.limit('1')}`),
+      text: dialect.statement(
+        `SELECT rank FROM waiting WHERE ${own} AND rank ${isFirst ? '>=' : '>'} ? ORDER BY rank ${dialect.limit('1')}`,
+      ),
       params: [number, from],
       decode: ([first]) => first?.[0] as number | undefined,
     })
@@ -260,7 +276,13 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
   if (failure !== undefined) add('lives', 'failing', 'lives.job', 'failure = ? AND failure IS NOT NULL', failure)
   if (key !== undefined) add('jobs', 'with_key', 'jobs.seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
-    add('jobs', 'with_concurrency_key', 'jobs.seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey)
+    add(
+      'jobs',
+      'with_concurrency_key',
+      'jobs.seq',
+      'concurrency_key = ? AND concurrency_key IS NOT NULL',
+      concurrencyKey,
+    )
   }
   if (unsupported === true) add('machines', 'unsupported', 'machines.job', 'unsupported IS NOT NULL')
   if (parent !== undefined) add('machines', 'children', 'machines.job', 'parent = ?', parent)

@@ -50,7 +50,10 @@ function isOfLife(row: Row, was: RowChange): boolean {
 
 /** Is a CLAIM all that it has done since it was written? */
 const isClaim = ({ last }: JobRow, { state, lastSeq }: RowChange): boolean =>
-  state !== null && claimable.has(state) && last?.arrow.event === 'CLAIM' && (last.before === null || last.before.seq <= lastSeq)
+  state !== null &&
+  claimable.has(state) &&
+  last?.arrow.event === 'CLAIM' &&
+  (last.before === null || last.before.seq <= lastSeq)
 
 function writeLife(sink: Sink, row: Row, was: RowChange): void {
   const { seq, queue, state, lastSeq, lastRun: run } = row
@@ -102,7 +105,13 @@ function writeLife(sink: Sink, row: Row, was: RowChange): void {
 /** The number of the CLAIM of a job that has then completed, and of which there is nothing else to tell; else null. */
 function plainClaim(row: Row, { added }: RowChange): number | null {
   const { last, rare, machineCell, key, run } = row
-  if (last === null || last.arrow.event !== 'COMPLETE' || last.reason !== null || added?.historyUntil != null) return null
+  if (
+    last === null ||
+    last.arrow.event !== 'COMPLETE' ||
+    last.reason !== null ||
+    (added !== null && added.historyUntil !== null)
+  )
+    return null
   const { before } = last
   const isFirst = before !== null && before.arrow.event === 'CLAIM' && before.before === null
   const hasMore = rare !== null || machineCell !== null || key !== null

@@ -145,9 +145,18 @@ export class Claims {
   /** The open leases, in any order. */
   private leases(): { readonly job: number; readonly until: number; readonly at: number }[] {
     this.refresh()
-    return [...this.byJob].map(([job, { leaseAt, extended, tick: { at } }]) => {
-      return { job, until: extended?.get(job) ?? leaseAt, at }
-    })
+    return [...this.byJob].map(
+      ([
+        job,
+        {
+          leaseAt,
+          extended,
+          tick: { at },
+        },
+      ]) => {
+        return { job, until: extended?.get(job) ?? leaseAt, at }
+      },
+    )
   }
 
   private change(claim: Claim): void {
@@ -175,16 +184,20 @@ export class Claims {
         claim.left--
         this.byJob.set(job, own)
       }
-      this.writeRow(own)
+      this.writeRow(own, true)
     }
   }
 
-  private writeRow(claim: Claim): void {
+  /** @param isPart has another row the number of its first CLAIM? */
+  private writeRow(claim: Claim, isPart = false): void {
     const { number, first, tick, token, worker, leaseAt, jobs, left } = claim
     if (left === 0) {
       if (number !== null) this.sql.run('removeClaim', number)
     } else if (number !== null) this.sql.run('writeClaim', leaseAt, textOf(jobs), number)
-    else claim.number = this.sql.get('addClaim', first, token, worker, tick.at, leaseAt, textOf(jobs))?.[0] ?? null
+    else {
+      claim.number = isPart ? (this.sql.get('freeClaim')?.[0] ?? -1) : first
+      this.sql.run('addClaim', claim.number, first, token, worker, tick.at, leaseAt, textOf(jobs))
+    }
   }
 
   private refresh(): void {

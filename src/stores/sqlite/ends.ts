@@ -31,6 +31,8 @@ interface Left {
 
 export interface EndedJob {
   readonly job: number
+  /** Its end has at most this number. */
+  readonly last: number
   /** Ms since the epoch. */
   readonly at: number
 }
@@ -73,11 +75,11 @@ export class Ends {
   /** The first ones that have ended, `limit` at most. All is distributed. */
   first(queue: number, state: JobState, limit: number): EndedJob[] {
     const found: EndedJob[] = []
-    for (const [, text] of this.rows(queue, state)) {
+    for (const [last, text] of this.rows(queue, state)) {
       let at = 0
       for (const number of JSON.parse(text) as number[]) {
         if (number < 0) at = -number
-        else found.push({ job: number, at })
+        else found.push({ job: number, last, at })
       }
       if (found.length >= limit) return found.slice(0, limit)
     }
@@ -158,7 +160,11 @@ export class Ends {
         const row = gone.has(job) ? this.sql.get('endedOf', queue, state, end) : undefined
         if (row !== undefined) this.take(queue, state, row[0], row[1], gone)
       }
-      this.unlist(queue, state, group.map(({ job }) => job))
+      this.unlist(
+        queue,
+        state,
+        group.map(({ job }) => job),
+      )
     }
   }
 

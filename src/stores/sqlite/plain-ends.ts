@@ -11,14 +11,24 @@ import type { Statements } from './statements.ts'
 const sizes = { writePlainEnds16: 16, writePlainEnds4: 4 } as const
 
 const rowsOf = (count: number): string =>
-  Array.from({ length: count }, (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`).join(', ')
+  Array.from({ length: count }, (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`).join(
+    ', ',
+  )
 
 const text = (count: number): string =>
   `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at) VALUES ${rowsOf(count)}`
 
-export const plainEndTexts = { writePlainEnds16: text(sizes.writePlainEnds16), writePlainEnds4: text(sizes.writePlainEnds4) }
+export const plainEndTexts = {
+  writePlainEnds16: text(sizes.writePlainEnds16),
+  writePlainEnds4: text(sizes.writePlainEnds4),
+}
 
-type Shared = readonly [token: string | null, worker: string | null, startedAt: number | null, finishedAt: number | null]
+type Shared = readonly [
+  token: string | null,
+  worker: string | null,
+  startedAt: number | null,
+  finishedAt: number | null,
+]
 
 export class PlainEnds implements Sink {
   readonly run: Statements['run']

@@ -2,6 +2,7 @@
 import type { EndedJob, EndedState, PruneUnit } from '../../core/prune.ts'
 import type { RetentionPolicy } from '../../store.ts'
 import type { JobFile } from './job-file.ts'
+import { oldestOf } from './log.ts'
 import type { Queue } from './queue.ts'
 
 /** An ended job, as much of it as its removal needs. */
@@ -10,6 +11,8 @@ interface Ended extends EndedJob {
   readonly queue: Queue
   readonly state: EndedState
   readonly finishedAt: number
+  /** Its end has at most this number. */
+  readonly last: number
 }
 
 export class Pruning implements PruneUnit<Ended> {
@@ -40,7 +43,7 @@ export class Pruning implements PruneUnit<Ended> {
   firstEnded(type: string, state: EndedState, limit: number): readonly Ended[] {
     const queue = this.file.queues.of(type)
     const first = this.file.ends.first(queue.number, state, limit)
-    return first.map(({ job: seq, at }) => ({ seq, queue, state, finishedAt: at }))
+    return first.map(({ job: seq, last, at }) => ({ seq, queue, state, finishedAt: at, last }))
   }
 
   /** All are of one queue and state. */
@@ -49,6 +52,7 @@ export class Pruning implements PruneUnit<Ended> {
     if (first === undefined) return
     const { sql, ends, removals, queues, failures } = this.file
     const { queue, state } = first
+    const oldest = oldestOf(this.file) - 1
     const numbers = jobs.map(({ seq }) => seq)
     // Most have nothing beside their rows.
     const more = new Map(sql.all('removed', JSON.stringify(numbers)).map((values) => [values[0], values]))
@@ -61,6 +65,7 @@ export class Pruning implements PruneUnit<Ended> {
         const [, tags = null, , checkpointed = null] = more.get(seq) ?? []
         return { seq, isMachine: checkpointed !== null, tags }
       }),
+      jobs.some(({ last }) => last > oldest) ? oldest : Infinity,
     )
     ends.removeFirst(queue.number, state, numbers)
     queues.count(queue, state, -jobs.length)

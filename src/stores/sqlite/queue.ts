@@ -58,7 +58,21 @@ export class Queue {
   }
 
   /** Sets the values of its row in the file. */
-  read([, , paused, keyed, counts, clock, keyRate, keyTerms, minuteAt, activity, machines, rank, place]: QueueValues): this {
+  read([
+    ,
+    ,
+    paused,
+    keyed,
+    counts,
+    clock,
+    keyRate,
+    keyTerms,
+    minuteAt,
+    activity,
+    machines,
+    rank,
+    place,
+  ]: QueueValues): this {
     this.paused = paused === 1
     this.front = rank === null || place === null ? null : [rank, place]
     this.keyed = keyed === 1

@@ -11,7 +11,10 @@ import type { Statements } from './statements.ts'
 /** What queues were before something that may be taken back; null = they were not there. */
 type Before = Map<
   Queue,
-  Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'keyTerms' | 'minuteAt' | 'minute' | 'machines' | 'front'> | null
+  Pick<
+    Queue,
+    'counts' | 'keyed' | 'clock' | 'keyRate' | 'keyTerms' | 'minuteAt' | 'minute' | 'machines' | 'front'
+  > | null
 >
 
 export class Queues {

@@ -23,9 +23,14 @@ export class Removals {
     this.cache = cache
   }
 
-  /** Removes jobs, and what is kept beside their rows. */
-  removeRows(jobs: readonly RemovedJob[]): void {
+  /**
+   * Removes jobs, and what is kept beside their rows.
+   * @param logged the log has transitions after this number: the ids of jobs that have made one are kept; Infinity = none
+   * has
+   */
+  removeRows(jobs: readonly RemovedJob[], logged: number): void {
     for (const { seq } of jobs) this.cache.meet(seq)
+    if (logged < Infinity) this.sql.run('addGone', numbersOf(jobs), logged)
     this.sql.run('removeSteps', numbersOf(jobs))
     this.sql.run('removeJobs', numbersOf(jobs))
     this.sql.run('removeLives', numbersOf(jobs))

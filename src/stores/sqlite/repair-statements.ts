@@ -16,7 +16,8 @@ const stateNow = `CASE WHEN ${written} = '${claimable}' AND jobs.seq IN (${claim
 const queuedJobs = `SELECT jobs.queue, coalesce(concurrency_key, '${noKey}'), -priority, coalesce(place, seq), seq FROM ${rowTables}
   WHERE ${written} = '${claimable}' AND jobs.seq NOT IN (${claimedJobs})`
 const endedJobs = 'SELECT jobs.queue, state, job FROM lives CROSS JOIN jobs ON seq = job WHERE finished_at IS NOT NULL'
-const jobsOfEnds = 'SELECT queue, state, value FROM ended CROSS JOIN json_each(iif(json_valid(jobs), jobs, NULL)) WHERE value > 0'
+const jobsOfEnds =
+  'SELECT queue, state, value FROM ended CROSS JOIN json_each(iif(json_valid(jobs), jobs, NULL)) WHERE value > 0'
 
 /**
  * What follows from the state of a job, as that demands. A job without its time is due now. `?` is the time of the
@@ -111,7 +112,7 @@ export const repairTexts = {
 export interface RepairRowOf {
   jobsAfter: RowValues
   rowsAside: RowValues
-  forgetEnds: 'DELETE FROM ends WHERE NOT json_valid(jobs) OR NOT json_valid(groups)',
+  forgetEnds: 'DELETE FROM ends WHERE NOT json_valid(jobs) OR NOT json_valid(groups)'
   claimsToRepair: [claim: number, jobs: string]
   stillClaimed: [job: number]
   wrongEnds: [1]

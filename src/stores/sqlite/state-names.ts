@@ -11,4 +11,7 @@ function only(states: Iterable<string>, what: string): string {
 export const claimable = only(Object.keys(arrows('CLAIM')), 'to claim from') as JobState
 
 /** The one state that a claim leads to. */
-export const claimed = only(new Set((arrowsFrom(claimable).CLAIM ?? []).map(({ to }) => to)), 'that a claim leads to') as JobState
+export const claimed = only(
+  new Set((arrowsFrom(claimable).CLAIM ?? []).map(({ to }) => to)),
+  'that a claim leads to',
+) as JobState

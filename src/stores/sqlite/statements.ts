@@ -1,13 +1,27 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { columnsFor, enqueueColumns, rowTables, type MachineValues, type PackedInboxEntry, type PackedStep, type RowValues } from '../sql/columns.ts'
+import {
+  columnsFor,
+  enqueueColumns,
+  rowTables,
+  type MachineValues,
+  type PackedInboxEntry,
+  type PackedStep,
+  type RowValues,
+} from '../sql/columns.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
 import { sqlite } from './dialect.ts'
 import { plainEndTexts } from './plain-ends.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
-import { repairTexts, type columnsByState, type endsByJobs, type RepairRowOf, type tablesByJobs } from './repair-statements.ts'
+import {
+  repairTexts,
+  type columnsByState,
+  type endsByJobs,
+  type RepairRowOf,
+  type tablesByJobs,
+} from './repair-statements.ts'
 
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
@@ -78,7 +92,8 @@ const texts = {
   takeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND (rank, place) <= (?, ?)',
 
   claims: 'SELECT claim, first, token, worker, at, lease_at, jobs FROM claims',
-  addClaim: 'INSERT INTO claims (first, token, worker, at, lease_at, jobs) VALUES (?, ?, ?, ?, ?, ?) RETURNING claim',
+  freeClaim: 'SELECT min(0, min(claim)) - 1 FROM claims',
+  addClaim: 'INSERT INTO claims (claim, first, token, worker, at, lease_at, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)',
   writeClaim: 'UPDATE claims SET lease_at = ?, jobs = ? WHERE claim = ?',
   removeClaim: 'DELETE FROM claims WHERE claim = ?',
   checkinOf: `SELECT ${columnsFor(['checkin'])} FROM ${rowTables} WHERE seq = ?`,
@@ -88,7 +103,8 @@ const texts = {
   behind: 'SELECT coalesce(sum(json_array_length(jobs)), 0) FROM ends',
   removeEnds: 'DELETE FROM ends',
   endedOf: 'SELECT last, jobs FROM ended WHERE queue = ? AND state = ? AND last >= ? ORDER BY last LIMIT 1',
-  endedWith: 'SELECT queue, state, last, jobs FROM ended WHERE EXISTS (SELECT 1 FROM json_each(ended.jobs) WHERE value = ?)',
+  endedWith:
+    'SELECT queue, state, last, jobs FROM ended WHERE EXISTS (SELECT 1 FROM json_each(ended.jobs) WHERE value = ?)',
   addEnded: 'INSERT INTO ended (queue, state, last, jobs) VALUES (?, ?, ?, ?)',
   writeEnded: 'UPDATE ended SET jobs = ? WHERE queue = ? AND state = ? AND last = ?',
   removeEnded: 'DELETE FROM ended WHERE queue = ? AND state = ? AND last = ?',
@@ -169,6 +185,14 @@ const texts = {
 
   append: 'INSERT INTO log (last, first, at, transitions) VALUES (?, ?, ?, ?)',
   forgetLog: 'DELETE FROM log WHERE last <= ?',
+  addGone: `INSERT OR REPLACE INTO gone (job, id, last) SELECT seq, id, coalesce(last_seq, seq) FROM ${rowTables}
+    WHERE seq IN (SELECT value FROM json_each(?)) AND coalesce(last_seq, seq) > ?`,
+  addAsideGone: `INSERT OR REPLACE INTO gone (job, id, last) SELECT seq, id, ? FROM jobs_aside
+    WHERE seq IN (SELECT value FROM json_each(?))`,
+  forgetGone: 'DELETE FROM gone WHERE last <= ?',
+  idsOf: `SELECT seq, id FROM jobs WHERE seq IN (SELECT value FROM json_each(?1))
+    UNION ALL SELECT job, id FROM gone WHERE job IN (SELECT value FROM json_each(?1))
+    UNION ALL SELECT seq, id FROM jobs_aside WHERE seq IN (SELECT value FROM json_each(?1))`,
   logAfter: 'SELECT first, at, transitions FROM log WHERE last > ? ORDER BY last LIMIT +?',
 
   workers: 'SELECT id, info, seen_at FROM workers ORDER BY place',
@@ -249,7 +273,7 @@ interface RowOf extends RepairRowOf {
   due: RowValues
   nextDue: [at: number]
   claims: [claim: number, first: number, token: string, worker: string, at: number, leaseAt: number, jobs: string]
-  addClaim: [claim: number]
+  freeClaim: [claim: number | null]
   checkinOf: RowValues
   ends: [last: number, at: number, jobs: string, groups: string]
   behind: [jobs: number]
@@ -274,6 +298,7 @@ interface RowOf extends RepairRowOf {
   withMessages: [id: string]
   anyChild: [1]
   childrenOf: [id: string]
+  idsOf: [job: number, id: string]
   logAfter: [first: number, at: number, transitions: string]
   workers: [id: string, info: string, seenAt: number]
   bulkOperation: [record: string]
@@ -320,7 +345,10 @@ export class Statements {
   }
 
   /** Runs a statement of a repair. */
-  repair(sql: (typeof columnsByState | typeof endsByJobs | typeof tablesByJobs)[number], ...values: SQLInputValue[]): void {
+  repair(
+    sql: (typeof columnsByState | typeof endsByJobs | typeof tablesByJobs)[number],
+    ...values: SQLInputValue[]
+  ): void {
     this.rows(sql, values, this.occasional)
   }
 

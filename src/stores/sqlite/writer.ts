@@ -97,14 +97,14 @@ export class Writer implements Recorder<Row> {
     const { queue, id } = row
     if (entry === null) {
       const arrow = enqueueArrow(row.state)
-      log.add(queue.number, id, arrow, 0, null, null)
+      log.add(queue.number, row.seq, arrow, 0, null, null)
       queues.count(queue, row.state, 1)
       if (row.concurrencyKey !== null) queue.keyed = true
       hints.moved(queue, id, null, row.state)
       return
     }
     const { arrow } = entry
-    log.add(queue.number, id, arrow, entry.attempt, entry.worker, entry.reason)
+    log.add(queue.number, row.seq, arrow, entry.attempt, entry.worker, entry.reason)
     const { from, to } = arrow
     if (from === null || from === to) return
     queues.move(queue, from, to)
@@ -192,7 +192,8 @@ export class Writer implements Recorder<Row> {
 
   private remove(rows: readonly Row[]): void {
     const { ends, removals, queues, prunes, cache } = this.tables
-    removals.removeRows(rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags })))
+    const removed = rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags }))
+    removals.removeRows(removed, 0)
     for (const row of rows) {
       const { id, queue, state, lastSeq } = row
       ends.remove(row, state, lastSeq)

@@ -112,7 +112,9 @@ function checkJob({ row, history }: Job, say: Say): void {
   }
 }
 
-const difference = (a: Iterable<string>, b: Iterable<string>): string[] => [...new Set(a).symmetricDifference(new Set(b))]
+const difference = (a: Iterable<string>, b: Iterable<string>): string[] => [
+  ...new Set(a).symmetricDifference(new Set(b)),
+]
 
 /** The queued jobs wait, each once and in its place, and no others behind the front of their queue. */
 function checkPlaces(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
@@ -297,7 +299,7 @@ function checkKeyGroups(db: DatabaseSync, jobs: readonly Job[], say: Say): void 
   for (const group of expected.keys()) say(`key group ${group} is missing`)
 }
 
-type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
+type Logged = [string, string | null, string, string | null, string | null, queue: number, attempt: number, number[]]
 
 interface CountedEntry {
   readonly queue: number
@@ -319,14 +321,21 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
   const transitions = new Map<string, HistoryEntry[]>()
   const checkpoints = new Map<string, HistoryEntry[]>()
   const counted: CountedEntry[] = []
+  const ids = new Map(
+    ['SELECT seq AS job, id FROM jobs', 'SELECT job, id FROM gone', 'SELECT seq AS job, id FROM jobs_aside']
+      .flatMap((text) => db.prepare(text).all())
+      .map(({ job, id }) => [Number(job), String(id)]),
+  )
   let oldest: number | null = null
   let next = 0
   for (const { first, last, at, transitions: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
     if (oldest !== null && first !== next) say(`the log goes on with ${String(first)}, not with ${next}`)
     oldest ??= Number(first)
     let seq = Number(first)
-    for (const [event, from, to, worker, reason, named] of JSON.parse(String(text)) as Logged[]) {
-      for (const [queue, id, attempt] of named) {
+    for (const [event, from, to, worker, reason, queue, attempt, numbers] of JSON.parse(String(text)) as Logged[]) {
+      for (const job of numbers) {
+        const id = ids.get(job) ?? `job ${job}`
+        if (!ids.has(job)) say(`the log names job ${job}, whose id is nowhere`)
         const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         const entry = { seq: seq++, at: Number(at), event, from, to, attempt, ...known } as HistoryEntry
         const isTransition = entry.event !== 'CHECKPOINT'

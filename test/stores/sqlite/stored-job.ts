@@ -106,7 +106,18 @@ function storedJob(row: StoredRow, life: StoredLife | undefined): StoredJob {
   if (life === undefined) {
     const history = historyOf({ seq, enqueuedAt, worker: null }, '"queued"')
     const state = 'queued'
-    return { ...born, untilStart, ...none, ...more, state, place: seq, attempt: 0, generation: 1, lastSeq: seq, history }
+    return {
+      ...born,
+      untilStart,
+      ...none,
+      ...more,
+      state,
+      place: seq,
+      attempt: 0,
+      generation: 1,
+      lastSeq: seq,
+      history,
+    }
   }
   const { state, token, worker, started_at: startedAt, finished_at: finishedAt, last_seq: lastSeq } = life
   return {
@@ -118,7 +129,8 @@ function storedJob(row: StoredRow, life: StoredLife | undefined): StoredJob {
     dueAt: life.due_at === never ? null : life.due_at,
     failure: life.error === null ? null : failureOf(JSON.parse(life.error) as ErrorRecord).fingerprint,
     storedFailure: life.failure,
-    history: life.history === null ? plain(seq, enqueuedAt, life) : historyOf({ seq, enqueuedAt, worker }, life.history),
+    history:
+      life.history === null ? plain(seq, enqueuedAt, life) : historyOf({ seq, enqueuedAt, worker }, life.history),
   }
 }
 
@@ -127,8 +139,24 @@ function plain(seq: number, enqueuedAt: number, life: StoredLife): HistoryEntry[
   const worker = life.worker ?? ''
   return [
     { seq, at: enqueuedAt, event: 'ENQUEUE', from: null, to: 'queued', attempt: 0 },
-    { seq: Number(life.claimed_seq), at: Number(life.started_at), event: 'CLAIM', from: 'queued', to: 'running', attempt: 1, worker },
-    { seq: life.last_seq, at: Number(life.finished_at), event: 'COMPLETE', from: 'running', to: 'done', attempt: 1, worker },
+    {
+      seq: Number(life.claimed_seq),
+      at: Number(life.started_at),
+      event: 'CLAIM',
+      from: 'queued',
+      to: 'running',
+      attempt: 1,
+      worker,
+    },
+    {
+      seq: life.last_seq,
+      at: Number(life.finished_at),
+      event: 'COMPLETE',
+      from: 'running',
+      to: 'done',
+      attempt: 1,
+      worker,
+    },
   ]
 }
 

@@ -119,6 +119,7 @@ export const jobs = `
   -- the order of their CLAIMs, which are numbered from first on; 0 stands for a job that this row has no lease of (any
   -- more). A heartbeat for some of the jobs moves their leases to a row of their own.
   CREATE TABLE claims (
+    -- The number of its first CLAIM, or a negative one.
     claim INTEGER PRIMARY KEY,
     first INTEGER NOT NULL,
     token TEXT NOT NULL,
@@ -220,6 +221,12 @@ export const jobs = `
     first INTEGER NOT NULL,
     at INTEGER NOT NULL,
     transitions TEXT NOT NULL
+  ) STRICT;
+  -- The ids of jobs that are gone, as long as the log has transitions of them; with the number of the last.
+  CREATE TABLE gone (
+    job INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    last INTEGER NOT NULL
   ) STRICT;
   -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks
   -- at. All minutes from the first row on are here.
