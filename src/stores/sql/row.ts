@@ -20,7 +20,7 @@ import { defaultKeyWeight } from '../../core/shares.ts'
 import type { NewJob } from '../../core/values.ts'
 import type { RowValues } from './columns.ts'
 import { born, historyUntil, plainHistory, withTransition, withWorkers } from './history.ts'
-import { PackedSettled, settledText } from './settled.ts'
+import { PackedSettled } from './settled.ts'
 
 /** The due time of a job that waits for an event alone, so that one index has all timed jobs. */
 export const never = Number.MAX_SAFE_INTEGER
