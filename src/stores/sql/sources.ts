@@ -224,8 +224,8 @@ const timedOf = (queue: CountedQueue, state: JobState): Source =>
   lifeSource('timed', true, 'lives.queue = ? AND lives.state = ? AND due_at IS NOT NULL', queue.number, state)
 
 /**
- * Jobs in a state that is neither leased nor timed nor ended: they wait. Those of one priority without a concurrency key
- * wait in the order of their enqueue, but for those that have a place of their own.
+ * Jobs in a state that is neither leased nor timed nor ended: they wait. Those of one priority without a concurrency
+ * key wait in the order of their enqueue, but for those that have a place of their own.
  */
 function* waitingOf({ dialect }: Scope, queue: CountedQueue, state: JobState): Asking<Source[]> {
   const { number, front } = queue

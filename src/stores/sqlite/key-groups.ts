@@ -16,9 +16,9 @@ import type { Queues } from './queues.ts'
 import type { RowChange } from '../../core/job-row.ts'
 import { keyWeightOf } from '../sql/row.ts'
 import type { Row } from './row-cache.ts'
-import { claimable } from './state-names.ts'
+import { claimable, noKey } from './state-names.ts'
 import type { Statements } from './statements.ts'
-import { noKey, type Waiting } from './waiting.ts'
+import type { Waiting } from './waiting.ts'
 
 const leased = statesTagged('leased')
 

@@ -20,8 +20,8 @@ interface LoggedFile {
 
 /**
  * The transitions of a row have one time and consecutive numbers. Consecutive ones that differ in their jobs only are
- * one group: a transaction that claims a hundred jobs has one group with the numbers of a hundred jobs. Their ids are in
- * their rows, or in `gone`.
+ * one group: a transaction that claims a hundred jobs has one group with their numbers. Their ids are in their rows, or
+ * in `gone`.
  */
 type LoggedMoves = [
   event: LoggedArrow['event'],

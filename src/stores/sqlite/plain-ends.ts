@@ -1,6 +1,6 @@
 /**
- * The ends of plain jobs: those of one claim that end together are written by few statements, as the call of a statement
- * costs as much as the row that it writes.
+ * The ends of plain jobs: those of one claim that end together are written by few statements, as the call of a
+ * statement costs as much as the row that it writes.
  */
 import { jsonOf } from '../../core/cell.ts'
 import type { Sink } from '../sql/write-row.ts'
@@ -9,19 +9,6 @@ import type { Statements } from './statements.ts'
 
 /** The rows of the statements, the most first. */
 const sizes = { writePlainEnds16: 16, writePlainEnds4: 4 } as const
-
-const rowsOf = (count: number): string =>
-  Array.from({ length: count }, (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`).join(
-    ', ',
-  )
-
-const text = (count: number): string =>
-  `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at) VALUES ${rowsOf(count)}`
-
-export const plainEndTexts = {
-  writePlainEnds16: text(sizes.writePlainEnds16),
-  writePlainEnds4: text(sizes.writePlainEnds4),
-}
 
 type Shared = readonly [
   token: string | null,

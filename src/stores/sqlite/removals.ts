@@ -25,8 +25,7 @@ export class Removals {
 
   /**
    * Removes jobs, and what is kept beside their rows.
-   * @param logged the log has transitions after this number: the ids of jobs that have made one are kept; Infinity = none
-   * has
+   * @param logged the ids of jobs with a transition after this number are kept for the log; Infinity = none has one
    */
   removeRows(jobs: readonly RemovedJob[], logged: number): void {
     for (const { seq } of jobs) this.cache.meet(seq)

@@ -4,8 +4,7 @@ import { bornTimed } from '../../core/insert.ts'
 import { columns, rowTables, type RowValues } from '../sql/columns.ts'
 import { never } from '../sql/row.ts'
 import type { QueueValues } from './columns.ts'
-import { claimable, claimed } from './state-names.ts'
-import { noKey } from './waiting.ts'
+import { claimable, claimed, noKey } from './state-names.ts'
 
 const states = (tag: StateTag): string => [...statesTagged(tag)].map((state) => `'${state}'`).join(', ')
 

@@ -20,7 +20,8 @@ import type { Row, RowCache } from './row-cache.ts'
 import { select } from './selection.ts'
 import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
-import { frontOf, noKey, type Waiting } from './waiting.ts'
+import { noKey } from './state-names.ts'
+import { frontOf, type Waiting } from './waiting.ts'
 import type { Writer } from './writer.ts'
 
 interface Tables {

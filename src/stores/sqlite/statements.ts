@@ -13,7 +13,6 @@ import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
 import { sqlite } from './dialect.ts'
-import { plainEndTexts } from './plain-ends.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
 import {
   repairTexts,
@@ -31,10 +30,18 @@ const queueColumns =
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 
+/** The ends of so many jobs of one claim: what they share, and then three numbers of each. */
+const plainEnds = (jobs: number): string =>
+  `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at) VALUES ${Array.from(
+    { length: jobs },
+    (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`,
+  ).join(', ')}`
+
 // The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
   ...rowTexts(sqlite),
-  ...plainEndTexts,
+  writePlainEnds16: plainEnds(16),
+  writePlainEnds4: plainEnds(4),
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,

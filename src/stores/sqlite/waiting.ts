@@ -2,11 +2,8 @@
 import type { Front, Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row-cache.ts'
-import { claimable } from './state-names.ts'
+import { claimable, noKey } from './state-names.ts'
 import type { Statements } from './statements.ts'
-
-/** What stands for no concurrency key. */
-export const noKey = ''
 
 /** So many rows of claimed jobs are left before the front of a queue. */
 const takenMax = 500

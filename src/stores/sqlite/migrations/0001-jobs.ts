@@ -104,8 +104,8 @@ export const jobs = `
   CREATE INDEX leaving ON lives (queue, left_key) WHERE left_key IS NOT NULL;
   CREATE INDEX failing ON lives (failure) WHERE failure IS NOT NULL;
 
-  -- The queued jobs, in the order of their claims, and claimed ones up to the front of their queue: a rank is a priority with the other sign, and a job without a
-  -- concurrency key has the empty one.
+  -- The queued jobs, in the order of their claims, and claimed ones up to the front of their queue. A rank is a
+  -- priority with the other sign; a job without a concurrency key has the empty one.
   CREATE TABLE waiting (
     queue INTEGER NOT NULL,
     concurrency_key TEXT NOT NULL,
@@ -137,8 +137,8 @@ export const jobs = `
     jobs TEXT NOT NULL,
     groups TEXT NOT NULL
   ) STRICT;
-  -- The ended jobs of a queue and state in the order of their ends, some hundred in a JSON list: a negative number is the
-  -- time of the ends after it. last is not less than the number of the last end in the row.
+  -- The ended jobs of a queue and state in the order of their ends, some hundred in a JSON list: a negative number is
+  -- the time of the ends after it. last is not less than the number of the last end in the row.
   CREATE TABLE ended (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
@@ -146,8 +146,8 @@ export const jobs = `
     jobs TEXT NOT NULL,
     PRIMARY KEY (queue, state, last)
   ) STRICT, WITHOUT ROWID;
-  -- Jobs of a queue in the order of their enqueue, for searches: the ended ones in each state, which come here from ends,
-  -- and queued ones that do not wait in that order, as they have a concurrency key, or have a place of their own.
+  -- Jobs of a queue in the order of their enqueue, for searches: the ended ones in each state, which come here from
+  -- ends, and queued ones that do not wait in that order, as they have a concurrency key or a place of their own.
   CREATE TABLE listed (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
