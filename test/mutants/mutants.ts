@@ -668,7 +668,7 @@ const sweeps: readonly Mutant[] = [
   ),
   mutant(
     'a heartbeat of one job extends the leases of all',
-    'contract: heartbeats: a heartbeat extends the leases of the jobs that it names alone, of those that were claimed together',
+    'contract: extend: a heartbeat extends the leases of the jobs that it names alone, of those that were claimed together',
     inMethod(leases, 'Claims', 'extend', (extend, all) => (_job, until) => {
       for (const job of all.jobs()) extend(job, until)
     }),

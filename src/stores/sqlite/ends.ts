@@ -7,8 +7,9 @@ import type { JobState } from '../../core/lifecycle.ts'
 import type { Row } from './row-cache.ts'
 import type { Statements } from './statements.ts'
 
-/** So many ended jobs may be behind. */
+/** So many ended jobs may be behind; and so many of one process before it counts them. */
 const behindMax = 1_000
+const uncountedMax = 250
 /** How many jobs a row of `ended` has, unless one transaction has ended more. */
 const rowJobs = 250
 
@@ -42,8 +43,8 @@ export class Ends {
   /** Of this transaction, by queue and state. */
   private readonly added = new Map<string, EndedJobs>()
   private left: Left[] = []
-  /** How many ended jobs are behind; null = unknown. */
-  private behind: number | null = null
+  /** How many jobs this process has ended since it last counted those that are behind. */
+  private uncounted = 0
 
   constructor(sql: Statements) {
     this.sql = sql
@@ -105,7 +106,6 @@ export class Ends {
   /** Writes the ended jobs that are behind where they are found. */
   distribute(): void {
     const rows = this.sql.all('ends')
-    this.behind = 0
     if (rows.length === 0) return
     const lists = new Map<string, EndedJobs>()
     for (const [last, at, text, groups] of rows) {
@@ -126,14 +126,8 @@ export class Ends {
     this.sql.run('removeEnds')
   }
 
-  /** Another process has written. */
-  markStale(): void {
-    this.behind = null
-  }
-
   /** A transaction was rolled back. */
   forget(): void {
-    this.markStale()
     this.added.clear()
     this.left = []
   }
@@ -144,9 +138,10 @@ export class Ends {
     const jobs = all.map((group) => group.jobs.join(',')).join(',')
     const groups = all.map(({ queue, state, jobs: { length } }): Group => [queue, state, length])
     if (all.length > 0) this.sql.run('addEnds', last, now, `[${jobs}]`, JSON.stringify(groups))
-    this.behind ??= this.sql.get('behind')?.[0] ?? 0
-    for (const [, , count] of groups) this.behind += count
-    if (this.behind >= behindMax) this.distribute()
+    for (const [, , count] of groups) this.uncounted += count
+    if (this.uncounted < uncountedMax) return
+    this.uncounted = 0
+    if ((this.sql.get('behind')?.[0] ?? 0) >= behindMax) this.distribute()
   }
 
   private writeLeft(): void {

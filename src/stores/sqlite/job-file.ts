@@ -97,7 +97,6 @@ export class JobFile {
       this.prunes.forget()
       this.cache.clear()
       this.claims.forget()
-      this.ends.markStale()
       this.unit.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
     this.log.begin(this.seq + 1)
