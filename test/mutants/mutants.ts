@@ -402,8 +402,8 @@ const oneMore = (of: 'queue' | 'store'): Injection =>
 
 const keys: readonly Mutant[] = [
   mutant(
-    'an end does not free the key',
-    'contract: unique: the write that ends a job frees its key',
+    'an end has no time, and does not free the key',
+    'contract: settle: the same token settled twice gets the same answer twice',
     inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.key === 'freed' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
