@@ -40,6 +40,9 @@ const catchingUp = () => import('../../src/stores/sqlite/catch-up.ts')
 const engine = () => import('../../src/stores/sqlite/engine.ts')
 const fileClaim = () => import('../../src/stores/sqlite/claim.ts')
 const claimed = () => import('../../src/stores/sqlite/claimed.ts')
+const leases = () => import('../../src/stores/sqlite/claims.ts')
+const ends = () => import('../../src/stores/sqlite/ends.ts')
+const waiting = () => import('../../src/stores/sqlite/waiting.ts')
 const jobFile = () => import('../../src/stores/sqlite/job-file.ts')
 const jobRow = () => import('../../src/core/job-row.ts')
 const units = () => import('../../src/core/unit.ts')
@@ -400,8 +403,8 @@ const oneMore = (of: 'queue' | 'store'): Injection =>
 
 const keys: readonly Mutant[] = [
   mutant(
-    'an end does not free the key',
-    'contract: unique: the write that ends a job frees its key',
+    'an end has no time, and does not free the key',
+    'contract: settle: the same token settled twice gets the same answer twice',
     inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.key === 'freed' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
@@ -592,8 +595,8 @@ const writes: readonly Mutant[] = [
   mutant(
     'a cancelled job can be claimed',
     'contract: again: a cancelled job can be retried, which removes the reason of its cancel',
-    inMethod(statements, 'Statements', 'run', (run) => (name, state = null, ...values) => {
-      run(name, name === 'writeTransition' && state === 'cancelled' ? 'queued' : state, ...values)
+    inMethod(statements, 'Statements', 'run', (run) => (name, job = null, queue = null, state = null, ...values) => {
+      run(name, job, queue, name === 'writeLife' && state === 'cancelled' ? 'queued' : state, ...values)
     }),
   ),
   mutant(
@@ -663,6 +666,23 @@ const sweeps: readonly Mutant[] = [
     'a rescue leaves no error',
     'contract: children: a rescue and a cancel that end a child wake its parent, and their answers have the WAKE',
     during(sweeping, 'rescue', writesNot('error', 'errors', 'failure')),
+  ),
+  mutant(
+    'a heartbeat of one job extends the leases of all',
+    'contract: extend: a heartbeat extends the leases of the jobs that it names alone, of those that were claimed together',
+    inMethod(leases, 'Claims', 'extend', (extend, all) => (_job, until) => {
+      for (const job of all.jobs()) extend(job, until)
+    }),
+  ),
+  mutant(
+    'a job that gets its old place back stays before the front of its queue',
+    'contract: claim: a released job gets its old place back, a retried one goes to the end',
+    inMethod(waiting, 'Waiting', 'removeTaken', () => () => {}),
+  ),
+  mutant(
+    'jobs that have just ended are never removed',
+    'contract: time: ended jobs beyond the count are removed, oldest first',
+    inMethod(ends, 'Ends', 'distribute', () => () => {}),
   ),
   mutant(
     'the newest are pruned',

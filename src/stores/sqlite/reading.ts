@@ -128,7 +128,10 @@ export function worker(file: JobFile, id: string, info: WorkerInfo | null): void
 export function workers(file: JobFile): WorkerRecord[] {
   file.writer.write()
   const byWorker = Map.groupBy(
-    file.sql.all('leased').map((values) => file.rows.partOf(values)),
+    file.claims.jobs().flatMap((job) => {
+      const values = file.sql.get('checkinOf', job)
+      return values === undefined ? [] : file.rows.partOf(values)
+    }),
     (row) => row.worker,
   )
   return file.sql.all('workers').flatMap(([id, text, seenAt]) => {
