@@ -6,7 +6,7 @@ import { columnText } from '../texts.ts'
 import { adapterOf, callThrough, notOpen, type Adapter } from './adapters.ts'
 import { refusalIn } from './refusals.ts'
 
-export interface TransactionsOptions {
+interface TransactionsOptions {
   /** The schema, quoted. */
   readonly schema: string
   /** The random id of the store. */
