@@ -7,7 +7,6 @@ import type {
   DrizzleTransaction,
   KnexTransaction,
   KyselyTransaction,
-  OpenTransaction,
   PgTransaction,
   PostgresJsTransaction,
   PrismaTransaction,

@@ -37,8 +37,8 @@ export function transactionsOf({
       return receiptOf(answer)
     },
     async fates(receipts) {
-      const [row] = await query(`SELECT ${schema}.fates($1)`, [receipts])
-      return (row?.[0] as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
+      const [[statuses] = []] = await query(`SELECT ${schema}.fates($1)`, [receipts])
+      return (statuses as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
     },
   }
 }
