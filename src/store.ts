@@ -197,8 +197,8 @@ export interface BulkStore {
  */
 export interface TransactionStore {
   /**
-   * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no row
-   * that anybody else reads or writes, and never waits.
+   * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no
+   * row that anybody else reads or writes, and never waits.
    * @returns a receipt, for `fates`
    * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE; LEASE_LOST, see `LeasedIntent`; and what the library of the
    * transaction throws

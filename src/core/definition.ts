@@ -63,8 +63,8 @@ export const retryOption = <BackoffFunction>() =>
 /** Options of `ctx.step`. */
 export interface StepOptions {
   /**
-   * Your open transaction, in which `work` writes: the result of the step is stored if it commits. The step is run again
-   * by a later attempt if it is rolled back.
+   * Your open transaction, in which `work` writes: the result of the step is stored if it commits. The step is run
+   * again by a later attempt if it is rolled back.
    */
   readonly tx?: OpenTransaction
 }
@@ -112,14 +112,14 @@ export interface RunContext {
    */
   readonly step: <T>(name: string, work: () => T | PromiseLike<T>, options?: StepOptions) => Promise<T>
   /**
-   * Ends the job with your transaction: the job is done if it commits, and its writes and the job's end are there both or
-   * neither. Call it within the transaction, before its commit; what the handler does afterwards does not matter: its
-   * return value is ignored, and an error that it throws after the commit is logged. If the transaction is rolled back,
-   * the attempt has failed, with the error of the handler or with NOT_COMMITTED.
+   * Ends the job with your transaction: the job is done if it commits, and its writes and the job's end are there both
+   * or neither. Call it within the transaction, before its commit; what the handler does afterwards does not matter:
+   * its return value is ignored, and an error that it throws after the commit is logged. If the transaction is rolled
+   * back, the attempt has failed, with the error of the handler or with NOT_COMMITTED.
    * @param tx your open transaction, on the database of the store
-   * @throws JobchartError LEASE_LOST, in the transaction, if the job was cancelled or its lease has expired: let it roll
-   *   the transaction back; INVALID_OUTPUT; TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED; NOT_ACCEPTED after the run's end;
-   *   the reason of `signal`
+   * @throws JobchartError LEASE_LOST, in the transaction, if the job was cancelled or its lease has expired: let it
+   *   roll the transaction back; INVALID_OUTPUT; TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED; NOT_ACCEPTED after the
+   *   run's end; the reason of `signal`
    * @example
    * await db.transaction(async (tx) => {
    *   await tx.insert(receipts).values({ order: input.order })

@@ -8,7 +8,7 @@ import { completed, snoozedFor, type Settlement } from '../core/settlement.ts'
 import type { Store } from '../store.ts'
 import type { ContextServices, Run } from './attempt.ts'
 import { failed, leaseOf } from './decide.ts'
-import type { WritesInTransactions } from './run-transactions.ts'
+import type { WritesInTransactions } from './writes-in-transactions.ts'
 
 interface RunEndsOptions {
   readonly store: Pick<Store, 'now'>

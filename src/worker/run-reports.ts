@@ -9,7 +9,7 @@ import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run, ContextServices } from './attempt.ts'
 import { withMeta } from './event-meta.ts'
-import type { WritesInTransactions } from './run-transactions.ts'
+import type { WritesInTransactions } from './writes-in-transactions.ts'
 
 const logCharsMax = 2_000
 

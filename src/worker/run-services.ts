@@ -5,7 +5,7 @@ import type { RunServices } from './attempt.ts'
 import { machineRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
 import { runEnds } from './run-ends.ts'
 import { runReports } from './run-reports.ts'
-import type { WritesInTransactions } from './run-transactions.ts'
+import type { WritesInTransactions } from './writes-in-transactions.ts'
 
 interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'cancel'> {
   readonly cancel: (request: CancelRequest) => Promise<unknown>

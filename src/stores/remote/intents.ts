@@ -15,7 +15,7 @@ import { partMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The intents of one call, as they are kept. */
-export interface KeptIntents {
+interface KeptIntents {
   /** 20 digits: the field of the small value. */
   readonly number: string
   readonly intents: readonly TxIntent[]

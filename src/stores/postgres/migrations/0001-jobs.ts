@@ -76,8 +76,8 @@ CREATE TABLE @schema@.figures (type text COLLATE "C" PRIMARY KEY, backlog bigint
 CREATE TABLE @schema@.folds (one boolean PRIMARY KEY DEFAULT true CHECK (one), upto bigint NOT NULL);
 INSERT INTO @schema@.folds (upto) VALUES (0);
 
--- Commits are one after the other: each takes the turn first, and keeps it until its transaction has ended. What is read
--- afterwards is what all commits before it have left.
+-- Commits are one after the other: each takes the turn first, and keeps it until its transaction has ended. What is
+-- read afterwards is what all commits before it have left.
 CREATE FUNCTION @schema@.take_turn() RETURNS void LANGUAGE sql VOLATILE AS $$
   SELECT pg_advisory_xact_lock((1785684579::bigint << 32) | '@schema@.jobs'::regclass::oid::bigint)
 $$;
@@ -89,9 +89,9 @@ CREATE FUNCTION @schema@.backlog(of_type text) RETURNS bigint LANGUAGE sql STABL
 $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else holds.
--- An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not ended.
--- "fenced": such a transaction has committed, and is to be carried out first.
+-- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else
+-- holds. An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not
+-- ended. "fenced": such a transaction has committed, and is to be carried out first.
 CREATE FUNCTION @schema@.commit(
   log_max bigint, turn boolean,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
@@ -205,8 +205,8 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- What may be claimed of a type: of each concurrency key the first jobs, and how many there are ("queued" up to one more
--- than asked for).
+-- What may be claimed of a type: of each concurrency key the first jobs, and how many there are ("queued" up to one
+-- more than asked for).
 CREATE FUNCTION @schema@.heads(of_type text, most int)
 RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint)
 LANGUAGE plpgsql STABLE

@@ -5,9 +5,10 @@ INSERT INTO @schema@.meta (name, value) VALUES ('store', gen_random_uuid()::text
 
 CREATE SEQUENCE @schema@.intents;
 
--- Keeps intents, a JSON array, in the transaction: a new row, which nobody else knows. Its value is written as all small
--- values are: with escapes, if it has a backslash.
--- "fenced_job": the job whose lease they depend on, or null. Returns the transaction, and the subtransaction that the row belongs to: xid8 and xid.
+-- Keeps intents, a JSON array, in the transaction: a new row, which nobody else knows. Its value is written as all
+-- small values are: with escapes, if it has a backslash.
+-- "fenced_job": the job whose lease they depend on, or null. Returns the transaction, and the subtransaction that the
+-- row belongs to: xid8 and xid.
 CREATE FUNCTION @schema@.keep_intents(intents text, fenced_job text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   v_number text := lpad(nextval('@schema@.intents')::text, 20, '0');
@@ -23,9 +24,10 @@ BEGIN
   RETURN pg_current_xact_id()::text || ' ' || v_row;
 END $$;
 
--- For clients of jobchart. "request": the id of the store, a space and the id of the transaction, if it is known; then a
--- line feed and, if the intents depend on a lease, its job and its token as a JSON array; then a line feed and the intents.
--- The row of the job is held until the transaction has ended: its lease is then extended by others, and not ended.
+-- For clients of jobchart. "request": the id of the store, a space and the id of the transaction, if it is known; then
+-- a line feed and, if the intents depend on a lease, its job and its token as a JSON array; then a line feed and the
+-- intents. The row of the job is held until the transaction has ended: its lease is then extended by others, and not
+-- ended.
 CREATE FUNCTION @schema@.within(request text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -56,8 +58,8 @@ CREATE FUNCTION @schema@.transaction_id(ignored text) RETURNS text LANGUAGE sql 
 SET search_path = pg_catalog, pg_temp AS $$ SELECT pg_current_xact_id()::text $$;
 
 -- For everybody: enqueues a job, with the transaction that calls it. "job": a JSON object with "type", and optionally
--- "input", "id", "priority", "tags", "meta", "delay" (ms), "runAt" (ms since the epoch), "key" (unique within the type) and
--- "maxAttempts". Returns the id of the job.
+-- "input", "id", "priority", "tags", "meta", "delay" (ms), "runAt" (ms since the epoch), "key" (unique within the type)
+-- and "maxAttempts". Returns the id of the job.
 CREATE FUNCTION @schema@.enqueue(job text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

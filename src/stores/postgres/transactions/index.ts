@@ -6,7 +6,7 @@ import { columnText } from '../texts.ts'
 import { adapterOf, callThrough, notOpen, type Adapter } from './adapters.ts'
 import { refusalIn } from './refusals.ts'
 
-export interface TransactionsOptions {
+interface TransactionsOptions {
   /** The schema, quoted. */
   readonly schema: string
   /** The random id of the store. */
@@ -37,8 +37,8 @@ export function transactionsOf({
       return receiptOf(answer)
     },
     async fates(receipts) {
-      const [row] = await query(`SELECT ${schema}.fates($1)`, [receipts])
-      return (row?.[0] as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
+      const [[statuses] = []] = await query(`SELECT ${schema}.fates($1)`, [receipts])
+      return (statuses as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
     },
   }
 }
