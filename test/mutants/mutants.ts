@@ -404,7 +404,7 @@ const oneMore = (of: 'queue' | 'store'): Injection =>
 const keys: readonly Mutant[] = [
   mutant(
     'an end has no time, and does not free the key',
-    'contract: settle: the same token settled twice gets the same answer twice',
+    'contract: settle: a settlement that has ended a job gets the same answer after a retry of the job',
     inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.key === 'freed' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
