@@ -59,9 +59,7 @@ function writeLife(sink: Sink, row: Row, was: RowChange): void {
   const { seq, queue, state, lastSeq, lastRun: run } = row
   const claim = row.hasLife ? null : plainClaim(row, was)
   row.hasLife = true
-  if (claim !== null) {
-    return sink.plainEnd(row, claim)
-  }
+  if (claim !== null) return sink.plainEnd(row, claim)
   const { rare } = row
   if (rare !== null) {
     // Values become texts: they may be those of a caller, who may change them.
