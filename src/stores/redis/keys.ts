@@ -34,6 +34,8 @@ export class Keys {
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
   readonly leases: string
+  /** The jobs of claims with one lease, as JSON by token; and by the name of a lease how many still have it. */
+  readonly claims: string
   /**
    * The number of the last transition, and the log: a stream in which an entry has the number of the last of its
    * transitions.
@@ -67,6 +69,7 @@ export class Keys {
     this.all = `${namespace}all`
     this.due = `${namespace}due`
     this.leases = `${namespace}leases`
+    this.claims = `${namespace}claims`
     this.seq = `${namespace}seq`
     this.log = `${namespace}log`
     this.epochs = `${namespace}epochs`

@@ -2,6 +2,7 @@
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Command, Commands, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
+import { tokenOf } from './leases.ts'
 import type { Need } from '../remote/needs.ts'
 import { dataFields, parseRow, scriptText, StoredRow, textOfScript, type DataField } from './row-text.ts'
 import { selectionName, type Timed, type WorkingSet } from '../remote/working-set.ts'
@@ -153,7 +154,8 @@ export const scored = (reply: Reply | undefined): Scored =>
   pairs(reply).map(([member, score]) => [member, Number(score)])
 
 /** Members of an index of times. */
-const timed = (reply: Reply | undefined): Timed => scored(reply).map(([member, at]) => [memberId(member), at])
+const timed = (reply: Reply | undefined): Timed =>
+  scored(reply).map(([member, at]) => [tokenOf(member) === null ? memberId(member) : member, at])
 
 /** The name of a small value as it is stored. */
 export const cellField = (cells: CellKind, field: string): string => (cells === 'paused' ? scriptText(field) : field)

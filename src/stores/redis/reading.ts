@@ -14,7 +14,7 @@ import {
   type Position,
 } from '../../core/cursor.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
-import { jobStates, type JobState } from '../../core/lifecycle.ts'
+import { isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { MachineNameKind } from '../../core/machine-tally.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
@@ -40,6 +40,7 @@ import type {
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
+import { leasedIds } from './leases.ts'
 import {
   countsFrom,
   dataAt,
@@ -67,7 +68,7 @@ import { rankChars } from './scripts/groups.ts'
 import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
-import { entryOf, historyEntries } from './history-text.ts'
+import { entryOf, historyEntries, separator } from './history-text.ts'
 
 /** A worker; they are listed in the order in which they were made known. */
 interface KnownWorker {
@@ -399,9 +400,9 @@ export class Reading {
 
   /** The workers with what each holds, longest first. */
   async workers(now: number): Promise<WorkerRecord[]> {
-    const leases = texts(await this.redis.send(['ZRANGE', this.keys.leases, '0', '-1']))
-    const ids = leases.map(memberId)
-    const leased = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
+    const ids = await leasedIds(this.redis, this.keys)
+    const jobs = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
+    const leased = jobs.filter(({ row }) => isLeased(row.state))
     const byWorker = Map.groupBy(leased.toSorted(byStart), ({ row }) => textOfScript(row.field('worker')))
     const known = (await this.knownWorkers()).filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
     return known.map(({ info, seenAt }) => {
@@ -487,11 +488,33 @@ type Logged = HistoryEntry & { readonly id: string; readonly type: string }
 /** The transitions of entries of the log. */
 const logged = (reply: Reply | undefined): Logged[] =>
   (Array.isArray(reply) ? (reply as readonly Reply[]) : []).flatMap((entry) =>
-    pairs((entry as readonly Reply[])[1]).map(([id, typeAndText]) => {
-      const end = typeAndText.indexOf('\0')
-      return { id, type: textOfScript(typeAndText.slice(0, end)), ...entryOf(typeAndText.slice(end + 1)) }
-    }),
+    transitionsOf(texts((entry as readonly Reply[])[1])),
   )
+
+/**
+ * Ids and texts in turn; or an empty text, the text of the first of some transitions that differ in nothing but the job,
+ * with how many they are, and their ids.
+ */
+function transitionsOf(parts: readonly string[]): Logged[] {
+  const found: Logged[] = []
+  for (let i = 0; i < parts.length; i += 2) {
+    const [first, typeAndText] = [parts[i] as string, parts[i + 1] as string]
+    const end = typeAndText.indexOf(separator)
+    const textAt = typeAndText.indexOf('[', end)
+    const type = textOfScript(typeAndText.slice(0, end))
+    const entry = entryOf(typeAndText.slice(textAt))
+    if (first !== '') {
+      found.push({ id: first, type, ...entry })
+      continue
+    }
+    const amount = Number(typeAndText.slice(end + 1, textAt))
+    for (let k = 0; k < amount; k++) {
+      found.push({ id: parts[i + 2 + k] as string, type, ...entry, seq: entry.seq + k })
+    }
+    i += amount + (amount % 2)
+  }
+  return found
+}
 
 /** The figures of types in a period. */
 interface PeriodActivity {

@@ -5,6 +5,7 @@ import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycl
 import type { JobFilter, ListOrder } from '../../store.ts'
 import type { Command, Commands } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
+import { leasedIds } from './leases.ts'
 import { countsFrom, dataAt, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import { unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
@@ -214,12 +215,10 @@ export class Search {
     if (!atHand || count > fewMax) return null
     const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
     if (count * 20 > total) return null
-    const leased: readonly Command[] = [...among].some(isLeased) ? [['ZRANGE', this.keys.leases, '0', '-1']] : []
-    const ended = indexes.map((index): Command => ['ZRANGE', index, '0', '-1'])
-    const replies = await this.redis.pipeline([...leased, ...ended])
-    const ids = replies.flatMap((reply, i) =>
-      texts(reply).map((member) => (i < leased.length ? memberId(member) : member.slice(member.indexOf(':') + 1))),
-    )
+    const leased = [...among].some(isLeased) ? await leasedIds(this.redis, this.keys) : []
+    const replies = await this.redis.pipeline(indexes.map((index): Command => ['ZRANGE', index, '0', '-1']))
+    const ended = replies.flatMap((reply) => texts(reply).map((member) => member.slice(member.indexOf(':') + 1)))
+    const ids = [...leased, ...ended]
     if (ids.length === 0) return []
     const numbers = texts(await this.redis.send(['ZMSCORE', this.keys.all, ...ids])).map(Number)
     const entries = ids.map((id, i): Entry => [id, inSequence(numbers[i] ?? 0)])

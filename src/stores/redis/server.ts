@@ -6,6 +6,7 @@ import type { Keys } from './keys.ts'
 import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
 import type { EvictionWatch } from './eviction.ts'
 import { Exchange } from './exchange.ts'
+import { tokenOf } from './leases.ts'
 import { load, texts, type Select } from './loading.ts'
 import type { Need } from '../remote/needs.ts'
 import { headOf, planOf, progressOf, rowsWritten } from './plan.ts'
@@ -24,6 +25,8 @@ type ScriptName =
   | 'exchange'
   | 'insert'
   | 'settle'
+  | 'extend'
+  | 'loosen'
   | 'remove'
   | 'forget'
   | 'retain'
@@ -103,6 +106,20 @@ export class RedisServer implements Server {
 
   async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
     const unreadable = await load(this.redis, this.keys, needs, into, this.select)
+    const expired = (into.timers.get('leases')?.found ?? []).flatMap(([id, at]) =>
+      at <= this.now() ? (tokenOf(id) ?? []) : [],
+    )
+    if (expired.length > 0) {
+      // The leases of their jobs are judged one by one.
+      await this.run('loosen', expired)
+      await load(
+        this.redis,
+        this.keys,
+        needs.filter((need) => need.kind === 'timers'),
+        into,
+        this.select,
+      )
+    }
     if (unreadable.length > 0) await this.setAside(unreadable)
   }
 

@@ -34,6 +34,7 @@ import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
 import { forgetScript } from './scripts/forget.ts'
 import { insertScript } from './scripts/insert.ts'
+import { extendScript, loosenScript } from './scripts/leases.ts'
 import { removeScript } from './scripts/remove.ts'
 import { retainScript } from './scripts/retain.ts'
 import { repairScript } from './scripts/repair.ts'
@@ -51,6 +52,8 @@ const scriptsByName = {
   exchange: exchangeScript,
   insert: insertScript,
   settle: settleScript,
+  extend: extendScript,
+  loosen: loosenScript,
   remove: removeScript,
   forget: forgetScript,
   retain: retainScript,

@@ -1,13 +1,16 @@
 /**
- * Claims jobs. Returns the time, the wake-ups, the jobs, and for each type with fewer jobs than asked for the values
- * from which the core computes the reason. Of a job: id, row and input; if it has them, also the fields that are stored
- * apart, results of steps, the last checkpoint and the inbox.
+ * Claims jobs. Answers the time, the wake-ups, the number before the first transition, the ids and rows of the jobs in
+ * the order of their numbers, what was appended to them, and for each type with fewer jobs than asked for the values
+ * from which the core computes the reason. What was appended: how many jobs, and the text; an empty one if their rows
+ * were written whole, and are answered so. Beside the rows: the place of a job, the fields that are stored apart,
+ * results of steps, the last checkpoint and the inbox.
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { creditMax } from '../../../core/shares.ts'
 import { termsHeldMs, termsNotedMs } from '../../../core/key-terms.ts'
 import { compiledArrow } from '../../../core/compiled-arrows.ts'
+import { timeChars } from '../grown.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
@@ -15,10 +18,10 @@ import { windowsLua } from './windows.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576
-/** As which each job counts at least, bytes: so a claim answers 200 jobs at most. */
-const claimBytesMin = Math.ceil(claimBytesMax / 200)
-/** So many jobs are claimed before their size is known. */
-const firstStep = 4
+/** Jobs that a claim answers at most. */
+const claimJobsMax = 100
+/** As which each job counts at least, bytes. */
+const claimBytesMin = Math.ceil(claimBytesMax / claimJobsMax)
 /** So many keys are arranged at once; a claim does that five times at most. */
 const arrangeStep = 100
 /**
@@ -46,16 +49,16 @@ function claimArrow(): { readonly from: JobState; readonly to: JobState } {
 const arrow = claimArrow()
 /** The state of a claimed job. */
 export const claimed: JobState = arrow.to
-/** A row with more data than its input. */
-const more = `[${Object.entries(dataLetters)
-  .flatMap(([field, letter]) => (field === 'input' ? [] : [letter]))
-  .join('')}${flagLetters.steps}${flagLetters.machine}]`
+/** A row with more data beside it. */
+const more = `[${Object.values(dataLetters).join('')}${flagLetters.steps}${flagLetters.machine}]`
 
 export const claimScript: LuaScript = {
   definitions: `
-local request, leaseEnd, jobs, shortfalls, unreadable, CLAIMED, WORKER
--- Numbers of transitions: the last one before the claim, and how many it has given.
-local base, given
+local request, leaseEnd, shortfalls, unreadable, CLAIMED, WORKER
+-- Ids and rows of the jobs, what was appended to these, and what a job has beside its row.
+local jobs, texts, runs, beside
+-- Numbers of transitions: the last one before the claim, and how many it has given. The ids of jobs with one lease.
+local base, given, claimIds
 
 local function countOf(state, type)
   return tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') + (counts[type] and counts[type][state] or 0)
@@ -76,33 +79,39 @@ local function giveUpKey(id, row)
 end
 
 ${windowsLua}
--- What a job has beside row and input.
-local function addRest(job, id, has)
-  local data = {}
+-- What a job has beside its row, and how many bytes that is.
+local function besideOf(id, has)
+  local data, bytes = {}, 0
+  local function add(text) bytes = bytes + #(text or '') return text end
   for letter, field in pairs(${fieldsOfLetters}) do
-    if letter ~= '${dataLetters.input}' and has:find(letter, 1, true) then
+    if has:find(letter, 1, true) then
       data[#data + 1] = field
-      data[#data + 1] = call('HGET', P .. 'data:' .. field, id)
+      data[#data + 1] = add(call('HGET', P .. 'data:' .. field, id))
     end
   end
-  job[4] = data
-  job[5] = has:find('${flagLetters.steps}', 1, true) and call('HGETALL', P .. 'steps:' .. id) or {}
+  local steps = has:find('${flagLetters.steps}', 1, true) and call('HGETALL', P .. 'steps:' .. id) or {}
   local isMachine = has:find('${flagLetters.machine}', 1, true)
-  job[6] = isMachine and call('LINDEX', P .. 'checkpoints:' .. id, -1) or ''
-  job[7] = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
+  local checkpoint = isMachine and call('LINDEX', P .. 'checkpoints:' .. id, -1) or ''
+  local inbox = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
+  for _, text in ipairs(steps) do add(text) end
+  for _, text in ipairs(inbox) do add(text) end
+  add(checkpoint)
+  return { int(#jobs), data, steps, checkpoint, inbox }, bytes
 end
 
 -- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the
 -- rest.
 local bytesLeft
+local function spend(bytes) bytesLeft = bytesLeft - math.max(bytes, ${claimBytesMin}) end
 
--- As what a job counts, bytes.
-local function bytesOf(job)
-  local sum = #job[2] + #job[3] + #(job[6] or '')
-  for _, list in ipairs({ job[4] or {}, job[5] or {}, job[7] or {} }) do
-    for _, text in ipairs(list) do sum = sum + #(text or '') end
+-- What follows jobs that were claimed before: the number of those whose rows were appended to alike.
+local function addRun(text, amount)
+  local n = #runs
+  if n > 0 and runs[n] == text then runs[n - 1] = runs[n - 1] + amount
+  else
+    runs[n + 1] = amount
+    runs[n + 2] = text
   end
-  return math.max(sum, ${claimBytesMin})
 end
 
 -- When a queued row made its last transition.
@@ -111,50 +120,121 @@ local function queuedAt(row)
   return tonumber(at or row[${at.enqueuedAt}]) or nowMs
 end
 
--- Claims the jobs of members of queues, which the caller removes from them; each for its demand.
+-- Claims a job whose row is written whole.
+local function claimWhole(id, text, demand, written)
+  local row, type = parse(text), demand.type
+  if not row then
+    -- Its type is that of the queue; what else it was is not known.
+    count('${arrow.from}', type, -1)
+    setAside(id, text)
+    unreadable[#unreadable + 1] = id
+    return
+  end
+  if row[${at.state}] ~= '${arrow.from}' then return end
+  local key, has = row[${at.concurrencyKey}], row[${at.has}]
+  count('${arrow.from}', type, -1)
+  if key ~= '' or demand.keyShares then groups[#groups + 1] = { type, key } end
+  given = given + 1
+  demand.taken = demand.taken + 1
+  demand.waited = demand.waited + math.max(0, nowMs - queuedAt(row))
+  local seq = int(base + given)
+  local attempt = following(row[${at.attempt}])
+  row[${at.rev}] = following(row[${at.rev}])
+  row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
+  row[${at.worker}], row[${at.token}] = request.worker, request.token
+  row[${at.startedAt}], row[${at.wakeAt}] = now, leaseEnd
+  if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = demand.maxAttempts end
+  row[${at.onDead}] = demand.onDead or ''
+  local entry = '[' .. seq .. CLAIMED .. attempt .. WORKER
+  remember(row, entry)
+  log(id, type, entry)
+  index(id, row, 1)
+  giveUpKey(id, row)
+  if demand.rate then call('ZADD', rateWindow(type), now, seq) end
+  local whole = rowText(row)
+  written[#written + 1] = id
+  written[#written + 1] = whole
+  jobs[#jobs + 1] = id
+  texts[#texts + 1] = whole
+  addRun('', 1)
+  local bytes = 0
+  if has:find('${more}') then beside[#beside + 1], bytes = besideOf(id, has) end
+  spend(#whole + bytes)
+end
+
+-- Claims jobs whose rows grow, all of one demand: what is appended is the same for all but its number.
+local function claimGrowing(ids, rows, demand, written)
+  local amount, n, type = #ids, #written, demand.type
+  if amount == 0 then return end
+  local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
+    .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
+  local prefix, waited, came, cameAt = '\\0C' .. int(base) .. '+', 0, nil, nowMs
+  for i = 1, amount do
+    local row = rows[i]
+    local since = row:sub(2, ${timeChars + 1})
+    if since ~= came then came, cameAt = since, tonumber(since) or nowMs end
+    if nowMs > cameAt then waited = waited + nowMs - cameAt end
+    given = given + 1
+    written[n + 2 * i - 1], written[n + 2 * i] = ids[i], row .. prefix .. TEXTS[given] .. suffix
+    jobs[#jobs + 1], texts[#texts + 1] = ids[i], row
+    spend(#row)
+    claimIds[#claimIds + 1] = ids[i]
+  end
+  addRun(suffix, amount)
+  count('${arrow.from}', type, -amount)
+  count('${arrow.to}', type, amount)
+  leasedBy[request.worker] = (leasedBy[request.worker] or 0) + amount
+  demand.taken, demand.waited = demand.taken + amount, demand.waited + waited
+  logAll(ids, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
+  if demand.rate then
+    for i = 1, amount do call('ZADD', rateWindow(type), now, int(base + given - amount + i)) end
+  end
+end
+
+-- The jobs whose rows have grown have one lease.
+local function leaseClaim()
+  local amount = #claimIds
+  if amount == 0 then return end
+  local token, ids = claimName(request.tokenPlain), cjson.encode(claimIds)
+  -- A claim that was cut goes on with the same token.
+  if call('HINCRBY', P .. 'claims', token, amount) > amount then
+    ids = call('HGET', P .. 'claims', request.tokenPlain):sub(1, -2) .. ',' .. ids:sub(2)
+  end
+  call('HSET', P .. 'claims', request.tokenPlain, ids)
+  call('ZADD', LEASES, leaseEnd, token)
+end
+
+-- Claims the jobs of members of queues, which the caller removes from them; each for its demand. What is not claimed
+-- because of its size is put back.
 local function claim(members, demands)
   local ids = {}
   for i, member in ipairs(members) do ids[i] = member:sub(17) end
-  local rows, inputs, written = values(JOBS, ids), values(P .. 'data:input', ids), {}
-  for i, id in ipairs(ids) do
-    local row, demand = rows[i] and parse(rows[i]), demands[i]
-    if rows[i] and not row then
-      -- Its type is that of the queue; what else it was is not known.
-      count('${arrow.from}', demand.type, -1)
-      setAside(id, rows[i])
-      unreadable[#unreadable + 1] = id
-    end
-    if row and row[${at.state}] == '${arrow.from}' then
-      local type, key, has = demand.type, row[${at.concurrencyKey}], row[${at.has}]
-      count('${arrow.from}', type, -1)
-      if key ~= '' or demand.keyShares then groups[#groups + 1] = { type, key } end
-      given = given + 1
-      demand.taken = demand.taken + 1
-      demand.waited = demand.waited + math.max(0, nowMs - queuedAt(row))
-      local seq = int(base + given)
-      local attempt = following(row[${at.attempt}])
-      row[${at.rev}] = following(row[${at.rev}])
-      row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
-      row[${at.worker}], row[${at.token}] = request.worker, request.token
-      row[${at.startedAt}], row[${at.wakeAt}] = now, leaseEnd
-      if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = demand.maxAttempts end
-      row[${at.onDead}] = demand.onDead or ''
-      local text = '[' .. seq .. CLAIMED .. attempt .. WORKER
-      remember(row, text)
-      log(id, type, text)
-      index(id, row, 1)
-      giveUpKey(id, row)
-      if demand.rate then call('ZADD', rateWindow(type), now, seq) end
-      local whole = rowText(row)
-      written[#written + 1] = id
-      written[#written + 1] = whole
-      local job = { id, whole, inputs[i] or '' }
-      if has:find('${more}') then addRest(job, id, has) end
-      jobs[#jobs + 1] = job
-      bytesLeft = bytesLeft - bytesOf(job)
-    end
+  local rows, written = values(JOBS, ids), {}
+  local growingIds, growing, of = {}, {}, nil
+  local function claimGathered()
+    if of then claimGrowing(growingIds, growing, of, written) end
+    growingIds, growing, of = {}, {}, nil
   end
+  local i, last = 1, #ids
+  while i <= last and bytesLeft > 0 do
+    local text, demand = rows[i], demands[i]
+    if text then
+      local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
+      if not grows or demand ~= of then claimGathered() end
+      if grows then
+        of = demand
+        growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text
+        -- Its bytes are spent when it is claimed.
+        if #growing * ${claimBytesMin} >= bytesLeft then claimGathered() end
+      else
+        claimWhole(ids[i], text, demand, written)
+      end
+    end
+    i = i + 1
+  end
+  claimGathered()
   writeRows(written)
+  return i
 end
 
 -- How many claims a window has free.
@@ -311,35 +391,24 @@ local function charge(demand, key, head, member)
   end
 end
 
--- Jobs of queues without groups: those of all queues are read and written together, few at first, and then as many as
--- the bytes allow.
+-- Jobs of queues without groups: those of all queues are read and written together. Those that are too much for one
+-- call are put back.
 local function claimPlain(demands)
-  local open, step = demands, ${firstStep}
-  while #open > 0 do
-    local members, of, full = {}, {}, {}
-    for _, demand in ipairs(open) do
-      local wanted = math.min(demand.room - demand.taken, step - #members)
-      if wanted > 0 then
-        local popped = call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted))
-        for i = 1, #popped, 2 do
-          members[#members + 1] = popped[i]
-          of[#of + 1] = demand
-        end
-        if #popped == 2 * wanted then full[#full + 1] = demand end
-      elseif demand.taken < demand.room then
-        full[#full + 1] = demand
-      end
+  local members, of, scores, room = {}, {}, {}, math.ceil(bytesLeft / ${claimBytesMin})
+  for _, demand in ipairs(demands) do
+    local wanted = math.max(0, math.min(demand.room - demand.taken, room - #members))
+    local popped = wanted > 0 and call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted)) or {}
+    for i = 1, #popped, 2 do
+      local n = #members + 1
+      members[n], scores[n], of[n] = popped[i], popped[i + 1], demand
     end
-    local before = bytesLeft
-    if #members > 0 then claim(members, of) end
-    open = full
-    if bytesLeft <= 0 then
-      for _, demand in ipairs(open) do demand.cut = demand.taken < demand.room end
-      return
-    end
-    local each = math.max(1, (before - bytesLeft) / math.max(1, #members))
-    step = math.max(1, math.min(4 * step, math.floor(bytesLeft / each)))
+    demand.hasMore = #popped == 2 * wanted
   end
+  for i = claim(members, of), #members do
+    call('ZADD', P .. 'queue:' .. of[i].type, scores[i], members[i])
+    of[i].hasMore = true
+  end
+  for _, demand in ipairs(demands) do demand.cut = demand.hasMore and demand.taken < demand.room end
 end
 
 -- Jobs with keys, one by one: each claim may change which key is next.
@@ -403,7 +472,8 @@ end
 local function claimAll(text)
   request = cjson.decode(text)
   leaseEnd = int(nowMs + request.leaseMs)
-  jobs, shortfalls, unreadable, base, given = {}, {}, {}, seqNow, 0
+  jobs, texts, runs, beside, claimIds = {}, {}, {}, {}, {}
+  shortfalls, unreadable, base, given = {}, {}, seqNow, 0
   bytesLeft = ${claimBytesMax}
   local cut = {}
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
@@ -438,6 +508,7 @@ local function claimAll(text)
     end
   end
   claimPlain(plain)
+  leaseClaim()
   for _, demand in ipairs(demands) do
     if demand.taken > 0 then
       tally(demand.type, ${claimCounted.figure}, demand.taken)
@@ -454,9 +525,9 @@ local function claimAll(text)
     end
   end
   advance(given)
-  return jobs, shortfalls, cut, unreadable
+  return { int(base), jobs, texts, runs, beside, shortfalls, cut, unreadable }
 end
 `,
-  call: 'local jobs, shortfalls, cut, unreadable = claimAll(ARGV[4])',
-  answer: 'jobs, shortfalls, cut, unreadable',
+  call: 'local claimed = claimAll(ARGV[4])',
+  answer: 'unpack(claimed)',
 }

@@ -141,6 +141,8 @@ local function carryOut(plan, before)
       local after = row.head
       after[${tail}] = row.tail
       for field, fix in pairs(NUMBERED) do after[field] = fix(after[field]) end
+      -- The process does not know when the lease of a claim ends.
+      if after[${at.wakeAt}] == '' and INDEX[after[${at.state}]] == 'lease' then after[${at.wakeAt}] = before[i][${at.wakeAt}] end
       for _, text in ipairs(histories[id] or {}) do remember(after, text) end
       reindex(id, before[i], after)
       if not before[i] then enter(P .. 'all', after[${at.seq}], id) end

@@ -10,7 +10,7 @@ local settled = { settleAll(ARGV, 5) }
 -- The claim finds what the ends have queued, and room where they have made it.
 arrangeGroups()
 if call('EXISTS', P .. 'capped') == 1 then uncap() end
-local claimed = { claimAll(ARGV[4]) }
+local claimed = claimAll(ARGV[4])
 `,
   answer: 'settled, claimed',
 }

@@ -42,9 +42,6 @@ local function loadsOf(types)
   return loads
 end
 
--- A text of a worker's record as rows and keys have it: see row-text.ts.
-local function asInRows(text) return (text:gsub('\\1', '\\0011'):gsub('%z', '\\0010')) end
-
 -- What a type may run at once, by the limits of a worker; without limits there are none.
 local function mostOf(limits)
   if not limits then return math.huge, false end
@@ -58,7 +55,7 @@ local function kindOf(info, kinds)
   local kind, parts = {}, {}
   for i, each in ipairs(info.types) do
     local most, isUncertain = mostOf(info.limits[each])
-    kind[i] = { type = asInRows(each), most = most, isUncertain = isUncertain }
+    kind[i] = { type = inRows(each), most = most, isUncertain = isUncertain }
     parts[i] = kind[i].type .. '\0' .. tostring(most) .. tostring(isUncertain)
   end
   local name = table.concat(parts, '\0')
@@ -84,7 +81,7 @@ local function registeredWorkers()
     if flat[i] ~= '' then
       local info, n = cjson.decode(flat[i + 1]).info, #known.all + 1
       local worker = { id = flat[i], number = n, slots = info.slots, leaseMs = info.leaseMs, paused = info.paused, kind = kindOf(info, kinds) }
-      known.all[n], known.names[n] = worker, asInRows(worker.id)
+      known.all[n], known.names[n] = worker, inRows(worker.id)
       known.leaseMs = math.min(known.leaseMs, worker.leaseMs)
       for _, each in ipairs(worker.kind) do
         local list = known.listing[each.type] or {}

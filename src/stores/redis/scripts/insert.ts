@@ -5,6 +5,8 @@
  */
 import { enqueueCounted } from '../../../core/activity.ts'
 import { bornReady, bornTimed } from '../../../core/insert.ts'
+import { grownMark } from '../grown.ts'
+import { dataLetters, flagLetters, inlineLetters } from '../row-text.ts'
 import { at, type LuaScript } from './lua.ts'
 
 /**
@@ -43,13 +45,15 @@ local function addNew(all, numbered)
 end
 
 -- The list of members and scores of a queue in which jobs without a key stand; nil if the row is of a job with one, or
--- keys share the claims.
+-- keys share the claims. Rows of such jobs grow, unless something of them is kept apart.
 local function plainQueue(row)
-  local type, priority = row[${at.type}], row[${at.priority}]
+  local type, priority, has = row[${at.type}], row[${at.priority}], row[${at.has}]
   local share = shareOf(type)
   if row[${at.concurrencyKey}] ~= '' or share.on or share.clock then return nil end
-  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0') }
+  local grows = has == '' or has == '${flagLetters.pinned}'
+  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0'), grows = grows }
 end
+
 `,
   call: `
 terms = cjson.decode(ARGV[4])
@@ -92,6 +96,13 @@ for i = 1, common do
 end
 local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
+local GROWS = '${grownMark}' .. pad(now) .. '1\\0'
+-- Transitions that follow each other and differ in nothing but the job.
+local same, sameFrom, sameRow, sameText = {}, nil, nil, nil
+local function logSame()
+  if #same > 0 then logAll(same, sameRow[${at.type}], sameFrom, sameText) end
+  same = {}
+end
 
 local which, first = nil, 4 + common
 for i = 2, 2 * given, 2 do
@@ -100,23 +111,32 @@ for i = 2, 2 * given, 2 do
   local row, queue = parsed[which], queued[which]
   amounts[which] = amounts[which] + 1
   rows[i - 1] = id
+  local text = due and LATER or READY
+  if row ~= sameRow or text ~= sameText then
+    logSame()
+    sameFrom, sameRow, sameText = base + i / 2, row, text
+  end
+  same[#same + 1] = id
+  if input ~= '' and row[${at.has}]:find('${dataLetters.input}', 1, true) then
+    inputs[#inputs + 1] = id
+    inputs[#inputs + 1] = input
+    input = ''
+  elseif input ~= '' then
+    input = '\\0${inlineLetters.input}' .. input
+  end
   if queue and not due then
     local n = #queue
     queue[n + 1] = queue.score
     queue[n + 2] = pad(seq) .. id
-    rows[i] = '1\\0' .. seq .. NOW .. texts[which]
+    rows[i] = (queue.grows and GROWS .. seq .. '\\0\\0\\0\\0\\0${bornReady}' or '1\\0' .. seq .. NOW) .. texts[which] .. input
   else
     local wakeAt, state = due or '', due and '${bornTimed}' or '${bornReady}'
     row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, wakeAt, state
     index(id, row, 1)
-    rows[i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. texts[which]
-  end
-  log(id, row[${at.type}], '[' .. seq .. (due and LATER or READY))
-  if input ~= '' then
-    inputs[#inputs + 1] = id
-    inputs[#inputs + 1] = input
+    rows[i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. texts[which] .. input
   end
 end
+logSame()
 for i, amount in ipairs(amounts) do
   local type, queue = parsed[i][${at.type}], queued[i]
   tally(type, ${enqueueCounted.figure}, amount)

@@ -9,12 +9,18 @@
  */
 import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
-import { fullHistoryChars, headFields, numericFields } from '../row-text.ts'
+import { started, timeChars, waiting, finished } from '../grown.ts'
+import { flagLetters, fullHistoryChars, headFields, numericFields } from '../row-text.ts'
 import { backlogLua } from './backlog.ts'
 import { failuresLua } from './failures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
 import { allStates, at, claimableState, indexOfState, isBacklog, tail } from './lua.ts'
+
+/** Transitions of an entry of the log, if they are written one by one. */
+const logEntryMax = 100
+/** Those of a call that differ in nothing but the job: an entry has them as one text and their ids. */
+const runMax = 500
 
 /** Adds to each period. */
 const periods = periodNames
@@ -30,12 +36,16 @@ local ZEROS = '0000000000000000'
 -- The number that follows a small one, as text; no text counts as 0.
 local FOLLOWING = { [''] = '1' }
 for i = 0, 9 do FOLLOWING[i .. ''] = i + 1 .. '' end
+-- Small numbers as texts.
+local TEXTS = {}
+for i = 0, 1000 do TEXTS[i] = i .. '' end
 local call, P, JOBS, LEASES, origin, logMax
 -- The time of the server, and the one by which leases, due times and workers are judged, also as a number: the same,
 -- unless a test holds the clock.
 local clock, now, nowMs
--- The number of the last transition.
-local seqNow
+-- The number of the last transition, and what it was before the call; how many the call has logged, and how many of
+-- these are written.
+local seqNow, seqFirst, logCount, logWritten
 local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
 local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
@@ -57,6 +67,7 @@ local function begin(KEYS, ARGV)
   nowMs = tonumber(now)
   activeAt = now
   seqNow = tonumber(call('GET', P .. 'seq') or '0')
+  seqFirst, logCount, logWritten = seqNow, 0, 0
   -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity;
   -- by type.
   counts, counted, activity = {}, {}, {}
@@ -151,16 +162,61 @@ local function addNumbers(key, fields, amounts)
   return sums
 end
 
-local function unpackHead(text) return { struct.unpack(HEAD, text) } end
+-- A text of a process as rows and keys have it: see row-text.ts.
+local function inRows(text) return (text:gsub('\\1', '\\0011'):gsub('%z', '\\0010')) end
+
+-- The field of a group of leases: jobs that one claim has taken.
+local function claimName(token) return '\\1' .. token end
+
+-- Folds what was appended to a row into its fields: see grown.ts.
+local function grow(row)
+  local text = row[${tail}]
+  local first = text:find('\\0C', 1, true)
+  local before, output, history = text:sub(1, first - 1), '', ''
+  for entry in text:sub(first):gmatch('%z(%Z+)') do
+    local kind = entry:sub(1, 1)
+    if kind == 'O' then
+      output = '\\0' .. entry
+    else
+      local base, place, rest = entry:match('^.(%d+)%+(%d+),(.*)\\1$')
+      local seq = int(base + place)
+      row[${at.rev}], row[${at.last}] = int(row[${at.rev}] + 1), seq
+      if kind == 'C' then
+        local at, worker, token, leaseEnd, maxAttempts, onDead = unpack(cjson.decode('[' .. rest .. ']'), 1, 6)
+        row[${at.state}], row[${at.attempt}] = '${started}', int((tonumber(row[${at.attempt}]) or 0) + 1)
+        row[${at.worker}], row[${at.token}], row[${at.startedAt}] = inRows(worker), inRows(token), int(at)
+        if maxAttempts ~= cjson.null and not row[${at.has}]:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = int(maxAttempts) end
+        row[${at.onDead}] = onDead == cjson.null and '' or inRows(onDead)
+        row.claim, row.by = token, row[${at.attempt}] .. ',' .. cjson.encode(worker) .. ']'
+        row[${at.wakeAt}] = call('ZSCORE', LEASES, claimName(token)) or int(leaseEnd)
+        history = history .. '\\0[' .. seq .. ',' .. int(at) .. ',"CLAIM","${waiting}","${started}",' .. row.by
+      else
+        row[${at.state}], row[${at.finishedAt}], row[${at.wakeAt}], row.claim = '${finished}', rest, '', nil
+        history = history .. '\\0[' .. seq .. ',' .. rest .. ',"COMPLETE","${started}","${finished}",' .. row.by
+      end
+    end
+  end
+  row[${tail}] = before .. output .. history
+end
+
+local function unpackRow(text)
+  local grown = text:byte() == 43
+  local whole = grown and text:sub(${timeChars + 2}) or text
+  local row = { struct.unpack(HEAD, whole) }
+  row[${tail}] = whole:sub(row[${tail}])
+  if not grown then return row end
+  row[${at.enqueuedAt}] = int(tonumber(text:sub(2, ${timeChars + 1})))
+  if text:byte(-1) == 1 then grow(row) end
+  return row
+end
 
 -- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written
 -- by it: an error would end a script in the middle of its writes.
 local function parse(text)
-  local isWhole, row = pcall(unpackHead, text)
+  local isWhole, row = pcall(unpackRow, text)
   if not isWhole or not STATES[row[${at.state}]] or row[${at.type}] == '' or row[${at.rev}] == '' then return nil end
   local numbers = ${numericFields.map((field) => `row[${at[field]}]`).join(' .. ')}
   if numbers:find('[^%d%.%-+e]') then return nil end
-  row[${tail}] = text:sub(row[${tail}])
   return row
 end
 
@@ -182,6 +238,14 @@ end
 local function writeRows(list)
   each('HSET', JOBS, list)
   if #list > 0 then touched[#touched + 1] = list end
+end
+
+-- Jobs of a claim are no longer leased by it: ended, or with a lease of their own.
+local function leaveClaim(token, amount)
+  local name = claimName(token)
+  if call('HINCRBY', P .. 'claims', name, -amount) > 0 then return end
+  call('HDEL', P .. 'claims', token, name)
+  call('ZREM', LEASES, name)
 end
 
 -- Of the jobs that were written, those that are shown somewhere.
@@ -206,12 +270,11 @@ local function remember(row, text)
   local rest = row[${tail}] .. '\\0' .. text
   row[${tail}] = rest
   if #rest < ${fullHistoryChars} then return end
-  local _, entries = rest:gsub('%z', '%0')
-  for _ = ${caps.history + 1}, entries do
-    local first = rest:find('%z')
-    rest = rest:sub(1, first - 1) .. rest:sub(rest:find('%z', first + 1) or #rest + 1)
-  end
-  row[${tail}] = rest
+  local first = rest:find('\\0[', 1, true)
+  local entries = rest:sub(first)
+  local _, count = entries:gsub('%z', '%0')
+  for _ = ${caps.history + 1}, count do entries = entries:sub((entries:find('%z', 2))) end
+  row[${tail}] = rest:sub(1, first - 1) .. entries
 end
 
 local function enter(key, score, member)
@@ -320,7 +383,7 @@ local function index(id, r, by)
     local member = pad(r[${at.seq}]) .. id
     local worker = r[${at.worker}]
     leasedBy[worker] = (leasedBy[worker] or 0) + by
-    if by > 0 then enter(LEASES, r[${at.wakeAt}], member) else leave(LEASES, member) end
+    if by > 0 then enter(LEASES, r[${at.wakeAt}], member) elseif r.claim then leaveClaim(r.claim, 1) else leave(LEASES, member) end
     if key ~= '' then
       call('HINCRBY', P .. 'held:' .. type, key, by)
       groups[#groups + 1] = { type, key }
@@ -389,22 +452,37 @@ local function claimableOf(type)
   return counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
 end
 
+local function writeLog()
+  if #logged == 0 then return end
+  logWritten = logCount
+  local number = seqFirst + logCount
+  call('XADD', P .. 'log', 'MINID', '~', int(math.max(0, number - logMax + 1)), int(number) .. '-0', unpack(logged))
+  logged = {}
+end
+
 -- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the
 -- number of the last of them.
 local function log(id, type, text)
   local n = #logged
   logged[n + 1] = id
   logged[n + 2] = type .. '\\0' .. text
+  logCount = logCount + 1
+  if logCount - logWritten >= ${logEntryMax} then writeLog() end
 end
 
-local function writeLog()
-  local n = #logged
-  for i = 1, n, 200 do
-    local to = math.min(i + 199, n)
-    local number = seqNow - (n - to) / 2
-    call('XADD', P .. 'log', 'MINID', '~', int(math.max(0, number - logMax + 1)), int(number) .. '-0', unpack(logged, i, to))
+-- Transitions that follow each other and differ in nothing but the job.
+-- @param first the number of the first of them
+-- @param text what follows it in the text of each
+local function logAll(ids, type, first, text)
+  for from = 1, #ids, ${runMax} do
+    local n, amount = #logged, math.min(#ids - from + 1, ${runMax})
+    logged[n + 1] = ''
+    logged[n + 2] = type .. '\\0' .. int(amount) .. '[' .. int(first + from - 1) .. text
+    for i = 1, amount do logged[n + 2 + i] = ids[from + i - 1] end
+    if amount % 2 == 1 then logged[n + 3 + amount] = '' end
+    logCount = logCount + amount
+    if logCount - logWritten >= ${logEntryMax} then writeLog() end
   end
-  logged = {}
 end
 
 ${handOverLua}

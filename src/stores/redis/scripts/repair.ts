@@ -6,12 +6,13 @@
  * back, those that are aside, and how many counts were wrong.
  */
 import { bornTimed } from '../../../core/insert.ts'
-import { flagLetters } from '../row-text.ts'
-import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
+import { flagLetters, inlineLetters } from '../row-text.ts'
+import { leasesLua } from './leases.ts'
+import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
 /** What is made anew. */
-const singles = ['all', 'counts', 'due', 'leases', 'leased-by', 'told', 'unsupported']
+const singles = ['all', 'counts', 'due', 'leases', 'claims', 'leased-by', 'told', 'unsupported']
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
   'queue',
@@ -37,6 +38,7 @@ const setOf = (names: readonly string[]): string => `{${names.map((name) => `['$
 export const repairScript: LuaScript = {
   definitions: `
 ${uniqueKeysLua}
+${leasesLua}
 local FIELDS = ${fieldsOfLetters}
 local SINGLES, FAMILIES = ${setOf(singles)}, ${setOf(families)}
 local function isJson(text) return (pcall(cjson.decode, text)) end
@@ -67,6 +69,10 @@ local function readable(id, text)
   local row = parse(text)
   local fields = row and rareFields(row)
   if not fields then return nil end
+  for _, letter in ipairs({ '${inlineLetters.input}', '${inlineLetters.output}' }) do
+    local value = row[${tail}]:match('%z' .. letter .. '(%Z*)')
+    if value and not isJson(value) then return nil end
+  end
   for letter, field in pairs(FIELDS) do
     local value = row[${at.has}]:find(letter, 1, true) and call('HGET', P .. 'data:' .. field, id)
     if value and not areJson(value) then return nil end
@@ -165,6 +171,11 @@ local function enterRow(id, text)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
+  if row.claim then
+    -- The lease of its claim is lost.
+    row[${at.rev}] = following(row[${at.rev}])
+    writeRows({ id, rowText(row) })
+  end
   -- The dead of a group of failures are counted there already.
   row[${at.failure}] = ''
   -- A key that shares the claims of its type goes on from where it was.
@@ -186,6 +197,9 @@ end
 `,
   call: `
 local before, back, total, cursor = countsNow(), bringBack(), 0, '0'
+for _, token in ipairs(call('HKEYS', P .. 'claims')) do
+  if token:byte() ~= 1 then while loosen(token) do end end
+end
 last, seen, held, waiting = seqNow, {}, {}, {}
 clear()
 repeat
