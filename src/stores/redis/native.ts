@@ -44,7 +44,7 @@ import {
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
 import { prune, retain } from './prune.ts'
-import type { Redis, RedisServer } from './server.ts'
+import type { Redis, RedisServer, UnreadJob } from './server.ts'
 
 /**
  * The writes of the store.
@@ -441,8 +441,8 @@ async function claimParts(
     const [, , , , , reasons, cut, aside] = answer
     const { claimed, unread } = claimedJobs(answer, request, demands)
     for (const { job, row } of claimed) driver.leased.keep(job.id, row)
-    if (unread.length > 0) await server.setAside(unread)
-    unreadable.push(...texts(aside), ...unread)
+    if (unread.length > 0) await server.setClaimedAside(unread, request.tokenPlain, request.worker)
+    unreadable.push(...texts(aside), ...unread.map(({ id }) => id))
     for (const { job } of claimed) jobs.push(job)
     shortfalls.push(...(reasons as readonly Reply[]).map((facts) => shortfallFrom(demands, facts as readonly Reply[])))
     const types = new Set(cut as readonly Reply[])
@@ -456,8 +456,8 @@ async function claimParts(
 
 interface ClaimedJobs {
   readonly claimed: readonly NonNullable<ReturnType<typeof claimedWhole>>[]
-  /** The ids of jobs that cannot be read. */
-  readonly unread: readonly string[]
+  /** Jobs that cannot be read. */
+  readonly unread: readonly UnreadJob[]
 }
 
 /** The jobs in the answer of the script `claim`. */
@@ -470,20 +470,18 @@ function claimedJobs(answer: readonly Reply[], request: ScriptClaim, demands: re
     }),
   )
   const claimed: NonNullable<ReturnType<typeof claimedWhole>>[] = []
-  const unread: string[] = []
+  const unread: UnreadJob[] = []
   let place = 0
-  for (let run = 0; run < runs.length; run += 2) {
-    const suffix = runs[run + 1] as string
-    let claim: ClaimOfType | null = null
-    const claimOf = (type: string): ClaimOfType =>
-      claim?.type === type ? claim : (claim = claimOfType(type, suffix, request, demands))
+  for (let run = 0; run < runs.length; run += 3) {
+    const [type, suffix] = [runs[run + 1] as string, runs[run + 2] as string]
+    const claim = claimOfType(textOfScript(type), suffix, request, demands)
     for (let end = place + Number(runs[run]); place < end; place++) {
       const [id, text] = [ids[place] as string, rows[place] as string]
       const job =
         suffix === ''
           ? claimedWhole(id, text, besideOf.get(place + 1) ?? nothingBeside)
-          : claimedGrown(id, text, Number(base) + place + 1, claimOf)
-      if (job === null) unread.push(id)
+          : claimedGrown(id, text, Number(base) + place + 1, claim)
+      if (job === null) unread.push({ id, type })
       else claimed.push(job)
     }
   }

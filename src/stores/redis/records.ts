@@ -93,12 +93,11 @@ export const claimedGrown = (
   id: string,
   text: string,
   seq: number,
-  claimOf: (type: string) => ClaimOfType,
+  claim: ClaimOfType,
 ): Claimed | null =>
   unlessUnreadable(() => {
     const born = bornOf(text)
-    if (born === null) return null
-    const claim = claimOf(born.type)
+    if (born?.type !== claim.type) return null
     const row = new GrownRow(text, seq, claim)
     return { job: new GrownJob(id, born, row), row }
   })
@@ -115,18 +114,21 @@ interface Born {
 
 const bornByText = new Map<string, Born>()
 const bornMax = 1_000
+/** Time, revision and number. */
+const ownHead = /^\+\d{16}\d+\0\d+$/
 const ownEnd = separator.repeat(5) + waiting + separator
 const inputMark = separator + inlineLetters.input
 
 /** Jobs of one type mostly have this in common: it is read once. */
 function bornOf(text: string): Born | null {
   const from = text.indexOf(ownEnd)
+  if (!ownHead.test(text.slice(0, from))) return null
   const to = text.indexOf(inputMark, from)
   const common = text.slice(from, to < 0 ? undefined : to)
   const known = bornByText.get(common)
   if (known !== undefined) return known
   const row = parseRow(text)
-  if (from < 0 || row === null) return null
+  if (row === null) return null
   const { type, priority, attempt, maxAttempts, generation, terms } = row.decode('')
   const born = { type, priority, attempt, maxAttempts, generation, pins: terms.pins ?? null }
   if (bornByText.size >= bornMax) bornByText.clear()

@@ -49,6 +49,12 @@ export interface Redis {
   readonly driver: RemoteDriver
 }
 
+/** A claimed job whose row cannot be read, with its type as it is in rows. */
+export interface UnreadJob {
+  readonly id: string
+  readonly type: string
+}
+
 /** What a call needs of time. */
 export interface StoreTime {
   /** The store's time as far as it is known here, ms. */
@@ -200,6 +206,11 @@ export class RedisServer implements Server {
   /** Sets jobs aside that cannot be read: no call finds them, and none is held up by them. */
   async setAside(ids: readonly string[]): Promise<void> {
     await this.run('aside', ['put', ...ids])
+  }
+
+  /** The same of jobs that were claimed by this token for this worker, which is named as in rows. */
+  async setClaimedAside(jobs: readonly UnreadJob[], token: string, worker: string): Promise<void> {
+    await this.run('aside', ['claimed', ...jobs.flatMap(({ id, type }) => [id, type, token, worker])])
   }
 
   /** Removes jobs that were set aside. @returns the ids of those that were */

@@ -1,7 +1,7 @@
 /**
  * Claims jobs. Answers the time, the wake-ups, the number before the first transition, the ids and rows of the jobs in
  * the order of their numbers, what was appended to them, and for each type with fewer jobs than asked for the values
- * from which the core computes the reason. What was appended: how many jobs, and the text; an empty one if their rows
+ * from which the core computes the reason. What was appended: how many jobs, their type and the text; an empty one if their rows
  * were written whole, and are answered so. Beside the rows: the place of a job, the fields that are stored apart,
  * results of steps, the last checkpoint and the inbox.
  */
@@ -104,13 +104,13 @@ end
 local bytesLeft
 local function spend(bytes) bytesLeft = bytesLeft - math.max(bytes, ${claimBytesMin}) end
 
--- What follows jobs that were claimed before: the number of those whose rows were appended to alike.
-local function addRun(text, amount)
+-- Takes note of what was appended to the rows of jobs of a type.
+local function addRun(type, text, amount)
   local n = #runs
-  if n > 0 and runs[n] == text then runs[n - 1] = runs[n - 1] + amount
+  if n > 0 and runs[n] == text and runs[n - 1] == type then
+    runs[n - 2] = runs[n - 2] + amount
   else
-    runs[n + 1] = amount
-    runs[n + 2] = text
+    runs[n + 1], runs[n + 2], runs[n + 3] = amount, type, text
   end
 end
 
@@ -156,7 +156,7 @@ local function claimWhole(id, text, demand, written)
   written[#written + 1] = whole
   jobs[#jobs + 1] = id
   texts[#texts + 1] = whole
-  addRun('', 1)
+  addRun(type, '', 1)
   local bytes = 0
   if has:find('${more}') then beside[#beside + 1], bytes = besideOf(id, has) end
   spend(#whole + bytes)
@@ -180,7 +180,7 @@ local function claimGrowing(ids, rows, demand, written)
     spend(#row)
     claimIds[#claimIds + 1] = ids[i]
   end
-  addRun(suffix, amount)
+  addRun(type, suffix, amount)
   count('${arrow.from}', type, -amount)
   count('${arrow.to}', type, amount)
   leasedBy[request.worker] = (leasedBy[request.worker] or 0) + amount

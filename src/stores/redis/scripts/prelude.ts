@@ -383,7 +383,11 @@ local function index(id, r, by)
     local member = pad(r[${at.seq}]) .. id
     local worker = r[${at.worker}]
     leasedBy[worker] = (leasedBy[worker] or 0) + by
-    if by > 0 then enter(LEASES, r[${at.wakeAt}], member) elseif r.claim then leaveClaim(r.claim, 1) else leave(LEASES, member) end
+    if by < 0 then
+      if r.claim then leaveClaim(r.claim, 1) else leave(LEASES, member) end
+    elseif not r.claim then
+      enter(LEASES, r[${at.wakeAt}], member)
+    end
     if key ~= '' then
       call('HINCRBY', P .. 'held:' .. type, key, by)
       groups[#groups + 1] = { type, key }

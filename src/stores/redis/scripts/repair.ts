@@ -7,7 +7,6 @@
  */
 import { bornTimed } from '../../../core/insert.ts'
 import { flagLetters, inlineLetters } from '../row-text.ts'
-import { leasesLua } from './leases.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
@@ -38,7 +37,6 @@ const setOf = (names: readonly string[]): string => `{${names.map((name) => `['$
 export const repairScript: LuaScript = {
   definitions: `
 ${uniqueKeysLua}
-${leasesLua}
 local FIELDS = ${fieldsOfLetters}
 local SINGLES, FAMILIES = ${setOf(singles)}, ${setOf(families)}
 local function isJson(text) return (pcall(cjson.decode, text)) end
@@ -157,6 +155,19 @@ local function writeKeys()
   end
 end
 
+-- Jobs that one claim has taken have one lease.
+local claims
+-- @param leaseEnds the index of leases before the repair
+local function writeClaims(leaseEnds)
+  local known = {}
+  for i = 1, #leaseEnds, 2 do known[leaseEnds[i]] = leaseEnds[i + 1] end
+  for token, claim in pairs(claims) do
+    local name = claimName(token)
+    call('HSET', P .. 'claims', token, cjson.encode(claim.ids), name, int(#claim.ids))
+    call('ZADD', LEASES, known[name] or int(claim.leaseEnd), name)
+  end
+end
+
 local last, seen
 local function enterRow(id, text)
   -- A walk may come to a field twice.
@@ -171,16 +182,17 @@ local function enterRow(id, text)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
-  if row.claim then
-    -- The lease of its claim is lost.
-    row[${at.rev}] = following(row[${at.rev}])
-    writeRows({ id, rowText(row) })
-  end
   -- The dead of a group of failures are counted there already.
   row[${at.failure}] = ''
   -- A key that shares the claims of its type goes on from where it was.
   shareOf(row[${at.type}]).clock = nil
   index(id, row, 1)
+  if row.claim then
+    local claim = claims[row.claim] or { ids = {}, leaseEnd = 0 }
+    claim.ids[#claim.ids + 1] = id
+    claim.leaseEnd = math.max(claim.leaseEnd, tonumber(row[${at.wakeAt}]))
+    claims[row.claim] = claim
+  end
   last = math.max(last, tonumber(row[${at.seq}]) or 0, tonumber(row[${at.last}]) or 0)
   return 1
 end
@@ -197,9 +209,8 @@ end
 `,
   call: `
 local before, back, total, cursor = countsNow(), bringBack(), 0, '0'
-for _, token in ipairs(call('HKEYS', P .. 'claims')) do
-  if token:byte() ~= 1 then while loosen(token) do end end
-end
+local leaseEnds = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
+claims = {}
 last, seen, held, waiting = seqNow, {}, {}, {}
 clear()
 repeat
@@ -209,6 +220,7 @@ repeat
   flush()
 until cursor == '0'
 writeKeys()
+writeClaims(leaseEnds)
 advance(last - seqNow)
 tellAll()
 `,
