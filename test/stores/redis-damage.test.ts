@@ -423,8 +423,9 @@ test('a repair rebuilds every key that follows from the rows alone', async () =>
   await store.repair?.()
   // When a lease was extended, no row tells.
   const withoutTimes = (keys: ReadonlyMap<string, unknown>): object => {
-    const leases = keys.get('leases') as readonly string[]
-    return { ...comparable(keys), leases: leases.filter((_, i) => leases[i - 1]?.startsWith('\x01') !== true) }
+    const leases = pairs(keys.get('leases') as readonly string[])
+    for (const member of Object.keys(leases)) if (member.startsWith('\x01')) leases[member] = 'some time'
+    return { ...comparable(keys), leases }
   }
   expect(withoutTimes(await dump(prefix))).toEqual(withoutTimes(before))
 })
