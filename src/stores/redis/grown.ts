@@ -58,11 +58,16 @@ export function entriesOf(parts: readonly string[]): Entries {
   for (const part of parts) {
     if (part.startsWith('O')) entries.output = part.slice(1)
     else if (part.startsWith('C')) {
-      const [at, worker, token, leaseEnd, maxAttempts, onDead] = JSON.parse(`[${restOf(part)}]`) as ClaimValues
-      entries.claim = { seq: numberOf(part), at, worker, token, leaseEnd, maxAttempts, onDead }
+      entries.claim = { seq: numberOf(part), ...claimFrom(part.slice(part.indexOf(','))) }
     } else if (part.startsWith('D')) entries.end = { seq: numberOf(part), at: Number(restOf(part)) }
   }
   return entries
+}
+
+/** @param suffix what a claim has appended, from its comma on */
+export function claimFrom(suffix: string): GrownClaim {
+  const [at, worker, token, leaseEnd, maxAttempts, onDead] = JSON.parse(`[${suffix.slice(1, -1)}]`) as ClaimValues
+  return { at, worker, token, leaseEnd, maxAttempts, onDead }
 }
 
 const restOf = (part: string): string => part.slice(part.indexOf(',') + 1, -1)

@@ -25,10 +25,6 @@ export class Keys {
   readonly namespace: string
   /** Every job: its row by its id. */
   readonly jobs: string
-  /** Jobs by state, and by `state:type`. */
-  readonly counts: string
-  /** Types that were paused once: `1` while they are. */
-  readonly paused: string
   /** Every job by the number of its enqueue. */
   readonly all: string
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
@@ -64,8 +60,6 @@ export class Keys {
   constructor(namespace: string) {
     this.namespace = namespace
     this.jobs = `${namespace}jobs`
-    this.counts = `${namespace}counts`
-    this.paused = `${namespace}paused`
     this.all = `${namespace}all`
     this.due = `${namespace}due`
     this.leases = `${namespace}leases`

@@ -30,7 +30,7 @@ import { extendPart, insertPart, settlePart, writesOf } from '../remote/operatio
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
-import { finished } from './grown.ts'
+import { claimFrom, finished } from './grown.ts'
 import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
 import {
   flagLetters,
@@ -262,8 +262,8 @@ function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]
   }
   const order = [...runs.values(), others].flat()
   const args = [String(runs.size)]
-  for (const [{ suffix, token, type, worker, startedAt }, run] of runs) {
-    args.push(suffix, token, scriptText(type), scriptText(worker), JSON.stringify(worker), String(startedAt))
+  for (const [{ suffix, name, type, worker, startedAt }, run] of runs) {
+    args.push(suffix, name, scriptText(type), scriptText(worker), JSON.stringify(worker), String(startedAt))
     args.push(String(run.length))
   }
   const grown = order.slice(0, order.length - others.length)
@@ -368,8 +368,9 @@ async function extendClaims(
 ): Promise<ReadonlySet<HeartbeatPayload>> {
   const bare = heartbeats.filter((heartbeat) => isBare(driver.leased, heartbeat))
   if (bare.length === 0) return new Set()
-  const claims = [...Map.groupBy(bare, ({ token }) => token)]
-  const args = claims.flatMap(([token, those]) => [token, String(those.length), ...those.map(({ id }) => id)])
+  const nameOf = ({ id }: HeartbeatPayload): string => (driver.leased.of(id) as GrownRow).claim.name
+  const claims = [...Map.groupBy(bare, nameOf)]
+  const args = claims.flatMap(([name, those]) => [name, String(those.length), ...those.map(({ id }) => id)])
   const [, done] = await server.run('extend', [String(leaseMs), ...args])
   return new Set(claims.flatMap(([, those], i) => ((done as readonly Reply[])[i] === 1 ? those : [])))
 }
@@ -439,9 +440,9 @@ async function claimParts(
   for (let { demand } = request; ;) {
     const answer = await server.exchange.claim(JSON.stringify({ ...request, demand }))
     const [, , , , , reasons, cut, aside] = answer
-    const { claimed, unread } = claimedJobs(answer, request, demands)
+    const { claimed, unread } = claimedJobs(answer, request)
     for (const { job, row } of claimed) driver.leased.keep(job.id, row)
-    if (unread.length > 0) await server.setClaimedAside(unread, request.tokenPlain, request.worker)
+    if (unread.length > 0) await server.setClaimedAside(unread, request.worker)
     unreadable.push(...texts(aside), ...unread.map(({ id }) => id))
     for (const { job } of claimed) jobs.push(job)
     shortfalls.push(...(reasons as readonly Reply[]).map((facts) => shortfallFrom(demands, facts as readonly Reply[])))
@@ -461,7 +462,7 @@ interface ClaimedJobs {
 }
 
 /** The jobs in the answer of the script `claim`. */
-function claimedJobs(answer: readonly Reply[], request: ScriptClaim, demands: readonly Demand[]): ClaimedJobs {
+function claimedJobs(answer: readonly Reply[], request: ScriptClaim): ClaimedJobs {
   const [base, ids, rows, runs, beside] = answer as readonly [string, string[], string[], (string | number)[], Reply[]]
   const besideOf = new Map(
     beside.map((each) => {
@@ -474,14 +475,14 @@ function claimedJobs(answer: readonly Reply[], request: ScriptClaim, demands: re
   let place = 0
   for (let run = 0; run < runs.length; run += 3) {
     const [type, suffix] = [runs[run + 1] as string, runs[run + 2] as string]
-    const claim = claimOfType(textOfScript(type), suffix, request, demands)
+    const claim = suffix === '' ? null : claimOfType(textOfScript(type), suffix, request)
     for (let end = place + Number(runs[run]); place < end; place++) {
       const [id, text] = [ids[place] as string, rows[place] as string]
       const job =
-        suffix === ''
+        claim === null
           ? claimedWhole(id, text, besideOf.get(place + 1) ?? nothingBeside)
           : claimedGrown(id, text, Number(base) + place + 1, claim)
-      if (job === null) unread.push({ id, type })
+      if (job === null) unread.push({ id, type, claim: claim?.name ?? '' })
       else claimed.push(job)
     }
   }
@@ -490,19 +491,10 @@ function claimedJobs(answer: readonly Reply[], request: ScriptClaim, demands: re
 
 const nothingBeside: Beside = [[], [], '', []]
 
-const claimOfType = (
-  type: string,
-  suffix: string,
-  { worker, tokenPlain }: ScriptClaim,
-  demands: readonly Demand[],
-): ClaimOfType => ({
-  type,
-  suffix,
-  token: tokenPlain,
-  worker: textOfScript(worker),
-  startedAt: Number(suffix.slice(1, suffix.indexOf(',', 1))),
-  maxAttempts: demands.find((demand) => demand.type === type)?.maxAttempts ?? null,
-})
+function claimOfType(type: string, suffix: string, { worker, tokenPlain: token }: ScriptClaim): ClaimOfType {
+  const { at, leaseEnd, maxAttempts } = claimFrom(suffix)
+  return { type, suffix, token, worker: textOfScript(worker), name: `${leaseEnd} ${token}`, startedAt: at, maxAttempts }
+}
 
 /** Why a type gave fewer jobs than were asked for, by the rules of the core. */
 function shortfallFrom(demands: readonly Demand[], facts: readonly Reply[]): Shortfall {

@@ -4,6 +4,7 @@ import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../stor
 import type { Command, Reply } from './connection.ts'
 import { partMax } from '../remote/parts.ts'
 import type { Redis, RedisServer } from './server.ts'
+import { countsByName, figuresFrom } from './figures.ts'
 import { endedId, type EndedId } from './keys.ts'
 import { scored, texts } from './loading.ts'
 import { scriptText, textOfScript } from './row-text.ts'
@@ -62,7 +63,8 @@ export async function retain({ server, driver }: Redis, policies: RetentionPolic
 }
 
 /** The types that are due, with the policies, numbers and first ended jobs of each. */
-async function loadedFacts({ redis, keys, time }: RedisServer): Promise<Facts> {
+async function loadedFacts(server: RedisServer): Promise<Facts> {
+  const { redis, keys, time } = server
   const now = time.now()
   const [first, next, limits] = await redis.pipeline([
     ['ZRANGE', keys.looks, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(looksMax)],
@@ -73,12 +75,11 @@ async function loadedFacts({ redis, keys, time }: RedisServer): Promise<Facts> {
   const hasOldLimits = texts(limits).length > 0
   const due = texts(first)
   const nextAt = scored(next)[0]?.[1] ?? Infinity
-  if (due.length === 0) return new Facts(now, nextAt, hasOldLimits, due, [], [])
-  const [policies, counts] = await redis.pipeline([
-    ['HMGET', keys.retention, ...due, others],
-    ['HMGET', keys.counts, ...due.flatMap((type) => endedStates.map((state) => `${state}:${type}`))],
-  ])
-  return new Facts(now, nextAt, hasOldLimits, due, policies as readonly Reply[], counts as readonly Reply[])
+  if (due.length === 0) return new Facts(now, nextAt, hasOldLimits, due, [], new Map())
+  const policies = redis.send(['HMGET', keys.retention, ...due, others])
+  const [, , figures] = await server.run('figures', due)
+  const counts = countsByName(figuresFrom(figures))
+  return new Facts(now, nextAt, hasOldLimits, due, (await policies) as readonly Reply[], counts)
 }
 
 /** Some entries of an index of ended jobs, the first ones. */
@@ -100,7 +101,7 @@ class Facts implements PruneUnit<EndedId> {
   private readonly firstAt: number
   private readonly due: readonly string[]
   private readonly policies = new Map<string, RetentionPolicy | null>()
-  private readonly counts = new Map<string, string>()
+  private readonly counts: ReadonlyMap<string, number>
   private readonly entries = new Map<string, Entries>()
   /** How many entries were asked for, where more may be there than were loaded; by type and state. */
   private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
@@ -112,10 +113,11 @@ class Facts implements PruneUnit<EndedId> {
     hasOldLimits: boolean,
     due: readonly string[],
     policies: readonly Reply[],
-    counts: readonly Reply[],
+    counts: ReadonlyMap<string, number>,
   ) {
     this.now = now
     this.hasOldLimits = hasOldLimits
+    this.counts = counts
     this.firstAt = this.nextLookAt = nextAt
     this.due = due.map(textOfScript)
     const policyOf = (reply: Reply | undefined): RetentionPolicy | null =>
@@ -123,10 +125,6 @@ class Facts implements PruneUnit<EndedId> {
     const general = policyOf(policies.at(-1))
     for (const [i, type] of this.due.entries()) {
       this.policies.set(type, policyOf(policies[i]) ?? general)
-      for (const [n, state] of endedStates.entries()) {
-        const reply = counts[i * endedStates.length + n]
-        this.counts.set(nameOf(type, state), typeof reply === 'string' ? reply : '0')
-      }
     }
   }
 
@@ -165,7 +163,7 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   endedCount(type: string, state: EndedState): number {
-    return Number(this.counts.get(nameOf(type, state)))
+    return this.counts.get(nameOf(type, state)) ?? 0
   }
 
   firstEnded(type: string, state: EndedState, limit: number): readonly EndedId[] {
@@ -181,7 +179,7 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   lookAgain(type: string, at: number): void {
-    const counts = endedStates.map((state) => [`${state}:${scriptText(type)}`, String(this.endedCount(type, state))])
+    const counts = endedStates.map((state) => [state, String(this.endedCount(type, state))])
     this.looks.push([scriptText(type), at === Infinity ? '+inf' : String(at), Object.fromEntries(counts)])
     this.nextLookAt = Math.min(this.nextLookAt, at)
   }

@@ -39,10 +39,10 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
+import { figuresFrom, periodOf, type TypeFigures } from './figures.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import {
-  countsFrom,
   dataAt,
   pairs,
   parsedAll,
@@ -87,7 +87,7 @@ function queuedAt(row: StoredRow | null): number | null {
 const rankOf = ([member, score]: readonly [member: string, score: number]): string =>
   String(2 ** 31 + score).padStart(10, '0') + member.slice(0, 16)
 
-type ReadingScripts = Pick<Scripts<'due' | 'counts'>, 'run'>
+type ReadingScripts = Pick<Scripts<'due' | 'figures'>, 'run'>
 
 export class Reading {
   private readonly redis: Commands
@@ -227,14 +227,13 @@ export class Reading {
   // ── queues ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async queues(): Promise<QueueInfo[]> {
-    const { byType, paused } = await this.queueCounts()
-    const infos = [...byType].map(([type, counts]) => ({ type, paused: paused.get(type) === '1', counts }))
-    return infos.toSorted((a, b) => (a.type < b.type ? -1 : 1))
+    const { byType } = await this.figures()
+    return [...byType].map(infoOf).toSorted((a, b) => (a.type < b.type ? -1 : 1))
   }
 
   async queue(type: string): Promise<QueueInfo> {
-    const { byType, paused } = await this.queueCounts()
-    return { type, paused: paused.get(type) === '1', counts: byType.get(type) ?? noCounts() }
+    const { byType } = await this.figures([type])
+    return infoOf([type, byType.get(type)])
   }
 
   async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
@@ -276,44 +275,47 @@ export class Reading {
   }
 
   async counts(): Promise<Counts> {
-    const [, , seq, counts, pauses] = await this.scripts.run('counts', [''])
-    const { all, byType } = queueCountsOf(counts, pauses)
-    return withCursor({ ...all, types: Object.fromEntries(byType) }, this.epochs.cursor(Number(seq)))
+    const { seq, all, byType } = await this.figures()
+    const types = Object.fromEntries([...byType].map(([type, { counts }]) => [type, counts]))
+    return withCursor({ ...all, types }, this.epochs.cursor(seq))
   }
 
-  private async queueCounts(): Promise<QueueCounts> {
-    const [counts, pauses] = await this.redis.pipeline([
-      ['HGETALL', this.keys.counts],
-      ['HGETALL', this.keys.paused],
-    ])
-    return queueCountsOf(counts, pauses)
+  /** Of these types, or of all. */
+  private async figures(types: readonly string[] = []): Promise<Figures> {
+    const [, , seq, reply] = await this.scripts.run('figures', ['', ...types.map(scriptText)])
+    const byType = new Map(figuresFrom(reply))
+    const all = byType.get('')?.counts ?? noCounts()
+    byType.delete('')
+    return { seq: Number(seq), all, byType }
   }
 
   async activity(query: ActivityQuery, now: number): Promise<QueueActivity[]> {
     const { period, queues } = query
-    const starts = texts(
-      await this.redis.send(['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf']),
-    )
     const types = Array.isArray(queues) ? (queues as readonly string[]) : null
-    const periods =
-      types === null ? await this.allActivity(period, starts) : await this.activityOf(types, period, starts)
+    const starts = ['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf']
+    let figures = (await this.figures(types ?? [])).byType
+    let periods: readonly PeriodActivity[] = []
+    for (let before: typeof figures | null = null; before === null || !haveSameMinutes(before, figures);) {
+      const begun = texts(await this.redis.send(starts))
+      periods = await (types === null ? this.allActivity(period, begun) : this.activityOf(types, period, begun))
+      // The minute of each type's last change is written with its counts, and joins the others at its next one.
+      before = figures
+      figures = (await this.figures(types ?? [])).byType
+    }
+    const from = firstPeriod(query, now)
+    const latest = [...figures].flatMap(([type, each]): PeriodActivity[] => {
+      const at = periodOf(period, each)
+      return at < from ? [] : [{ at, byType: new Map([[type, each.tally]]) }]
+    })
+    const found = [...periods, ...latest]
     if (queues === 'total') {
-      const all = periods.flatMap(({ at, byType }) =>
-        byType
-          .values()
-          .toArray()
-          .map((tally) => [at, tally] as const),
-      )
+      const all = found.flatMap(({ at, byType }) => [...byType.values()].map((tally) => [at, tally] as const))
       return [{ type: null, buckets: bucketsOf(all) }]
     }
-    const shown = types ?? [...(await this.queueCounts()).byType.keys()]
-    return shown.map((type) => {
-      const own = periods.flatMap(({ at, byType }) => {
-        const tally = byType.get(type)
-        return tally === undefined ? [] : [[at, tally] as const]
-      })
-      return { type, buckets: bucketsOf(own) }
-    })
+    const shown = types ?? [...figures.keys()]
+    const byQueue = new Map(shown.map((type): [string, [number, Tally][]] => [type, []]))
+    for (const { at, byType } of found) for (const [type, tally] of byType) byQueue.get(type)?.push([at, tally])
+    return [...byQueue].map(([type, own]) => ({ type, buckets: bucketsOf(own) }))
   }
 
   private async allActivity(period: ActivityPeriod, starts: readonly string[]): Promise<PeriodActivity[]> {
@@ -529,29 +531,21 @@ const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - ti
 const noCounts = (): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobState, number>
 
-interface QueueCounts {
+interface Figures {
+  /** The number of the last transition. */
+  readonly seq: number
   readonly all: StateCounts
-  readonly byType: ReadonlyMap<string, StateCounts>
-  readonly paused: ReadonlyMap<string, string>
+  readonly byType: ReadonlyMap<string, TypeFigures>
 }
 
-function queueCountsOf(counts: Reply | undefined, pauses: Reply | undefined): QueueCounts {
-  const all = noCounts()
-  const paused = new Map(pairs(pauses).map(([type, value]) => [textOfScript(type), value]))
-  const byType = new Map([...paused.keys()].map((type) => [type, noCounts()]))
-  for (const [name, count] of countsFrom(counts)) {
-    const colon = name.indexOf(':')
-    const state = (colon < 0 ? name : name.slice(0, colon)) as JobState
-    if (colon < 0) all[state] = count
-    else {
-      const type = name.slice(colon + 1)
-      const ofType = byType.get(type) ?? noCounts()
-      ofType[state] = count
-      byType.set(type, ofType)
-    }
-  }
-  return { all, byType, paused }
-}
+const haveSameMinutes = (before: Figures['byType'], after: Figures['byType']): boolean =>
+  before.size === after.size && [...after].every(([type, { minute }]) => before.get(type)?.minute === minute)
+
+const infoOf = ([type, figures]: readonly [type: string, figures: TypeFigures | undefined]): QueueInfo => ({
+  type,
+  paused: figures?.paused === true,
+  counts: figures?.counts ?? noCounts(),
+})
 
 const byStart = ({ row: a }: StoredJob, { row: b }: StoredJob): number =>
   Number(a.field('startedAt')) - Number(b.field('startedAt')) || a.seq - b.seq

@@ -81,6 +81,8 @@ function claimedJob(stored: StoredJob, steps: readonly [string, string][]): Clai
 export interface ClaimOfType {
   readonly type: string
   readonly suffix: string
+  /** That of its lease. */
+  readonly name: string
   readonly token: string
   readonly worker: string
   readonly startedAt: number

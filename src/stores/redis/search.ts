@@ -4,9 +4,10 @@ import { Heap, type HeapItem } from '../../core/heap.ts'
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
 import type { Command, Commands } from './connection.ts'
+import { countsByName, figuresFrom } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
-import { countsFrom, dataAt, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
+import { dataAt, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import { unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
 import { matches } from '../remote/match.ts'
@@ -36,7 +37,7 @@ interface Found {
 /** An entry of an index: the id, and where the job stands in the order. */
 type Entry = readonly [id: string, position: Position]
 
-type DueScripts = Pick<Scripts<'due'>, 'run'>
+type SearchScripts = Pick<Scripts<'due' | 'figures'>, 'run'>
 
 /** Entries that are read in one round trip. */
 const chunk = 500
@@ -46,11 +47,11 @@ const fewMax = 4 * scanMax
 export class Search {
   private readonly redis: Commands
   private readonly keys: Keys
-  private readonly scripts: DueScripts
+  private readonly scripts: SearchScripts
 
   private readonly setAside: SetAside
 
-  constructor(redis: Commands, keys: Keys, scripts: DueScripts, setAside: SetAside) {
+  constructor(redis: Commands, keys: Keys, scripts: SearchScripts, setAside: SetAside) {
     this.setAside = setAside
     this.redis = redis
     this.keys = keys
@@ -60,7 +61,7 @@ export class Search {
   async find(filter: JobFilter, eligible: (state: JobState) => boolean, range: Range): Promise<Found> {
     const types = anyOf(filter.type)
     const among = statesOf(filter, (state) => eligible(state) && isListed(range.by, state))
-    const counts = countsFrom(await this.redis.send(['HGETALL', this.keys.counts]))
+    const counts = countsByName(figuresFrom((await this.scripts.run('figures', ['']))[3]))
     const countOf = (state: JobState): number =>
       types === null ? (counts.get(state) ?? 0) : sum([...types].map((type) => counts.get(`${state}:${type}`) ?? 0))
     /** Jobs of these states and types that have not been looked at. */

@@ -6,7 +6,8 @@ import type { Keys } from './keys.ts'
 import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
 import type { EvictionWatch } from './eviction.ts'
 import { Exchange } from './exchange.ts'
-import { tokenOf } from './leases.ts'
+import { countsByName, figuresFrom } from './figures.ts'
+import { claimOf } from './leases.ts'
 import { load, texts, type Select } from './loading.ts'
 import type { Need } from '../remote/needs.ts'
 import { headOf, planOf, progressOf, rowsWritten } from './plan.ts'
@@ -36,6 +37,7 @@ type ScriptName =
   | 'aside'
   | 'repair'
   | 'due'
+  | 'figures'
   | 'announce'
 
 /**
@@ -49,10 +51,11 @@ export interface Redis {
   readonly driver: RemoteDriver
 }
 
-/** A claimed job whose row cannot be read, with its type as it is in rows. */
+/** A claimed job whose row cannot be read, with its type as it is in rows, and the name of its claim. */
 export interface UnreadJob {
   readonly id: string
   readonly type: string
+  readonly claim: string
 }
 
 /** What a call needs of time. */
@@ -76,7 +79,7 @@ export class RedisServer implements Server {
   readonly time: StoreTime
   readonly exchange = new Exchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
-  private readonly select: Select
+  readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
   private readonly eviction: EvictionWatch
   /** When the epochs were read last, monotonic ms. */
@@ -111,9 +114,9 @@ export class RedisServer implements Server {
   }
 
   async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
-    const unreadable = await load(this.redis, this.keys, needs, into, this.select)
+    const unreadable = await load(this.redis, this.keys, needs, into, this)
     const expired = (into.timers.get('leases')?.found ?? []).flatMap(([id, at]) =>
-      at <= this.now() ? (tokenOf(id) ?? []) : [],
+      at <= this.now() ? (claimOf(id) ?? []) : [],
     )
     if (expired.length > 0) {
       // The leases of their jobs are judged one by one.
@@ -123,7 +126,7 @@ export class RedisServer implements Server {
         this.keys,
         needs.filter((need) => need.kind === 'timers'),
         into,
-        this.select,
+        this,
       )
     }
     if (unreadable.length > 0) await this.setAside(unreadable)
@@ -170,6 +173,11 @@ export class RedisServer implements Server {
     })
   }
 
+  /** How many jobs there are: see `WorkingSet.counts`. */
+  async counts(): Promise<Map<string, number>> {
+    return countsByName(figuresFrom((await this.run('figures', []))[2]))
+  }
+
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
   async run(name: ScriptName, request: readonly string[]): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
@@ -208,9 +216,9 @@ export class RedisServer implements Server {
     await this.run('aside', ['put', ...ids])
   }
 
-  /** The same of jobs that were claimed by this token for this worker, which is named as in rows. */
-  async setClaimedAside(jobs: readonly UnreadJob[], token: string, worker: string): Promise<void> {
-    await this.run('aside', ['claimed', ...jobs.flatMap(({ id, type }) => [id, type, token, worker])])
+  /** The same of jobs that were just claimed for this worker, which is named as in rows. */
+  async setClaimedAside(jobs: readonly UnreadJob[], worker: string): Promise<void> {
+    await this.run('aside', ['claimed', ...jobs.flatMap(({ id, type, claim }) => [id, type, claim, worker])])
   }
 
   /** Removes jobs that were set aside. @returns the ids of those that were */

@@ -27,11 +27,11 @@ import { Scripts, ScriptTexts } from './scripts.ts'
 import { announceScript } from './scripts/announce.ts'
 import { asideScript } from './scripts/aside.ts'
 import { claimScript } from './scripts/claim.ts'
-import { countsScript } from './scripts/counts.ts'
 import { dueScript } from './scripts/due.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
+import { figuresScript } from './scripts/figures.ts'
 import { forgetScript } from './scripts/forget.ts'
 import { insertScript } from './scripts/insert.ts'
 import { extendScript, loosenScript } from './scripts/leases.ts'
@@ -64,7 +64,7 @@ const scriptsByName = {
   repair: repairScript,
   epoch: epochScript,
   due: dueScript,
-  counts: countsScript,
+  figures: figuresScript,
 }
 
 /** A server that was asked and has not been heard for so long does not delay a close, ms. */

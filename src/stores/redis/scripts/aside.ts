@@ -1,5 +1,5 @@
 /**
- * Sets jobs aside that a process could not read (`put`; `claimed`, of its claim: with type, token and worker), or removes
+ * Sets jobs aside that a process could not read (`put`; `claimed`, of its claim: with type, name of the claim and worker), or removes
  * such jobs with all that is kept of them (`drop`).
  * Their unique keys are free from then on, if their rows tell them. Answers the ids of those that were there.
  */
@@ -32,14 +32,14 @@ local function put(id)
 end
 
 -- A job of which the row itself may not tell what the claim has counted.
-local function putClaimed(id, type, token, worker)
+local function putClaimed(id, type, claim, worker)
   local text = call('HGET', JOBS, id)
   if not text then return false end
   if parse(text) then return put(id) end
   count('${started}', type, -1)
   leasedBy[worker] = (leasedBy[worker] or 0) - 1
   left[type] = true
-  leaveClaim(token, 1)
+  leaveClaim(claim, 1)
   setAside(id, text)
   return true
 end

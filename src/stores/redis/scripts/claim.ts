@@ -10,6 +10,7 @@ import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { creditMax } from '../../../core/shares.ts'
 import { termsHeldMs, termsNotedMs } from '../../../core/key-terms.ts'
 import { compiledArrow } from '../../../core/compiled-arrows.ts'
+import { figureAt } from '../figures.ts'
 import { timeChars } from '../grown.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
@@ -60,9 +61,6 @@ local jobs, texts, runs, beside
 -- Numbers of transitions: the last one before the claim, and how many it has given. The ids of jobs with one lease.
 local base, given, claimIds
 
-local function countOf(state, type)
-  return tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') + (counts[type] and counts[type][state] or 0)
-end
 local function leased(type)
   local sum = 0
   for _, state in ipairs(${leasedStates}) do sum = sum + countOf(state, type) end
@@ -195,13 +193,14 @@ end
 local function leaseClaim()
   local amount = #claimIds
   if amount == 0 then return end
-  local token, ids = claimName(request.tokenPlain), cjson.encode(claimIds)
+  local claim, ids = claimOf(leaseEnd, request.tokenPlain), cjson.encode(claimIds)
+  local name = claimName(claim)
   -- A claim that was cut goes on with the same token.
-  if call('HINCRBY', P .. 'claims', token, amount) > amount then
-    ids = call('HGET', P .. 'claims', request.tokenPlain):sub(1, -2) .. ',' .. ids:sub(2)
+  if call('HINCRBY', P .. 'claims', name, amount) > amount then
+    ids = call('HGET', P .. 'claims', claim):sub(1, -2) .. ',' .. ids:sub(2)
   end
-  call('HSET', P .. 'claims', request.tokenPlain, ids)
-  call('ZADD', LEASES, leaseEnd, token)
+  call('HSET', P .. 'claims', claim, ids)
+  call('ZADD', LEASES, leaseEnd, name)
 end
 
 -- Claims the jobs of members of queues, which the caller removes from them; each for its demand. What is not claimed
@@ -314,6 +313,7 @@ local function settleTerms(demand, cap, rate, terms)
     return
   end
   call('HSET', P .. 'terms', type, int(since) .. ' ' .. now)
+  setFigure(type, ${figureAt.limited}, 1)
   keepLimits(demand)
   if cap ~= ownCap then
     call('HSET', P .. 'caps', type, ownCap)
@@ -443,7 +443,7 @@ end
 
 -- How many jobs of a type may be claimed.
 local function roomFor(demand)
-  local type, room = demand.type, demand.max
+  local type, room = demand.type, math.min(demand.max, countOf('${arrow.from}', demand.type))
   if demand.concurrency then room = math.min(room, demand.concurrency - leased(type)) end
   if room > 0 and demand.rate then room = math.min(room, free(rateWindow(type), demand.rate)) end
   return math.max(room, 0)
@@ -454,7 +454,7 @@ local function facts(demand)
   local type, rate = demand.type, demand.rate
   local queued = countOf('${arrow.from}', type)
   if demand.paused or queued <= 0 then return { type, demand.paused and 1 or 0, int(queued) } end
-  local open = firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
+  local open = demand.limited and firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''
   -- The next claim arranges more keys.
   if not open and (demand.goesOn or call('EXISTS', P .. 'unarranged:' .. type) == 1) then keysAt = now end
@@ -478,27 +478,37 @@ local function claimAll(text)
   local cut = {}
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
   WORKER = ',' .. request.workerText .. ']'
-  local demands, types, heads = request.demand, {}, {}
-  for i, demand in ipairs(demands) do
-    types[i] = demand.type
-    heads[i] = P .. 'head:' .. demand.type
+  local demands, types, limited = request.demand, { '' }, {}
+  for i, demand in ipairs(demands) do types[i + 1] = demand.type end
+  loadFigures(types)
+  for _, demand in ipairs(demands) do
+    local ofType = figuresOf(demand.type)
+    demand.paused, demand.room, demand.taken, demand.waited = ofType[${figureAt.paused}] == 1, 0, 0, 0
+    -- Of a type that has, or had, keys or limits by key.
+    demand.limited = ofType[${figureAt.limited}] == 1 or demand.perKey or demand.keyRate or demand.keyShares
+    if demand.limited then
+      limited[#limited + 1] = demand.type
+    else
+      shares[demand.type] = { on = false }
+    end
   end
-  local paused, caps, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'key-rates', types)
-  local terms = values(P .. 'terms', types)
+  local caps, rates = values(P .. 'caps', limited), values(P .. 'key-rates', limited)
+  local terms, next = values(P .. 'terms', limited), 0
   arrangeable = ${arrangeStep * 5}
-  for i, text in ipairs(values(P .. 'shares', types)) do readShare(types[i], text) end
-  for i, demand in ipairs(demands) do
-    demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
+  for i, text in ipairs(values(P .. 'shares', limited)) do readShare(limited[i], text) end
+  for _, demand in ipairs(demands) do
+    if demand.limited then next = next + 1 end
     if not demand.paused then
-      settleTerms(demand, caps[i], rates[i], terms[i])
-      refreshKeyRates(demand.type, demand.keyRate)
+      if demand.limited then
+        settleTerms(demand, caps[next], rates[next], terms[next])
+        refreshKeyRates(demand.type, demand.keyRate)
+      end
       demand.room = roomFor(demand)
     end
   end
-  local plain, grouped = {}, false
-  for i = 1, #heads, 2000 do grouped = call('EXISTS', unpack(heads, i, math.min(i + 1999, #heads))) > 0 or grouped end
-  for i, demand in ipairs(demands) do
-    if grouped and demand.room > 0 and call('EXISTS', heads[i]) == 1 then
+  local plain = {}
+  for _, demand in ipairs(demands) do
+    if demand.limited and demand.room > 0 and call('EXISTS', P .. 'head:' .. demand.type) == 1 then
       -- Jobs are answered in the order of the demands.
       claimPlain(plain)
       plain = {}

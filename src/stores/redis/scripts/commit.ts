@@ -5,6 +5,7 @@
  */
 import { caps } from '../../../core/caps.ts'
 import { pending } from '../../remote/transaction.ts'
+import { figureAt } from '../figures.ts'
 import { flagLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 
@@ -158,6 +159,7 @@ local function carryOut(plan, before)
   for _, cell in ipairs(cells) do
     if cell[4] == false then call('HDEL', cell[1], cell[2])
     elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end
+    if cell[1] == P .. 'paused' and cell[4] ~= 0 then setFigure(cell[2], ${figureAt.paused}, cell[4] == '1' and 1 or 0) end
   end
   for _, key in ipairs(plan.freed or {}) do
     if call('HGET', key[1], key[2]) == key[3] then call('HDEL', key[1], key[2]) end

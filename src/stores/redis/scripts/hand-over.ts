@@ -1,4 +1,5 @@
 /** The part of the scripts that knows the free slots of the workers. The rule is that of `core/hand-over.ts`. */
+import { figureAt } from '../figures.ts'
 import { claimableState, leasedStates } from './lua.ts'
 
 /** What the script answers where the core says -Infinity: there is no free slot. */
@@ -27,16 +28,11 @@ end
 
 -- Of each of some types: is it paused, and how many jobs of it are queued, and how many leased?
 local function loadsOf(types)
-  local fields, width, loads = {}, 1 + #LEASED, {}
+  local loads = {}
+  loadFigures(types)
   for _, type in ipairs(types) do
-    fields[#fields + 1] = '${claimableState}:' .. type
-    for _, state in ipairs(LEASED) do fields[#fields + 1] = state .. ':' .. type end
-  end
-  local paused, numbers = values(P .. 'paused', types), values(P .. 'counts', fields)
-  for i, type in ipairs(types) do
-    local load, first = { paused = paused[i] == '1', leased = 0 }, width * (i - 1) + 1
-    load.queued = tonumber(numbers[first]) or 0
-    for n = 1, #LEASED do load.leased = load.leased + (tonumber(numbers[first + n]) or 0) end
+    local load = { paused = figuresOf(type)[${figureAt.paused}] == 1, queued = countOf('${claimableState}', type), leased = 0 }
+    for _, state in ipairs(LEASED) do load.leased = load.leased + countOf(state, type) end
     loads[type] = load
   end
   return loads
@@ -110,7 +106,7 @@ end
 
 -- How many more jobs of a type may be handed over now.
 local function handOverRoom(type)
-  if call('HGET', P .. 'paused', type) == '1' then return ${noSlot} end
+  if figuresOf(type)[${figureAt.paused}] == 1 then return ${noSlot} end
   local current, free, kinds, runnable, types = workersNow(), 0, {}, {}, {}
   for _, worker in ipairs(registeredWorkers().listing[type] or {}) do
     if not worker.paused and nowMs - (current.seenAt[worker.id] or current.others) < worker.leaseMs then

@@ -94,6 +94,9 @@ for i = 1, common do
   amounts[i] = 0
   queued[i] = plainQueue(parsed[i])
 end
+local types = { '' }
+for i = 1, common do types[i + 1] = parsed[i][${at.type}] end
+loadFigures(types)
 local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 local GROWS = '${grownMark}' .. pad(now) .. '1\\0'

@@ -1,5 +1,5 @@
 /**
- * Leases of claims: jobs that one claim has taken and to which nothing else has happened have one lease, under the token
+ * Leases of claims: jobs that one claim has taken and to which nothing else has happened have one lease, under the name
  * of the claim.
  */
 import { at, type LuaScript } from './lua.ts'
@@ -9,13 +9,13 @@ const stepMax = 100
 
 export const leasesLua = `
 -- Gives jobs of a claim leases of their own, which end when that of the claim does; ${stepMax} at most.
-local function loosen(token)
-  local leaseEnd, text = call('ZSCORE', LEASES, claimName(token)), call('HGET', P .. 'claims', token)
+local function loosen(claim)
+  local leaseEnd, text = call('ZSCORE', LEASES, claimName(claim)), call('HGET', P .. 'claims', claim)
   local all, ids, others, written, moved = text and cjson.decode(text) or {}, {}, {}, {}, 0
   for i, id in ipairs(all) do if i <= ${stepMax} then ids[i] = id else others[#others + 1] = id end end
   for i, text in ipairs(values(JOBS, ids)) do
     local row = text and parse(text)
-    if row and row.claim == token then
+    if row and row.claim == claim then
       moved = moved + 1
       row[${at.rev}] = following(row[${at.rev}])
       enter(LEASES, row[${at.wakeAt}], pad(row[${at.seq}]) .. ids[i])
@@ -26,10 +26,10 @@ local function loosen(token)
   each('HSET', JOBS, written)
   flush()
   if #others > 0 then
-    call('HSET', P .. 'claims', token, cjson.encode(others), claimName(token), int(#others))
+    call('HSET', P .. 'claims', claim, cjson.encode(others), claimName(claim), int(#others))
   else
-    call('HDEL', P .. 'claims', token, claimName(token))
-    call('ZREM', LEASES, claimName(token))
+    call('HDEL', P .. 'claims', claim, claimName(claim))
+    call('ZREM', LEASES, claimName(claim))
   end
   return leaseEnd and #others > 0
 end
@@ -59,17 +59,17 @@ export const extendScript: LuaScript = {
   call: `
 local leaseEnd, done, i = int(nowMs + tonumber(ARGV[4])), {}, 5
 while i <= #ARGV do
-  local token, amount, named = ARGV[i], tonumber(ARGV[i + 1]), {}
+  local claim, amount, named = ARGV[i], tonumber(ARGV[i + 1]), {}
   for k = i + 2, i + 1 + amount do named[ARGV[k]] = true end
   i = i + 2 + amount
-  local text = call('HGET', P .. 'claims', token)
+  local text = call('HGET', P .. 'claims', claim)
   local ids, found, isWhole = text and cjson.decode(text) or {}, 0, true
   for k, row in ipairs(values(JOBS, ids)) do
-    local isHeld = row and row:byte() == 43 and (parse(row) or {}).claim == token
+    local isHeld = row and row:byte() == 43 and (parse(row) or {}).claim == claim
     if isHeld and named[ids[k]] then found = found + 1 elseif isHeld then isWhole = false end
   end
   isWhole = isWhole and found == amount
-  if isWhole then call('ZADD', LEASES, 'XX', leaseEnd, claimName(token)) end
+  if isWhole then call('ZADD', LEASES, 'XX', leaseEnd, claimName(claim)) end
   done[#done + 1] = isWhole and 1 or 0
 end
 `,

@@ -7,27 +7,20 @@
  *   of indexes are gathered and carried out together by `flush`.
  * - Numbers are passed on as texts: Lua writes 300000000 as 3e+8. Payloads are never decoded.
  */
-import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
+import { figureAt } from '../figures.ts'
 import { started, timeChars, waiting, finished } from '../grown.ts'
 import { flagLetters, fullHistoryChars, headFields, numericFields } from '../row-text.ts'
-import { backlogLua } from './backlog.ts'
 import { failuresLua } from './failures.ts'
+import { figuresLua } from './figures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
-import { allStates, at, claimableState, indexOfState, isBacklog, tail } from './lua.ts'
+import { allStates, at, claimableState, indexOfState, tail } from './lua.ts'
 
 /** Transitions of an entry of the log, if they are written one by one. */
 const logEntryMax = 100
 /** Those of a call that differ in nothing but the job: an entry has them as one text and their ids. */
 const runMax = 500
-
-/** Adds to each period. */
-const periods = periodNames
-  .map(
-    (name) => `addToPeriod('${name}', ${activityPeriods[name].ms}, ${activityPeriods[name].kept}, at, fields, amounts)`,
-  )
-  .join('\n  ')
 
 export const prelude = `
 local INDEX, STATES = ${indexOfState}, ${allStates}
@@ -46,7 +39,7 @@ local clock, now, nowMs
 -- The number of the last transition, and what it was before the call; how many the call has logged, and how many of
 -- these are written.
 local seqNow, seqFirst, logCount, logWritten
-local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
+local groups, shares, ready, more, quiet, left, ended, cancelled, hints
 local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
 -- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less.
@@ -55,41 +48,6 @@ local looks
 local touched
 -- The time that the activity is counted at.
 local activeAt
-
--- Begins a call.
-local function begin(KEYS, ARGV)
-  call, P = redis.call, KEYS[1]
-  JOBS, LEASES = P .. 'jobs', P .. 'leases'
-  origin, logMax = ARGV[1], tonumber(ARGV[2])
-  local time = call('TIME')
-  clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
-  now = ARGV[3] ~= '' and ARGV[3] or clock
-  nowMs = tonumber(now)
-  activeAt = now
-  seqNow = tonumber(call('GET', P .. 'seq') or '0')
-  seqFirst, logCount, logWritten = seqNow, 0, 0
-  -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity;
-  -- by type.
-  counts, counted, activity = {}, {}, {}
-  -- Groups to be arranged, and what is known of the shares of types.
-  groups, shares = {}, {}
-  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
-  -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
-  -- gave a claim fewer jobs than it asked for.
-  ready, more, quiet = {}, {}, {}
-  -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
-  left, ended, cancelled = {}, {}, {}
-  hints = {}
-  -- The earliest due time, and by how much the backlog became shorter; also by type.
-  dueAt, shrunk, shrunkOf = nil, 0, {}
-  -- May there be more free slots than before though no run has ended and no queue has become shorter?
-  looksForSlots = false
-  -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
-  leasedBy, workersKnown = {}, nil
-  -- Changes of indexes by key, and of the log, which are gathered.
-  entering, leaving, logged = {}, {}, {}
-  looks, touched = {}, {}
-end
 
 -- A whole number as text.
 local function int(n) return string.format('%d', n) end
@@ -109,19 +67,6 @@ local function stamp() return clock .. ' ' .. int(seqNow) end
 
 -- The id of the current epoch of the log; '' if none has begun.
 local function epochNow() return (call('LINDEX', P .. 'epochs', -1) or ''):match('^%S*') end
-
--- Adds to the sum of a name, by type.
-local function addTo(sums, type, name, by)
-  local ofType = sums[type]
-  if not ofType then
-    ofType = {}
-    sums[type] = ofType
-  end
-  ofType[name] = (ofType[name] or 0) + by
-end
-
--- By how much the number of jobs of a type in a state changes.
-local function count(state, type, by) addTo(counts, type, state, by) end
 
 -- Carries out a command with a list of arguments, as many at a time as Lua's stack holds; an even number.
 local function each(command, key, list)
@@ -162,11 +107,46 @@ local function addNumbers(key, fields, amounts)
   return sums
 end
 
+${figuresLua}
+-- Begins a call.
+local function begin(KEYS, ARGV)
+  call, P = redis.call, KEYS[1]
+  JOBS, LEASES = P .. 'jobs', P .. 'leases'
+  origin, logMax = ARGV[1], tonumber(ARGV[2])
+  local time = call('TIME')
+  clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
+  now = ARGV[3] ~= '' and ARGV[3] or clock
+  nowMs = tonumber(now)
+  activeAt = now
+  seqNow = tonumber(call('GET', P .. 'seq') or '0')
+  seqFirst, logCount, logWritten = seqNow, 0, 0
+  -- Groups to be arranged, and what is known of the shares of types.
+  groups, shares = {}, {}
+  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
+  -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
+  -- gave a claim fewer jobs than it asked for.
+  ready, more, quiet = {}, {}, {}
+  -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
+  left, ended, cancelled = {}, {}, {}
+  hints = {}
+  -- The earliest due time, and by how much the backlog became shorter; also by type.
+  dueAt, shrunk, shrunkOf = nil, 0, {}
+  -- May there be more free slots than before though no run has ended and no queue has become shorter?
+  looksForSlots = false
+  -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
+  leasedBy, workersKnown = {}, nil
+  -- Changes of indexes by key, and of the log, which are gathered.
+  entering, leaving, logged = {}, {}, {}
+  looks, touched = {}, {}
+  figures, changed, activity = {}, {}, {}
+end
+
 -- A text of a process as rows and keys have it: see row-text.ts.
 local function inRows(text) return (text:gsub('\\1', '\\0011'):gsub('%z', '\\0010')) end
 
--- The field of a group of leases: jobs that one claim has taken.
-local function claimName(token) return '\\1' .. token end
+-- A claim is named by the end of its lease and its token; so is its lease, behind a character that no job begins with.
+local function claimOf(leaseEnd, token) return leaseEnd .. ' ' .. token end
+local function claimName(claim) return '\\1' .. claim end
 
 -- Folds what was appended to a row into its fields: see grown.ts.
 local function grow(row)
@@ -187,8 +167,8 @@ local function grow(row)
         row[${at.worker}], row[${at.token}], row[${at.startedAt}] = inRows(worker), inRows(token), int(at)
         if maxAttempts ~= cjson.null and not row[${at.has}]:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = int(maxAttempts) end
         row[${at.onDead}] = onDead == cjson.null and '' or inRows(onDead)
-        row.claim, row.by = token, row[${at.attempt}] .. ',' .. cjson.encode(worker) .. ']'
-        row[${at.wakeAt}] = call('ZSCORE', LEASES, claimName(token)) or int(leaseEnd)
+        row.claim, row.by = claimOf(int(leaseEnd), token), row[${at.attempt}] .. ',' .. cjson.encode(worker) .. ']'
+        row[${at.wakeAt}] = call('ZSCORE', LEASES, claimName(row.claim)) or int(leaseEnd)
         history = history .. '\\0[' .. seq .. ',' .. int(at) .. ',"CLAIM","${waiting}","${started}",' .. row.by
       else
         row[${at.state}], row[${at.finishedAt}], row[${at.wakeAt}], row.claim = '${finished}', rest, '', nil
@@ -241,10 +221,10 @@ local function writeRows(list)
 end
 
 -- Jobs of a claim are no longer leased by it: ended, or with a lease of their own.
-local function leaveClaim(token, amount)
-  local name = claimName(token)
+local function leaveClaim(claim, amount)
+  local name = claimName(claim)
   if call('HINCRBY', P .. 'claims', name, -amount) > 0 then return end
-  call('HDEL', P .. 'claims', token, name)
+  call('HDEL', P .. 'claims', claim, name)
   call('ZREM', LEASES, name)
 end
 
@@ -312,39 +292,6 @@ end
 local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
 
 ${failuresLua}
-${backlogLua}
--- Adds to a figure of the activity of a type, by its index.
-local function tally(type, figure, by) addTo(activity, type, figure, by) end
-
--- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are
--- removed.
-local function addToPeriod(period, ms, kept, at, fields, amounts)
-  local start = math.floor(tonumber(at) / ms) * ms
-  local starts = P .. 'activity:' .. period
-  local sums = addNumbers(starts .. ':' .. int(start), fields, amounts)
-  -- A figure that stood at 0 may be the first of its period.
-  if sums[1] ~= amounts[1] or call('ZADD', starts, int(start), int(start)) == 0 then return end
-  for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - kept * ms), 'LIMIT', 0, 10)) do
-    call('UNLINK', starts .. ':' .. old)
-    call('ZREM', starts, old)
-  end
-end
-
-local function writeActivity()
-  local at, fields, amounts, n = activeAt, {}, {}, 0
-  for type, figures in pairs(activity) do
-    for figure, by in pairs(figures) do
-      if by ~= 0 then
-        n = n + 1
-        fields[n], amounts[n] = figure .. ':' .. type, by
-      end
-    end
-  end
-  activity = {}
-  if n == 0 then return end
-  ${periods}
-end
-
 -- Enters a row into the indexes, or takes it out of them.
 local function index(id, r, by)
   local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
@@ -366,6 +313,7 @@ local function index(id, r, by)
     else
       leave(queue, member)
     end
+    if key ~= '' and by > 0 then setFigure(type, ${figureAt.limited}, 1) end
     if key ~= '' or shareOf(type).on then groups[#groups + 1] = { type, key } end
   elseif kind == 'due' then
     local due = r[${at.wakeAt}]
@@ -422,40 +370,6 @@ local function arrangeGroups()
   groups = {}
 end
 
--- Writes the numbers of jobs.
-local function writeCounts()
-  local fields, amounts, n, all = {}, {}, 0, {}
-  for type, states in pairs(counts) do
-    for state, by in pairs(states) do
-      if by ~= 0 then
-        n = n + 1
-        fields[n], amounts[n] = state .. ':' .. type, by
-        all[state] = (all[state] or 0) + by
-        if ${isBacklog('state')} then
-          shrunk = shrunk - by
-          shrunkOf[type] = (shrunkOf[type] or 0) - by
-        end
-      end
-    end
-  end
-  for state, by in pairs(all) do
-    n = n + 1
-    fields[n], amounts[n] = state, by
-  end
-  local numbers = addNumbers(P .. 'counts', fields, amounts)
-  for i, field in ipairs(fields) do counted[field] = numbers[i] end
-  for type in pairs(counts) do
-    if counted['${claimableState}:' .. type] == 0 then quiet[#quiet + 1] = type end
-  end
-  counts = {}
-end
-
--- How many jobs of a type may be claimed, when the counts were written.
-local function claimableOf(type)
-  local name = '${claimableState}:' .. type
-  return counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
-end
-
 local function writeLog()
   if #logged == 0 then return end
   logWritten = logCount
@@ -502,8 +416,11 @@ end
 local function writeLooks()
   local list = {}
   for type, at in pairs(looks) do
-    list[#list + 1] = at
-    list[#list + 1] = type
+    local isNow = at == '0' and 1 or 0
+    if setFigure(type, ${figureAt.looked}, isNow) or isNow == 0 then
+      list[#list + 1] = at
+      list[#list + 1] = type
+    end
   end
   each('ZADD', P .. 'looks', list)
 end
@@ -511,7 +428,6 @@ end
 -- Writes what follows from the rows that have changed; gives the wake-ups.
 local function finish()
   arrangeGroups()
-  writeCounts()
   writeLooks()
   writeLeasedBy()
   writeLog()
@@ -538,18 +454,20 @@ local function finish()
   -- left.
   local news = {}
   for i, hint in ipairs(hints) do news[i] = hint end
-  for i = 1, #quiet, 2000 do call('HDEL', P .. 'told', unpack(quiet, i, math.min(i + 1999, #quiet))) end
+  for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
+  for _, type in ipairs(quiet) do setFigure(type, ${figureAt.told}, 0) end
   for type in pairs(ready) do
-    local queued = claimableOf(type)
+    local queued = countOf('${claimableState}', type)
     if queued > 0 then
       hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued }
-      if call('HSETNX', P .. 'told', type, '1') == 1 then news[#news + 1] = { kind = 'ready', type = type } end
+      if setFigure(type, ${figureAt.told}, 1) then news[#news + 1] = { kind = 'ready', type = type } end
     end
   end
   for type in pairs(more) do
-    local queued = claimableOf(type)
+    local queued = countOf('${claimableState}', type)
     if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
   end
+  writeFigures()
   if #hints == 0 then return '' end
   if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' ' .. cjson.encode(news)) end
   return cjson.encode(hints)

@@ -37,12 +37,8 @@ each('HDEL', JOBS, gone)
 -- Before the numbers of what was removed here are written.
 for _, look in ipairs(looked) do
   local type, at, counted = look[1], look[2], look[3]
-  local names = {}
-  for state in pairs(INDEX) do if INDEX[state] == 'ended' then names[#names + 1] = state .. ':' .. type end end
   local isSame = true
-  for i, number in ipairs(values(P .. 'counts', names)) do
-    if (number or '0') ~= counted[names[i]] then isSame = false end
-  end
+  for state, number in pairs(counted) do if countOf(state, type) ~= tonumber(number) then isSame = false end end
   if isSame then looks[type] = at end
 end
 for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. FIELDS[letter], list) end

@@ -6,12 +6,13 @@
  * back, those that are aside, and how many counts were wrong.
  */
 import { bornTimed } from '../../../core/insert.ts'
+import { figureAt } from '../figures.ts'
 import { flagLetters, inlineLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
 /** What is made anew. */
-const singles = ['all', 'counts', 'due', 'leases', 'claims', 'leased-by', 'told', 'unsupported']
+const singles = ['all', 'due', 'leases', 'claims', 'leased-by', 'unsupported']
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
   'queue',
@@ -78,16 +79,31 @@ local function readable(id, text)
   return row, fields
 end
 
-local function countsNow()
-  local flat, byName = call('HGETALL', P .. 'counts'), {}
-  for i = 1, #flat, 2 do if flat[i + 1] ~= '0' then byName[flat[i]] = flat[i + 1] end end
-  return byName
+-- The numbers of jobs by type and state, which begin at 0 again; what else is known of types by their figures follows
+-- from what is kept of them.
+local function clearFigures()
+  local before = {}
+  figuresOf('')
+  loadFigures(call('HKEYS', P .. 'figures'))
+  for type, list in pairs(figures) do
+    before[type] = { unpack(list) }
+    for _, place in pairs(COUNT_AT) do list[place] = 0 end
+    list[${figureAt.told}], changed[type] = 0, true
+  end
+  local paused = call('HGETALL', P .. 'paused')
+  for i = 1, #paused, 2 do setFigure(paused[i], ${figureAt.paused}, tonumber(paused[i + 1])) end
+  for _, key in ipairs({ 'terms', 'shares' }) do
+    for _, type in ipairs(call('HKEYS', P .. key)) do setFigure(type, ${figureAt.limited}, 1) end
+  end
+  return before
 end
 
+-- How many of the numbers were wrong.
 local function wrong(before)
-  local after, n = countsNow(), 0
-  for name, value in pairs(before) do if after[name] ~= value then n = n + 1 end end
-  for name in pairs(after) do if not before[name] then n = n + 1 end end
+  local n = 0
+  for type, list in pairs(figures) do
+    for _, place in pairs(COUNT_AT) do if list[place] ~= (before[type] and before[type][place] or 0) then n = n + 1 end end
+  end
   return n
 end
 
@@ -161,9 +177,9 @@ local claims
 local function writeClaims(leaseEnds)
   local known = {}
   for i = 1, #leaseEnds, 2 do known[leaseEnds[i]] = leaseEnds[i + 1] end
-  for token, claim in pairs(claims) do
-    local name = claimName(token)
-    call('HSET', P .. 'claims', token, cjson.encode(claim.ids), name, int(#claim.ids))
+  for claimed, claim in pairs(claims) do
+    local name = claimName(claimed)
+    call('HSET', P .. 'claims', claimed, cjson.encode(claim.ids), name, int(#claim.ids))
     call('ZADD', LEASES, known[name] or int(claim.leaseEnd), name)
   end
 end
@@ -201,14 +217,13 @@ end
 -- wrong.
 local function tellAll()
   arrangeGroups()
-  writeCounts()
   shrunk, looksForSlots = 1, true
   for _, type in ipairs(call('HKEYS', P .. 'full-queues')) do shrunkOf[type] = 1 end
   for _, type in ipairs(call('HKEYS', P .. 'capped')) do left[type] = true end
 end
 `,
   call: `
-local before, back, total, cursor = countsNow(), bringBack(), 0, '0'
+local before, back, total, cursor = clearFigures(), bringBack(), 0, '0'
 local leaseEnds = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
 claims = {}
 last, seen, held, waiting = seqNow, {}, {}, {}

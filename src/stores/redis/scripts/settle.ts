@@ -258,7 +258,7 @@ local function finishClaim(run, ids, rows, first, outputs)
   end
   local done = #gone
   if done == 0 then return end
-  leaveClaim(run.token, done)
+  leaveClaim(run.claim, done)
   count('${started}', type, -done)
   count('${finished}', type, done)
   leasedBy[run.worker] = (leasedBy[run.worker] or 0) - done
@@ -268,8 +268,8 @@ local function finishClaim(run, ids, rows, first, outputs)
   logAll(gone, type, base + given - done + 1, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. run.workerText .. ']')
 end
 
--- Ends what claims have taken: how many runs there are; of each what the claim has appended, token, type, worker, the
--- same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the job,
+-- Ends what claims have taken: how many runs there are; of each what the claim has appended, its name, type, worker,
+-- the same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the job,
 -- and the output. Gives where the other items begin, and how many jobs there were.
 local function finishAll(items, from)
   local runs, last = {}, tonumber(items[from])
@@ -277,7 +277,7 @@ local function finishAll(items, from)
   if last == 0 then return from, 0 end
   local amounts = 0
   for i = 1, last do
-    runs[i] = { suffix = items[from], token = items[from + 1], type = items[from + 2], worker = items[from + 3],
+    runs[i] = { suffix = items[from], claim = items[from + 1], type = items[from + 2], worker = items[from + 3],
       workerText = items[from + 4], startedAt = tonumber(items[from + 5]), amount = tonumber(items[from + 6]) }
     amounts = amounts + runs[i].amount
     from = from + 7
@@ -287,7 +287,9 @@ local function finishAll(items, from)
   from = from + amounts
   for i = 1, tonumber(items[from]) do outputs[tonumber(items[from + 2 * i - 1])] = '\\0O' .. items[from + 2 * i] end
   from = from + 1 + 2 * tonumber(items[from])
-  local rows, first = values(JOBS, ids), 1
+  local rows, first, types = values(JOBS, ids), 1, { '' }
+  for _, run in ipairs(runs) do types[#types + 1] = run.type end
+  loadFigures(types)
   for _, run in ipairs(runs) do
     finishClaim(run, ids, rows, first, outputs)
     first = first + run.amount
