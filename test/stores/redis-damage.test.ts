@@ -5,7 +5,7 @@ import { redisStore } from 'jobchart/redis'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { jobStates, type JobState } from '../../src/core/lifecycle.ts'
-import { figuresSize } from '../../src/stores/redis/figures.ts'
+import { figuresSize, seqField } from '../../src/stores/redis/figures.ts'
 import {
   ask,
   boom,
@@ -193,7 +193,7 @@ test('a repair rebuilds counts, indexes and the sequence from the rows, and brin
   await miscount(prefix, '', { queued: 99 })
   await miscount(prefix, 'mail', { queued: 98 })
   await miscount(prefix, 'ghost', { dead: 3 })
-  await harm('SET', 'seq', '1')
+  await harm('HSET', 'figures', seqField, '1')
   expect(await store.repair?.()).toMatchObject({ jobs: 9, restored: ['c'], unreadable: [] })
   const { counts, ...after } = (await sane(store)) as { counts: { types: Record<string, unknown> } }
   delete counts.types['ghost']

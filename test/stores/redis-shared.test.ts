@@ -491,7 +491,7 @@ test('what is pruned leaves nothing behind', async () => {
   expect((await prune(store, keepNone, 10)).pruned).toBe(3)
   const keys = (await server().command('KEYS', `{${prefix}}:*`)) as string[]
   const names = keys.map((key) => key.slice(prefix.length + 3)).filter((name) => !/^(activity|failures?)\b/.test(name))
-  expect(names.toSorted()).toEqual(['counts', 'epochs', 'log', 'looks', 'retention', 'run', 'seq'])
+  expect(names.toSorted()).toEqual(['epochs', 'figures', 'log', 'looks', 'retention', 'run'])
 })
 
 test('an insert that is refused for one id enters none of its jobs anywhere', async () => {

@@ -7,7 +7,7 @@ import { activityFigures, activityPeriods, type Tally } from '../../core/activit
 import { jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { ActivityPeriod, StateCounts } from '../../store.ts'
 import type { Reply } from './connection.ts'
-import { textOfScript } from './row-text.ts'
+import { scriptText, textOfScript } from './row-text.ts'
 
 /** Where each stands in the list of a type, for scripts: their lists begin at 1. */
 const minute = jobStates.length + 1
@@ -20,8 +20,13 @@ export const figureAt = {
   looked: minute + 2 + activityFigures.length,
   paused: minute + 3 + activityFigures.length,
   limited: minute + 4 + activityFigures.length,
+  /** Of all types: may anybody wait for room, a slot or a cap, or is any job shown? */
+  waits: minute + 5 + activityFigures.length,
 } as const
-export const figuresSize = figureAt.limited
+export const figuresSize = figureAt.waits
+
+/** The field of the number of the last transition: no type is called so. */
+export const seqField = '\x01s'
 
 export interface TypeFigures {
   readonly counts: StateCounts
@@ -29,6 +34,9 @@ export interface TypeFigures {
   readonly minute: number
   readonly tally: Tally
 }
+
+/** The names of types, as the first argument of a script has them. */
+export const typesText = (types: Iterable<string>): string => [...types].map(scriptText).join('\0')
 
 /** @param reply names and numbers of types in turn, as the script `figures` answers them */
 export function figuresFrom(reply: Reply | undefined): ReadonlyMap<string, TypeFigures> {

@@ -32,11 +32,12 @@ export class Keys {
   readonly leases: string
   /** The jobs of claims with one lease, as JSON by token; and by the name of a lease how many still have it. */
   readonly claims: string
+  /** What is counted of types, and the number of the last transition: see figures.ts. */
+  readonly figures: string
   /**
-   * The number of the last transition, and the log: a stream in which an entry has the number of the last of its
+   * The log: a stream in which an entry has the number of the last of its
    * transitions.
    */
-  readonly seq: string
   readonly log: string
   /** The epochs of the log: an id, and the number of the last transition before it. */
   readonly epochs: string
@@ -64,7 +65,7 @@ export class Keys {
     this.due = `${namespace}due`
     this.leases = `${namespace}leases`
     this.claims = `${namespace}claims`
-    this.seq = `${namespace}seq`
+    this.figures = `${namespace}figures`
     this.log = `${namespace}log`
     this.epochs = `${namespace}epochs`
     this.unsupported = `${namespace}unsupported`

@@ -30,6 +30,7 @@ import { extendPart, insertPart, settlePart, writesOf } from '../remote/operatio
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
+import { typesText } from './figures.ts'
 import { claimFrom, finished } from './grown.ts'
 import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
 import {
@@ -122,6 +123,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   const counts = new Map<string | null, number>()
   const ids = new Set<string>()
   const names = new Set<string>()
+  const types = new Set<string>()
   const args: string[] = []
   const common = new CommonRows()
   let last = 0
@@ -132,6 +134,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
       const name = job.key === null ? '' : keyName(job.type, job.key)
       if (!isPlain(job) || ids.has(job.id) || names.has(name)) return null
       ids.add(job.id)
+      types.add(job.type)
       if (name !== '') names.add(name)
       for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
       try {
@@ -156,7 +159,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   }
   const queueRooms = [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
   const terms = { room: rooms.get(null), ...(queueRooms.length > 0 && { queueRooms }) }
-  return [JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
+  return [typesText(types), JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
 }
 
 const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>
@@ -243,18 +246,21 @@ function maySettle({ driver }: Redis, settlements: readonly Settlement[]): boole
 
 /** What the script `settle` gets, and the settlements in the order in which it does them. */
 interface SettleCall {
+  readonly types: readonly string[]
   readonly args: string[]
   readonly order: readonly number[]
 }
 
 function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]): SettleCall {
   const runs = new Map<ClaimOfType, number[]>()
+  const types = new Set<string>()
   const others: number[] = []
   const texts: string[] = []
   for (const [i, settlement] of settlements.entries()) {
     const row = leased.of(settlement.id)
     const output = (texts[i] = textOf(settlement.output))
     if (row instanceof GrownRow && isDone(settlement, row.claim.token) && output.length <= inlineMax) {
+      types.add(row.claim.type)
       const run = runs.get(row.claim)
       if (run === undefined) runs.set(row.claim, [i])
       else run.push(i)
@@ -274,7 +280,7 @@ function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]
     const { id, token, attempt, event, to, fatal, ...rest } = settlements[i] as Settlement
     args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
   }
-  return { args, order }
+  return { types: [...types], args, order }
 }
 
 /** Is it the end of a job that has nothing but an output? */
@@ -289,8 +295,8 @@ const isDone = ({ event, to, attempt, ...rest }: Settlement, token: string): boo
   rest.delayMs === undefined
 
 async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-  const { args, order } = settleCall(driver, settlements)
-  const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(args))
+  const { types, args, order } = settleCall(driver, settlements)
+  const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(types, args))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)
@@ -438,7 +444,10 @@ async function claimParts(
   const shortfalls: Shortfall[] = []
   const unreadable: string[] = []
   for (let { demand } = request; ;) {
-    const answer = await server.exchange.claim(JSON.stringify({ ...request, demand }))
+    const answer = await server.exchange.claim(
+      demands.map(({ type }) => type),
+      JSON.stringify({ ...request, demand }),
+    )
     const [, , , , , reasons, cut, aside] = answer
     const { claimed, unread } = claimedJobs(answer, request)
     for (const { job, row } of claimed) driver.leased.keep(job.id, row)

@@ -39,7 +39,7 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
-import { figuresFrom, periodOf, type TypeFigures } from './figures.ts'
+import { figuresFrom, periodOf, seqField, type TypeFigures } from './figures.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import {
@@ -172,7 +172,7 @@ export class Reading {
     const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
     const by = orderBy ?? 'enqueued'
     // Before the jobs: what is written meanwhile is in the log after it, whether the page has it or not.
-    const seq = Number(await this.redis.send(['GET', this.keys.seq]))
+    const seq = Number(await this.redis.send(['HGET', this.keys.figures, seqField]))
     const range = {
       by,
       newestFirst: order === 'newest',
@@ -204,7 +204,7 @@ export class Reading {
   async select(need: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
     const { selection, states, among } = need
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, Number(await this.redis.send(['GET', this.keys.seq])))
+    const range = selectionRange(after, Number(await this.redis.send(['HGET', this.keys.figures, seqField])))
     const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
     const isEligible = (state: JobState): boolean => states.has(state)
     const { jobs, next } =
@@ -453,7 +453,7 @@ export class Reading {
   private async isGone(cursor: string): Promise<boolean> {
     const isKnown = this.epochs.knows(cursor)
     const [last, epochs] = await this.redis.pipeline([
-      ['GET', this.keys.seq],
+      ['HGET', this.keys.figures, seqField],
       ...(isKnown ? [] : [['LRANGE', this.keys.epochs, '0', '-1']]),
     ])
     return (isKnown ? this.epochs : new Epochs(texts(epochs))).isGone(cursor, Number(last ?? 0))

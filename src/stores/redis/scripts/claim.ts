@@ -161,8 +161,8 @@ local function claimWhole(id, text, demand, written)
 end
 
 -- Claims jobs whose rows grow, all of one demand: what is appended is the same for all but its number.
-local function claimGrowing(ids, rows, demand, written)
-  local amount, n, type = #ids, #written, demand.type
+local function claimGrowing(ids, rows, demand)
+  local amount, n, type = #ids, #later, demand.type
   if amount == 0 then return end
   local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
     .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
@@ -173,7 +173,7 @@ local function claimGrowing(ids, rows, demand, written)
     if since ~= came then came, cameAt = since, tonumber(since) or nowMs end
     if nowMs > cameAt then waited = waited + nowMs - cameAt end
     given = given + 1
-    written[n + 2 * i - 1], written[n + 2 * i] = ids[i], row .. prefix .. TEXTS[given] .. suffix
+    later[n + 2 * i - 1], later[n + 2 * i] = ids[i], row .. prefix .. TEXTS[given] .. suffix
     jobs[#jobs + 1], texts[#texts + 1] = ids[i], row
     spend(#row)
     claimIds[#claimIds + 1] = ids[i]
@@ -211,7 +211,7 @@ local function claim(members, demands)
   local rows, written = values(JOBS, ids), {}
   local growingIds, growing, of = {}, {}, nil
   local function claimGathered()
-    if of then claimGrowing(growingIds, growing, of, written) end
+    if of then claimGrowing(growingIds, growing, of) end
     growingIds, growing, of = {}, {}, nil
   end
   local i, last = 1, #ids
@@ -465,6 +465,7 @@ local function facts(demand)
   end
   -- The end of a run is news of this type: a cap may have been the reason, also that of a key.
   call('HSET', P .. 'capped', type, '1')
+  setFigure('', ${figureAt.waits}, 1)
   return { type, 0, int(queued), int(leased(type)), open and 1 or 0, keysAt, int(rateFree), rateAt }
 end
 
@@ -478,9 +479,7 @@ local function claimAll(text)
   local cut = {}
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
   WORKER = ',' .. request.workerText .. ']'
-  local demands, types, limited = request.demand, { '' }, {}
-  for i, demand in ipairs(demands) do types[i + 1] = demand.type end
-  loadFigures(types)
+  local demands, limited = request.demand, {}
   for _, demand in ipairs(demands) do
     local ofType = figuresOf(demand.type)
     demand.paused, demand.room, demand.taken, demand.waited = ofType[${figureAt.paused}] == 1, 0, 0, 0
@@ -538,6 +537,7 @@ local function claimAll(text)
   return { int(base), jobs, texts, runs, beside, shortfalls, cut, unreadable }
 end
 `,
-  call: 'local claimed = claimAll(ARGV[4])',
+  typed: true,
+  call: 'local claimed = claimAll(ARGV[5])',
   answer: 'unpack(claimed)',
 }

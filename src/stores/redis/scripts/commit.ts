@@ -173,6 +173,7 @@ local function carryOut(plan, before)
     if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
   end
   if plan.now then activeAt = plan.now end
+  if plan.full or plan.fullQueues or plan.fullSlots then setFigure('', ${figureAt.waits}, 1) end
   if plan.full then call('SET', P .. 'full', '1') end
   for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
   looksForSlots = looksForSlots or plan.fullSlots ~= nil or plan.hints ~= nil

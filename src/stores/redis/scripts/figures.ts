@@ -1,7 +1,7 @@
 /** The figures of types: see ../figures.ts. */
 import { activityFigures, activityPeriods, periodNames } from '../../../core/activity.ts'
 import { jobStates } from '../../../core/lifecycle.ts'
-import { figureAt, figuresSize } from '../figures.ts'
+import { figureAt, figuresSize, seqField } from '../figures.ts'
 import { backlogStates, isBacklog, type LuaScript } from './lua.ts'
 
 /** Adds to each period. */
@@ -13,7 +13,7 @@ const periods = periodNames
 export const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
 
 export const figuresLua = `
-local COUNT_AT = ${countAt}
+local COUNT_AT, SEQ = ${countAt}, '${seqField.replace('\x01', '\\1')}'
 local FIGURES = '>${'d'.repeat(figuresSize)}'
 -- The figures of types that were read, those of them that have changed, and what is added to the activity, by type.
 local figures, changed, activity
@@ -29,6 +29,15 @@ local function loadFigures(types)
   local missing = {}
   for _, type in ipairs(types) do if not figures[type] then missing[#missing + 1] = type end end
   for i, text in ipairs(values(P .. 'figures', missing)) do readFigures(missing[i], text) end
+end
+-- Begins a call: reads the number of the last transition, and the figures of all types together and of some.
+local function beginFigures(types)
+  figures, changed, activity = {}, {}, {}
+  local fields = { SEQ, '', unpack(types) }
+  local texts = values(P .. 'figures', fields)
+  seqNow = tonumber(texts[1] or '0')
+  seqFirst, logCount, logWritten = seqNow, 0, 0
+  for i = 2, #fields do readFigures(fields[i], texts[i]) end
 end
 local function figuresOf(type) return figures[type] or readFigures(type, call('HGET', P .. 'figures', type)) end
 local function countOf(state, type) return figuresOf(type)[COUNT_AT[state]] end
@@ -118,8 +127,13 @@ local function writeActivity()
   activity = {}
 end
 
+-- With the number of the last transition.
 local function writeFigures()
   local list, n = {}, 0
+  if seqNow ~= seqFirst then
+    list[1], list[2] = SEQ, int(seqNow)
+    n = 2
+  end
   for type in pairs(changed) do
     local numbers = figures[type]
     list[n + 1], list[n + 2] = type, struct.pack(FIGURES, unpack(numbers))
@@ -144,7 +158,9 @@ end
 `,
   call: `
 local types, answer = { unpack(ARGV, 4) }, {}
-if #types == 0 then types = call('HKEYS', P .. 'figures') end
+if #types == 0 then
+  for _, type in ipairs(call('HKEYS', P .. 'figures')) do if type ~= SEQ then types[#types + 1] = type end end
+end
 loadFigures(types)
 for _, type in ipairs(types) do
   answer[#answer + 1] = type

@@ -17,6 +17,7 @@ const insertArgs = 3
 
 export const insertScript: LuaScript = {
   stores: true,
+  typed: true,
   definitions: `
 local terms
 local function isNone(list) for _, value in ipairs(list) do if value then return false end end return true end
@@ -56,10 +57,10 @@ end
 
 `,
   call: `
-terms = cjson.decode(ARGV[4])
-local common, base, all = tonumber(ARGV[5]), seqNow, P .. 'all'
+terms = cjson.decode(ARGV[5])
+local common, base, all = tonumber(ARGV[6]), seqNow, P .. 'all'
 local numbered, rowOf, dueOf, names, holders, metas = {}, {}, {}, {}, {}, {}
-for i = 6 + common, #ARGV, ${insertArgs} do
+for i = 7 + common, #ARGV, ${insertArgs} do
   local id, more, n = ARGV[i], ARGV[i + 2], #numbered
   numbered[n + 1] = int(base + n / 2 + 1)
   numbered[n + 2] = id
@@ -89,14 +90,11 @@ local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
 -- many there are, and the list of the queue of those that differ in nothing but their number and id.
 local texts, parsed, amounts, queued = {}, {}, {}, {}
 for i = 1, common do
-  texts[i] = '\\0' .. ARGV[5 + i]
+  texts[i] = '\\0' .. ARGV[6 + i]
   parsed[i] = parse('1\\0\\0\\0\\0\\0\\0${bornReady}' .. texts[i])
   amounts[i] = 0
   queued[i] = plainQueue(parsed[i])
 end
-local types = { '' }
-for i = 1, common do types[i + 1] = parsed[i][${at.type}] end
-loadFigures(types)
 local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 local GROWS = '${grownMark}' .. pad(now) .. '1\\0'
@@ -107,7 +105,7 @@ local function logSame()
   same = {}
 end
 
-local which, first = nil, 4 + common
+local which, first = nil, 5 + common
 for i = 2, 2 * given, 2 do
   local seq, id, due, input = numbered[i - 1], numbered[i], dueOf[i], ARGV[first + ${insertArgs} / 2 * i]
   which = rowOf[i] or which

@@ -44,8 +44,8 @@ local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
 -- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less.
 local looks
--- Lists of the jobs that were written: the id of each, and what follows it.
-local touched
+-- Lists of the jobs that were written: the id of each, and what follows it; rows that are written at the end.
+local touched, later
 -- The time that the activity is counted at.
 local activeAt
 
@@ -55,11 +55,7 @@ local function following(text) return FOLLOWING[text] or int(text + 1) end
 local function pad(text) return ZEROS:sub(#text + 1) .. text end
 local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
 
-local function advance(by)
-  if by == 0 then return end
-  seqNow = seqNow + by
-  call('SET', P .. 'seq', int(seqNow))
-end
+local function advance(by) seqNow = seqNow + by end
 
 -- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a
 -- rollback.
@@ -108,8 +104,16 @@ local function addNumbers(key, fields, amounts)
 end
 
 ${figuresLua}
+-- The types that an argument names.
+local function typesOf(text)
+  local types = {}
+  for type in text:gmatch('%Z+') do types[#types + 1] = type end
+  return types
+end
+
 -- Begins a call.
-local function begin(KEYS, ARGV)
+-- @param types those that it will touch, as far as they are known
+local function begin(KEYS, ARGV, types)
   call, P = redis.call, KEYS[1]
   JOBS, LEASES = P .. 'jobs', P .. 'leases'
   origin, logMax = ARGV[1], tonumber(ARGV[2])
@@ -118,8 +122,6 @@ local function begin(KEYS, ARGV)
   now = ARGV[3] ~= '' and ARGV[3] or clock
   nowMs = tonumber(now)
   activeAt = now
-  seqNow = tonumber(call('GET', P .. 'seq') or '0')
-  seqFirst, logCount, logWritten = seqNow, 0, 0
   -- Groups to be arranged, and what is known of the shares of types.
   groups, shares = {}, {}
   -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
@@ -137,8 +139,8 @@ local function begin(KEYS, ARGV)
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged = {}, {}, {}
-  looks, touched = {}, {}
-  figures, changed, activity = {}, {}, {}
+  looks, touched, later = {}, {}, {}
+  beginFigures(types)
 end
 
 -- A text of a process as rows and keys have it: see row-text.ts.
@@ -284,6 +286,7 @@ end
 -- shared them.
 local function readShare(type, text) shares[type] = { on = text and text:sub(1, 1) == '+', clock = text and text:sub(2) } end
 local function shareOf(type)
+  if not shares[type] and figuresOf(type)[${figureAt.limited}] == 0 then shares[type] = { on = false } end
   if not shares[type] then readShare(type, call('HGET', P .. 'shares', type)) end
   return shares[type]
 end
@@ -430,10 +433,14 @@ local function finish()
   arrangeGroups()
   writeLooks()
   writeLeasedBy()
-  writeLog()
   writeActivity()
-  -- Is there a type that was found at a cap, or an insert that was refused?
-  local waits = call('EXISTS', P .. 'capped', P .. 'full', P .. 'full-queues', P .. 'full-slots') > 0
+  writeRows(later)
+  -- Is there a type that was found at a cap, or an insert that was refused, or a job that is shown?
+  local waits = figuresOf('')[${figureAt.waits}] == 1
+  if waits and call('EXISTS', P .. 'capped', P .. 'full', P .. 'full-queues', P .. 'full-slots', P .. 'shown') == 0 then
+    setFigure('', ${figureAt.waits}, 0)
+    waits = false
+  end
   if waits then uncap() end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
@@ -447,29 +454,34 @@ local function finish()
     if looksForSlots or shrunk > 0 then
       for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
     end
+    local shown = shownOf()
+    if #shown > 0 then hints[#hints + 1] = { kind = 'changed', ids = shown } end
   end
-  local shown = shownOf()
-  if #shown > 0 then hints[#hints + 1] = { kind = 'changed', ids = shown } end
   -- Others are told of a type once, until it is quiet: a worker that has found jobs is told with them how many are
   -- left.
-  local news = {}
-  for i, hint in ipairs(hints) do news[i] = hint end
+  local own, news = {}, {}
+  for i, hint in ipairs(hints) do
+    own[i] = cjson.encode(hint)
+    news[i] = own[i]
+  end
   for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
   for _, type in ipairs(quiet) do setFigure(type, ${figureAt.told}, 0) end
   for type in pairs(ready) do
     local queued = countOf('${claimableState}', type)
     if queued > 0 then
-      hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued }
-      if setFigure(type, ${figureAt.told}, 1) then news[#news + 1] = { kind = 'ready', type = type } end
+      own[#own + 1] = cjson.encode({ kind = 'ready', type = type, atMost = queued })
+      if setFigure(type, ${figureAt.told}, 1) then news[#news + 1] = cjson.encode({ kind = 'ready', type = type }) end
     end
   end
   for type in pairs(more) do
     local queued = countOf('${claimableState}', type)
-    if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
+    if queued > 0 then own[#own + 1] = cjson.encode({ kind = 'ready', type = type, atMost = queued }) end
   end
+  -- Before the log, whose entries have numbers: they must not be given again.
   writeFigures()
-  if #hints == 0 then return '' end
-  if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' ' .. cjson.encode(news)) end
-  return cjson.encode(hints)
+  writeLog()
+  if #own == 0 then return '' end
+  if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' [' .. table.concat(news, ',') .. ']') end
+  return '[' .. table.concat(own, ',') .. ']'
 end
 `

@@ -84,7 +84,9 @@ end
 local function clearFigures()
   local before = {}
   figuresOf('')
-  loadFigures(call('HKEYS', P .. 'figures'))
+  local types = {}
+  for _, type in ipairs(call('HKEYS', P .. 'figures')) do if type ~= SEQ then types[#types + 1] = type end end
+  loadFigures(types)
   for type, list in pairs(figures) do
     before[type] = { unpack(list) }
     for _, place in pairs(COUNT_AT) do list[place] = 0 end
@@ -95,6 +97,7 @@ local function clearFigures()
   for _, key in ipairs({ 'terms', 'shares' }) do
     for _, type in ipairs(call('HKEYS', P .. key)) do setFigure(type, ${figureAt.limited}, 1) end
   end
+  setFigure('', ${figureAt.waits}, 1)
   return before
 end
 

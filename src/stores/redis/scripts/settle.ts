@@ -98,6 +98,8 @@ function raise(): never {
 export const settleScript: LuaScript = {
   definitions: `
 local base, given, unexpected, written, data, errorsCleared, jsons
+-- How many jobs of claims have ended.
+local endedOf
 -- Where an event leads, and by how much it changes the attempts; nil where the chart has no arrow.
 local function arrowOf(event, from, left, fatal)
 ${arrows}
@@ -242,13 +244,13 @@ end
 local function finishClaim(run, ids, rows, first, outputs)
   local suffix, type, amount = run.suffix, run.type, run.amount
   local from, prefix, post = -#suffix, '\\0D' .. int(base) .. '+', ',' .. now .. '\\1'
-  local n, gone, key = #written, {}, P .. 'ended:${finished}:' .. type
+  local n, gone, key = #later, {}, P .. 'ended:${finished}:' .. type
   for i = first, first + amount - 1 do
     local row, id = rows[i], ids[i]
     if row and row:find(suffix, from, true) then
       given = given + 1
       gone[#gone + 1] = id
-      written[n + 1], written[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
+      later[n + 1], later[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
       enter(key, int(base + given), now .. ':' .. id)
       ended[#ended + 1] = id
       n = n + 2
@@ -258,7 +260,7 @@ local function finishClaim(run, ids, rows, first, outputs)
   end
   local done = #gone
   if done == 0 then return end
-  leaveClaim(run.claim, done)
+  endedOf[run.claim] = (endedOf[run.claim] or 0) + done
   count('${started}', type, -done)
   count('${finished}', type, done)
   leasedBy[run.worker] = (leasedBy[run.worker] or 0) - done
@@ -287,13 +289,12 @@ local function finishAll(items, from)
   from = from + amounts
   for i = 1, tonumber(items[from]) do outputs[tonumber(items[from + 2 * i - 1])] = '\\0O' .. items[from + 2 * i] end
   from = from + 1 + 2 * tonumber(items[from])
-  local rows, first, types = values(JOBS, ids), 1, { '' }
-  for _, run in ipairs(runs) do types[#types + 1] = run.type end
-  loadFigures(types)
+  local rows, first = values(JOBS, ids), 1
   for _, run in ipairs(runs) do
     finishClaim(run, ids, rows, first, outputs)
     first = first + run.amount
   end
+  for claim, amount in pairs(endedOf) do leaveClaim(claim, amount) end
   return from, amounts
 end
 
@@ -301,6 +302,7 @@ end
 -- before the first transition, its time, and what differs.
 local function settleAll(items, from)
   base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
+  endedOf = {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
   local before
   from, before = finishAll(items, from)
@@ -318,6 +320,7 @@ local function settleAll(items, from)
   return int(base), now, unexpected
 end
 `,
-  call: 'local base, at, unexpected = settleAll(ARGV, 4)',
+  typed: true,
+  call: 'local base, at, unexpected = settleAll(ARGV, 5)',
   answer: 'base, at, unexpected',
 }
