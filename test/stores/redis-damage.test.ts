@@ -334,12 +334,21 @@ function comparable(keys: ReadonlyMap<string, unknown>): Record<string, unknown>
   const others = [...keys].filter(([name]) => !['looks', 'capped', 'figures'].includes(name))
   return Object.fromEntries(
     others.map(([name, value]) => {
+      if (name === 'all' || name.startsWith('ended:')) return [name, entriesOf(value as Blocks)]
       // The lists of jobs in another order.
       if (name === 'claims') return [name, amountsOnly(value as Record<string, string>)]
       return [name, value]
     }),
   )
 }
+
+type Blocks = readonly (readonly [id: string, fields: readonly string[]])[]
+
+/** The entries of an index in the order of numbers, in whatever blocks they are. */
+const entriesOf = (blocks: Blocks): unknown[] =>
+  blocks.flatMap(([, [entered, first, ...ids]]) =>
+    ids.flatMap((id, i) => (id === '' ? [] : [[id, entered, Number(first) + i]])),
+  )
 
 const amountsOnly = (claims: Record<string, string>): object =>
   Object.fromEntries(Object.entries(claims).filter(([name]) => name.startsWith('\x01')))

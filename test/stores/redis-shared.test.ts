@@ -448,9 +448,9 @@ test('a job that is retried while a prune is on its way is not removed', async (
   const prefix = randomUUID()
   const other = await opened(prefix)
   let armed = false
-  const store = await delayedStore(server().url, prefix, async ([name]) => {
+  const store = await delayedStore(server().url, prefix, async ([, name = '']) => {
     // The prune has read which jobs have ended; what comes next is their removal.
-    if (name === 'FCALL' && armed) {
+    if (name.endsWith('_remove') && armed) {
       armed = false
       await other.retry(['a'])
       await other.cancel([{ ids: ['a'], reason: null, graceMs: 0 }])
@@ -500,7 +500,7 @@ test('an insert that is refused for one id enters none of its jobs anywhere', as
   await put(store, newJob('a', { type: 'sms' }))
   const refused = await put(store, newJob('b'), newJob('a'), newJob('c'))
   expect(refused.map(({ outcome }) => outcome)).toEqual(['id-taken', 'id-taken', 'id-taken'])
-  expect(await server().command('ZRANGE', `{${prefix}}:all`, '0', '-1')).toEqual(['a'])
+  expect(await server().command('XLEN', `{${prefix}}:all`)).toBe(1)
   expect(await server().command('EXISTS', `{${prefix}}:queue:mail`)).toBe(0)
 })
 

@@ -25,7 +25,7 @@ export class Keys {
   readonly namespace: string
   /** Every job: its row by its id. */
   readonly jobs: string
-  /** Every job by the number of its enqueue. */
+  /** Every job in the order of the enqueues: see blocks.ts. */
   readonly all: string
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
@@ -113,7 +113,7 @@ export class Keys {
     return `${this.namespace}steps:${id}`
   }
 
-  /** Ended jobs of a state and type in the order of their end. */
+  /** Ended jobs of a state and type in the order of their end: see blocks.ts. */
   ended(state: string, type: string): string {
     return `${this.namespace}ended:${state}:${scriptText(type)}`
   }
@@ -177,19 +177,3 @@ export function failureName(type: string, fingerprint: string): string {
  * first.
  */
 export const memberId = (member: string): string => member.slice(16)
-
-/** An ended job, as its index names it. */
-export interface EndedId {
-  readonly id: string
-  readonly finishedAt: number
-  readonly endedBy: number
-}
-
-/**
- * An entry of an index of ended jobs: the time of the end goes before the id; the number of the transition is the
- * score.
- */
-export function endedId([member, endedBy]: readonly [member: string, score: number]): EndedId {
-  const colon = member.indexOf(':')
-  return { id: member.slice(colon + 1), finishedAt: Number(member.slice(0, colon)), endedBy }
-}

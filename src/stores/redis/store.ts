@@ -26,6 +26,7 @@ import { Reads } from './reads.ts'
 import { Scripts, ScriptTexts } from './scripts.ts'
 import { announceScript } from './scripts/announce.ts'
 import { asideScript } from './scripts/aside.ts'
+import { endedScript } from './scripts/blocks.ts'
 import { claimScript } from './scripts/claim.ts'
 import { dueScript } from './scripts/due.ts'
 import { epochScript } from './scripts/epoch.ts'
@@ -54,6 +55,7 @@ const scriptsByName = {
   settle: settleScript,
   extend: extendScript,
   loosen: loosenScript,
+  ended: endedScript,
   remove: removeScript,
   forget: forgetScript,
   retain: retainScript,

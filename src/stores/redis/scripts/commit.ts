@@ -57,6 +57,9 @@ end
 -- @param before nil: the job is new
 -- @param after nil: it is gone
 local function reindex(id, before, after)
+  -- It stands where it stood.
+  local isSame = before and after and before[${at.last}] == after[${at.last}] and before[${at.state}] == after[${at.state}]
+  if isSame and INDEX[after[${at.state}]] == 'ended' then return end
   if before then index(id, before, -1) end
   if after then index(id, after, 1) end
   if not before or INDEX[before[${at.state}]] ~= 'lease' then return end
@@ -135,7 +138,6 @@ local function carryOut(plan, before)
     local id = row.id
     if row.gone then
       reindex(id, before[i], nil)
-      leave(P .. 'all', id)
       removeRest(id, before[i])
       gone[#gone + 1] = id
     else
@@ -146,7 +148,7 @@ local function carryOut(plan, before)
       if after[${at.wakeAt}] == '' and INDEX[after[${at.state}]] == 'lease' then after[${at.wakeAt}] = before[i][${at.wakeAt}] end
       for _, text in ipairs(histories[id] or {}) do remember(after, text) end
       reindex(id, before[i], after)
-      if not before[i] then enter(P .. 'all', after[${at.seq}], id) end
+      if not before[i] then addBlock(P .. 'all', tonumber(after[${at.seq}]), '', { id }) end
       for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
       written[#written + 1] = id
       written[#written + 1] = rowText(after)
@@ -156,6 +158,7 @@ local function carryOut(plan, before)
   end
   writeRows(written)
   each('HDEL', JOBS, gone)
+  if #gone > 0 then tidyAll(2 * #gone + 10) end
   for _, cell in ipairs(cells) do
     if cell[4] == false then call('HDEL', cell[1], cell[2])
     elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end

@@ -34,17 +34,6 @@ local function timeOf(text)
   return due > nowMs and int(due) or nil
 end
 
--- Enters jobs into the index of all, if each is new. @param numbered numbers and ids in turn
-local function addNew(all, numbered)
-  local added = 0
-  for i = 1, #numbered, 2000 do
-    added = added + call('ZADD', all, 'NX', unpack(numbered, i, math.min(i + 1999, #numbered)))
-  end
-  if 2 * added == #numbered then return true end
-  if added > 0 then call('ZREMRANGEBYSCORE', all, '(' .. int(seqNow), '+inf') end
-  return false
-end
-
 -- The list of members and scores of a queue in which jobs without a key stand; nil if the row is of a job with one, or
 -- keys share the claims. Rows of such jobs grow, unless something of them is kept apart.
 local function plainQueue(row)
@@ -58,12 +47,13 @@ end
 `,
   call: `
 terms = cjson.decode(ARGV[5])
-local common, base, all = tonumber(ARGV[6]), seqNow, P .. 'all'
+local common, base, ids = tonumber(ARGV[6]), seqNow, {}
 local numbered, rowOf, dueOf, names, holders, metas = {}, {}, {}, {}, {}, {}
 for i = 7 + common, #ARGV, ${insertArgs} do
   local id, more, n = ARGV[i], ARGV[i + 2], #numbered
   numbered[n + 1] = int(base + n / 2 + 1)
   numbered[n + 2] = id
+  ids[#ids + 1] = id
   if more ~= '' then
     local which, due, name, meta = more:match('^(%d+) (.-)\\n(.-)\\n(.*)$')
     rowOf[n + 2], dueOf[n + 2] = tonumber(which), timeOf(due)
@@ -79,7 +69,7 @@ for i = 7 + common, #ARGV, ${insertArgs} do
   end
 end
 local given = #numbered / 2
-if not (isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom() and addNew(all, numbered)) then
+if not (isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom() and isNone(values(JOBS, ids))) then
   return { stamp(), 'generic' }
 end
 
@@ -138,6 +128,7 @@ for i = 2, 2 * given, 2 do
   end
 end
 logSame()
+addBlock(P .. 'all', base + 1, '', ids)
 for i, amount in ipairs(amounts) do
   local type, queue = parsed[i][${at.type}], queued[i]
   tally(type, ${enqueueCounted.figure}, amount)

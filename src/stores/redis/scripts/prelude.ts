@@ -11,6 +11,7 @@ import { caps } from '../../../core/caps.ts'
 import { figureAt } from '../figures.ts'
 import { started, timeChars, waiting, finished } from '../grown.ts'
 import { flagLetters, fullHistoryChars, headFields, numericFields } from '../row-text.ts'
+import { blocksLua } from './blocks.ts'
 import { failuresLua } from './failures.ts'
 import { figuresLua } from './figures.ts'
 import { groupsLua } from './groups.ts'
@@ -46,6 +47,8 @@ local entering, leaving, logged
 local looks
 -- Lists of the jobs that were written: the id of each, and what follows it; rows that are written at the end.
 local touched, later
+-- What is entered into indexes in the order of numbers.
+local blocks
 -- The time that the activity is counted at.
 local activeAt
 
@@ -139,7 +142,7 @@ local function begin(KEYS, ARGV, types)
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged = {}, {}, {}
-  looks, touched, later = {}, {}, {}
+  looks, touched, later, blocks = {}, {}, {}, {}
   beginFigures(types)
 end
 
@@ -202,16 +205,10 @@ local function parse(text)
   return row
 end
 
+${blocksLua}
 -- Sets a job aside that cannot be read: nothing finds it any more but the list of these. Of a row that can be read the
 -- caller has taken it out of the indexes.
 local function setAside(id, text)
-  local seq = call('ZSCORE', P .. 'all', id)
-  if seq then
-    local member = pad(int(tonumber(seq))) .. id
-    call('ZREM', P .. 'due', member)
-    call('ZREM', LEASES, member)
-    call('ZREM', P .. 'all', id)
-  end
   call('HSET', P .. 'aside', id, text)
   call('HDEL', JOBS, id)
 end
@@ -344,15 +341,12 @@ local function index(id, r, by)
       groups[#groups + 1] = { type, key }
     end
   elseif kind == 'ended' then
-    local member = r[${at.finishedAt}] .. ':' .. id
     if state == 'dead' and r[${at.failure}] ~= '' then
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
     if by > 0 then
-      enter(P .. 'ended:' .. state .. ':' .. type, r[${at.last}], member)
+      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id })
       ended[#ended + 1] = id
-    else
-      leave(P .. 'ended:' .. state .. ':' .. type, member)
     end
     looks[type] = '0'
   end
@@ -480,6 +474,7 @@ local function finish()
   -- Before the log, whose entries have numbers: they must not be given again.
   writeFigures()
   writeLog()
+  writeBlocks()
   if #own == 0 then return '' end
   if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' [' .. table.concat(news, ',') .. ']') end
   return '[' .. table.concat(own, ',') .. ']'

@@ -12,7 +12,7 @@ import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
 /** What is made anew. */
-const singles = ['all', 'due', 'leases', 'claims', 'leased-by', 'unsupported']
+const singles = ['all', 'tidied', 'due', 'leases', 'claims', 'leased-by', 'unsupported']
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
   'queue',
@@ -187,6 +187,20 @@ local function writeClaims(leaseEnds)
   end
 end
 
+-- Indexes in the order of numbers are written in that order.
+local ordered
+local function writeOrdered(key)
+  while true do
+    local members = call('ZPOPMIN', P .. key, 500)
+    for i = 1, #members, 2 do
+      local entered, id = members[i]:match('^(%d*)%+(.*)$')
+      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id })
+    end
+    writeBlocks()
+    if #members < 1000 then return end
+  end
+end
+
 local last, seen
 local function enterRow(id, text)
   -- A walk may come to a field twice.
@@ -197,7 +211,7 @@ local function enterRow(id, text)
     setAside(id, text)
     return 0
   end
-  enter(P .. 'all', row[${at.seq}], id)
+  enter(P .. 'ordered:all', row[${at.seq}], '+' .. id)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
@@ -205,7 +219,15 @@ local function enterRow(id, text)
   row[${at.failure}] = ''
   -- A key that shares the claims of its type goes on from where it was.
   shareOf(row[${at.type}]).clock = nil
-  index(id, row, 1)
+  if INDEX[row[${at.state}]] == 'ended' then
+    local key = 'ordered:ended:' .. row[${at.state}] .. ':' .. row[${at.type}]
+    ordered[key] = true
+    enter(P .. key, row[${at.last}], row[${at.finishedAt}] .. '+' .. id)
+    count(row[${at.state}], row[${at.type}], 1)
+    looks[row[${at.type}]] = '0'
+  else
+    index(id, row, 1)
+  end
   if row.claim then
     local claim = claims[row.claim] or { ids = {}, leaseEnd = 0 }
     claim.ids[#claim.ids + 1] = id
@@ -228,7 +250,7 @@ end
   call: `
 local before, back, total, cursor = clearFigures(), bringBack(), 0, '0'
 local leaseEnds = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
-claims = {}
+claims, ordered = {}, { ['ordered:all'] = true }
 last, seen, held, waiting = seqNow, {}, {}, {}
 clear()
 repeat
@@ -237,6 +259,7 @@ repeat
   for i = 1, #page[2], 2 do total = total + enterRow(page[2][i], page[2][i + 1]) end
   flush()
 until cursor == '0'
+for key in pairs(ordered) do writeOrdered(key) end
 writeKeys()
 writeClaims(leaseEnds)
 advance(last - seqNow)

@@ -251,7 +251,6 @@ local function finishClaim(run, ids, rows, first, outputs)
       given = given + 1
       gone[#gone + 1] = id
       later[n + 1], later[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
-      enter(key, int(base + given), now .. ':' .. id)
       ended[#ended + 1] = id
       n = n + 2
     else
@@ -265,6 +264,7 @@ local function finishClaim(run, ids, rows, first, outputs)
   count('${finished}', type, done)
   leasedBy[run.worker] = (leasedBy[run.worker] or 0) - done
   looks[type], left[type] = '0', true
+  addBlock(key, base + given - done + 1, now, gone)
   tally(type, ${finishedCounted.figure}, done)
   tally(type, ${finishedCounted.time}, done * math.max(0, nowMs - run.startedAt))
   logAll(gone, type, base + given - done + 1, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. run.workerText .. ']')
