@@ -183,6 +183,7 @@ test('a repair rebuilds counts, indexes and the sequence from the rows, and brin
     'leases',
     'all',
     'queue:mail',
+    'list:mail',
     'heads:mail',
     'head:mail',
     'firsts:mail',
@@ -331,15 +332,36 @@ const pairs = (flat: readonly string[]): Record<string, string> =>
  * are compared as they are read.
  */
 function comparable(keys: ReadonlyMap<string, unknown>): Record<string, unknown> {
-  const others = [...keys].filter(([name]) => !['looks', 'capped', 'figures'].includes(name))
-  return Object.fromEntries(
-    others.map(([name, value]) => {
+  const others = [...keys].filter(([name]) => !/^(looks|capped|figures|list:.*|queue:.*)$/s.test(name))
+  return Object.fromEntries([
+    ['queues', queuesOf(keys)],
+    ...others.map(([name, value]) => {
       if (name === 'all' || name.startsWith('ended:')) return [name, entriesOf(value as Blocks)]
       // The lists of jobs in another order.
       if (name === 'claims') return [name, amountsOnly(value as Record<string, string>)]
       return [name, value]
     }),
-  )
+  ])
+}
+
+/** The jobs of queues with their places, by type, wherever they stand. */
+function queuesOf(keys: ReadonlyMap<string, unknown>): object {
+  const queues = new Map<string, string[]>()
+  const add = (name: string, entries: readonly string[]): void => {
+    const type = name.slice(name.indexOf(':') + 1)
+    queues.set(type, [...(queues.get(type) ?? []), ...entries].toSorted())
+  }
+  for (const [name, value] of keys) {
+    if (name.startsWith('list:')) add(name, (value as readonly string[]).map((entry) => `0 ${entry}`))
+    if (name.startsWith('queue:'))
+      add(
+        name,
+        Object.entries(pairs(value as readonly string[])).map(
+          ([member, score]) => `${score} ${Number(member.slice(0, 16))} ${member.slice(16)}`,
+        ),
+      )
+  }
+  return Object.fromEntries([...queues].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 type Blocks = readonly (readonly [id: string, fields: readonly string[]])[]
@@ -412,7 +434,7 @@ test('a repair rebuilds every key that follows from the rows alone', async () =>
   const { store, prefix, harm } = await filled()
   const [before, counts] = [await dump(prefix), await store.counts()]
   const families =
-    /^(all|claims|due|leases|leased-by|unsupported|(queue|group|head|heads|firsts|capped-keys|limited|held|ended|failing|children|machine-state|machine-tag):.*)$/s
+    /^(all|claims|due|leases|leased-by|unsupported|(queue|list|group|head|heads|firsts|capped-keys|limited|held|ended|failing|children|machine-state|machine-tag):.*)$/s
   const lost = [...before.keys()].filter((name) => families.test(name))
   const kinds = new Set(lost.map((name) => name.replace(/:.*/s, '')))
   expect([...kinds].toSorted()).toEqual([
@@ -431,6 +453,7 @@ test('a repair rebuilds every key that follows from the rows alone', async () =>
     'leased-by',
     'leases',
     'limited',
+    'list',
     'machine-state',
     'machine-tag',
     'queue',

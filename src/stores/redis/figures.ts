@@ -20,8 +20,11 @@ export const figureAt = {
   looked: minute + 2 + activityFigures.length,
   paused: minute + 3 + activityFigures.length,
   limited: minute + 4 + activityFigures.length,
+  /** Entries of the list of its queue; and may its sorted set have any (0 or 1)? See scripts/queues.ts. */
+  listed: minute + 5 + activityFigures.length,
+  sorted: minute + 6 + activityFigures.length,
   /** Of all types: may anybody wait for room, a slot or a cap, or is any job shown? */
-  waits: minute + 5 + activityFigures.length,
+  waits: minute + 7 + activityFigures.length,
 } as const
 export const figuresSize = figureAt.waits
 

@@ -39,7 +39,7 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
-import { figuresFrom, periodOf, seqField, type TypeFigures } from './figures.ts'
+import { figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import {
@@ -64,7 +64,6 @@ import {
   type DataField,
   type StoredRow,
 } from './row-text.ts'
-import { rankChars } from './scripts/groups.ts'
 import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
@@ -83,11 +82,7 @@ function queuedAt(row: StoredRow | null): number | null {
   return historyEntries(row.history).at(-1)?.at ?? Number(row.field('enqueuedAt'))
 }
 
-/** Where a job without a key is in the order of its queue, as scripts write it (see `scripts/groups.ts`). */
-const rankOf = ([member, score]: readonly [member: string, score: number]): string =>
-  String(2 ** 31 + score).padStart(10, '0') + member.slice(0, 16)
-
-type ReadingScripts = Pick<Scripts<'due' | 'figures'>, 'run'>
+type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'first'>, 'run'>
 
 export class Reading {
   private readonly redis: Commands
@@ -237,30 +232,11 @@ export class Reading {
   }
 
   async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
-    const { keys, redis } = this
-    const firsts = await redis.pipeline(
-      types.flatMap((type) => [
-        ['ZRANGE', keys.queue(type), '0', '0', 'WITHSCORES'],
-        ['ZRANGE', keys.firsts(type), '0', '0'],
-      ]),
-    )
-    // The first job without a key, or the queue of the key whose first job goes before that.
-    const heads = types.map((type, i) => {
-      const [plain] = scored(firsts[2 * i])
-      const [keyed] = texts(firsts[2 * i + 1])
-      const isKeyFirst = keyed !== undefined && (plain === undefined || keyed.slice(0, rankChars) < rankOf(plain))
-      const key = isKeyFirst ? keyed.slice(rankChars) : ''
-      return { member: plain?.[0] ?? null, group: key === '' ? null : keys.group(type, key) }
-    })
-    const groups = heads.flatMap(({ group }) => (group === null ? [] : [group]))
-    const ofGroups = await redis.pipeline(groups.map((group) => ['ZRANGE', group, '0', '0']))
-    const members = heads.map(({ member, group }) =>
-      group === null ? member : (texts(ofGroups[groups.indexOf(group)])[0] ?? member),
-    )
-    const ids = members.flatMap((member) => (member === null ? [] : [memberId(member)]))
-    const rows = ids.length === 0 ? [] : rowsFrom(await redis.send(['HMGET', keys.jobs, ...ids]))
-    const times = new Map(ids.map((id, i) => [id, queuedAt(rows[i] ?? null)]))
-    return members.map((member) => (member === null ? null : (times.get(memberId(member)) ?? null)))
+    if (types.length === 0) return []
+    const [, , found] = await this.scripts.run('first', ['', typesText(types)])
+    const ids = texts(found)
+    const rows = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, ...ids]))
+    return rows.map(queuedAt)
   }
 
   async machineCounts(type: string): Promise<MachineCounts> {

@@ -36,6 +36,7 @@ import { figuresScript } from './scripts/figures.ts'
 import { forgetScript } from './scripts/forget.ts'
 import { insertScript } from './scripts/insert.ts'
 import { extendScript, loosenScript } from './scripts/leases.ts'
+import { firstScript } from './scripts/queues.ts'
 import { removeScript } from './scripts/remove.ts'
 import { retainScript } from './scripts/retain.ts'
 import { repairScript } from './scripts/repair.ts'
@@ -56,6 +57,7 @@ const scriptsByName = {
   extend: extendScript,
   loosen: loosenScript,
   ended: endedScript,
+  first: firstScript,
   remove: removeScript,
   forget: forgetScript,
   retain: retainScript,

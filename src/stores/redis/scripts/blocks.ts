@@ -21,6 +21,8 @@ local function addBlock(key, first, entered, ids)
   end
 end
 
+local writeBlocks
+do
 local function writeBlock(key, block, from, to)
   local fields, n = { block.entered, int(block.first + from - 1) }, to - from + 1
   for i = 1, n do fields[i + 2] = block.ids[from + i - 1] end
@@ -28,7 +30,7 @@ local function writeBlock(key, block, from, to)
   call('XADD', key, int(block.first + to - 1) .. '-0', unpack(fields))
 end
 
-local function writeBlocks()
+function writeBlocks()
   for key, list in pairs(blocks) do
     if #list > 1 then table.sort(list, function(a, b) return a.first < b.first end) end
     for _, block in ipairs(list) do
@@ -37,7 +39,7 @@ local function writeBlocks()
   end
   blocks = {}
 end
-
+end
 -- The number of the end of a row that has grown to its end.
 local function endOf(text)
   if text:byte() ~= 43 then return nil end

@@ -23,6 +23,8 @@ const claimBytesMax = 1_048_576
 const claimJobsMax = 100
 /** As which each job counts at least, bytes. */
 const claimBytesMin = Math.ceil(claimBytesMax / claimJobsMax)
+/** How often one call takes entries of queues. */
+const claimRounds = 4
 /** So many keys are arranged at once; a claim does that five times at most. */
 const arrangeStep = 100
 /**
@@ -203,11 +205,11 @@ local function leaseClaim()
   call('ZADD', LEASES, leaseEnd, name)
 end
 
--- Claims the jobs of members of queues, which the caller removes from them; each for its demand. What is not claimed
--- because of its size is put back.
-local function claim(members, demands)
+-- Claims the jobs of entries of queues, which the caller removes from them. Gives the place of the first that is not
+-- claimed because of its size.
+local function claim(entries)
   local ids = {}
-  for i, member in ipairs(members) do ids[i] = member:sub(17) end
+  for i, entry in ipairs(entries) do ids[i] = entry.id end
   local rows, written = values(JOBS, ids), {}
   local growingIds, growing, of = {}, {}, nil
   local function claimGathered()
@@ -216,17 +218,20 @@ local function claim(members, demands)
   end
   local i, last = 1, #ids
   while i <= last and bytesLeft > 0 do
-    local text, demand = rows[i], demands[i]
+    local text, entry = rows[i], entries[i]
+    local demand, place = entry.demand, entry.place
     if text then
       local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
       if not grows or demand ~= of then claimGathered() end
-      if grows then
-        of = demand
-        growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text
-        -- Its bytes are spent when it is claimed.
-        if #growing * ${claimBytesMin} >= bytesLeft then claimGathered() end
-      else
-        claimWhole(ids[i], text, demand, written)
+      if not place or (grows and isFreshAt(text, place)) or (not grows and isQueuedAt(text, place)) then
+        if grows then
+          of = demand
+          growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text
+          -- Its bytes are spent when it is claimed.
+          if #growing * ${claimBytesMin} >= bytesLeft then claimGathered() end
+        else
+          claimWhole(ids[i], text, demand, written)
+        end
       end
     end
     i = i + 1
@@ -391,22 +396,70 @@ local function charge(demand, key, head, member)
   end
 end
 
+-- Takes entries out of the sorted set of a queue.
+local function takeSorted(demand, max, wanted, entries)
+  local key = P .. 'queue:' .. demand.type
+  local found, members = call('ZRANGEBYSCORE', key, '-inf', max, 'WITHSCORES', 'LIMIT', 0, int(wanted)), {}
+  for i = 1, #found, 2 do
+    members[#members + 1] = found[i]
+    entries[#entries + 1] = { id = found[i]:sub(17), member = found[i], score = found[i + 1], demand = demand }
+  end
+  each('ZREM', key, members)
+  return #members
+end
+
+-- Takes the first entries out of a queue: those with a priority or back in their old place, then those of the list, then
+-- those with less than no priority.
+local function takeEntries(demand, wanted, entries)
+  local type, left = demand.type, wanted
+  local isSorted = figuresOf(type)[${figureAt.sorted}] == 1
+  if isSorted then left = left - takeSorted(demand, '0', left, entries) end
+  for _, entry in ipairs(popList(type, left)) do
+    local place, id = parseEntry(entry)
+    entries[#entries + 1] = { id = id, place = place, demand = demand }
+    left = left - 1
+  end
+  if isSorted and left > 0 then
+    left = left - takeSorted(demand, '+inf', left, entries)
+    if left > 0 then setFigure(type, ${figureAt.sorted}, 0) end
+  end
+  return wanted - left
+end
+
+local function putBack(entry)
+  local type = entry.demand.type
+  if entry.member then
+    call('ZADD', P .. 'queue:' .. type, entry.score, entry.member)
+    setFigure(type, ${figureAt.sorted}, 1)
+  else
+    call('LPUSH', listOf(type), entry.place .. ' ' .. entry.id)
+    setFigure(type, ${figureAt.listed}, figuresOf(type)[${figureAt.listed}] + 1)
+  end
+end
+
 -- Jobs of queues without groups: those of all queues are read and written together. Those that are too much for one
 -- call are put back.
 local function claimPlain(demands)
-  local members, of, scores, room = {}, {}, {}, math.ceil(bytesLeft / ${claimBytesMin})
-  for _, demand in ipairs(demands) do
-    local wanted = math.max(0, math.min(demand.room - demand.taken, room - #members))
-    local popped = wanted > 0 and call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted)) or {}
-    for i = 1, #popped, 2 do
-      local n = #members + 1
-      members[n], scores[n], of[n] = popped[i], popped[i + 1], demand
+  writePushes()
+  for _ = 1, ${claimRounds} do
+    local entries, room, isCut = {}, math.ceil(bytesLeft / ${claimBytesMin}), false
+    for _, demand in ipairs(demands) do
+      local wanted = math.max(0, math.min(demand.room - demand.taken, room - #entries))
+      local taken = wanted > 0 and takeEntries(demand, wanted, entries) or 0
+      demand.hasMore = taken == wanted
     end
-    demand.hasMore = #popped == 2 * wanted
-  end
-  for i = claim(members, of), #members do
-    call('ZADD', P .. 'queue:' .. of[i].type, scores[i], members[i])
-    of[i].hasMore = true
+    if #entries == 0 then break end
+    local left = claim(entries)
+    for i = #entries, left, -1 do
+      putBack(entries[i])
+      entries[i].demand.hasMore = true
+    end
+    for _, demand in ipairs(demands) do
+      demand.cut = demand.hasMore and demand.taken < demand.room
+      isCut = isCut or demand.cut
+    end
+    -- Entries of jobs that are no longer queued were skipped.
+    if not isCut or bytesLeft <= 0 then return end
   end
   for _, demand in ipairs(demands) do demand.cut = demand.hasMore and demand.taken < demand.room end
 end
@@ -414,7 +467,8 @@ end
 -- Jobs with keys, one by one: each claim may change which key is next.
 local function claimGrouped(demand)
   local type, room, next = demand.type, demand.room, 1
-  local queue, of = P .. 'queue:' .. type, { demand }
+  local queue = P .. 'queue:' .. type
+  sortHead(type)
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
   arrangeSome(type)
   while demand.taken < room do
@@ -435,7 +489,7 @@ local function claimGrouped(demand)
     end
     if not member then break end
     call('ZREM', from, member)
-    claim({ member }, of)
+    claim({ { id = member:sub(17), demand = demand } })
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()
   end
@@ -454,7 +508,7 @@ local function facts(demand)
   local type, rate = demand.type, demand.rate
   local queued = countOf('${arrow.from}', type)
   if demand.paused or queued <= 0 then return { type, demand.paused and 1 or 0, int(queued) } end
-  local open = demand.limited and firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
+  local open = demand.limited and firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type, listOf(type)) > 0)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''
   -- The next claim arranges more keys.
   if not open and (demand.goesOn or call('EXISTS', P .. 'unarranged:' .. type) == 1) then keysAt = now end
@@ -499,6 +553,7 @@ local function claimAll(text)
     if demand.limited then next = next + 1 end
     if not demand.paused then
       if demand.limited then
+        sortHead(demand.type)
         settleTerms(demand, caps[next], rates[next], terms[next])
         refreshKeyRates(demand.type, demand.keyRate)
       end

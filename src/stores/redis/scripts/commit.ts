@@ -60,6 +60,8 @@ local function reindex(id, before, after)
   -- It stands where it stood.
   local isSame = before and after and before[${at.last}] == after[${at.last}] and before[${at.state}] == after[${at.state}]
   if isSame and INDEX[after[${at.state}]] == 'ended' then return end
+  local isPlain = isSame and INDEX[after[${at.state}]] == 'queue' and before[${at.concurrencyKey}] .. after[${at.concurrencyKey}] == ''
+  if isPlain and placeOf(before) == placeOf(after) and before[${at.priority}] == after[${at.priority}] then return end
   if before then index(id, before, -1) end
   if after then index(id, after, 1) end
   if not before or INDEX[before[${at.state}]] ~= 'lease' then return end

@@ -77,6 +77,8 @@ local function tally(type, figure, by)
   ofType[figure] = (ofType[figure] or 0) + by
 end
 
+local writeActivity
+do
 -- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are
 -- removed.
 local function addToPeriod(period, ms, kept, at, fields, amounts)
@@ -104,7 +106,7 @@ local function addToPeriods(type, at, amountOf)
   ${periods}
 end
 
-local function writeActivity()
+function writeActivity()
   local at = tonumber(activeAt)
   local minute = at - at % 60000
   for type, ofType in pairs(activity) do
@@ -126,7 +128,7 @@ local function writeActivity()
   end
   activity = {}
 end
-
+end
 -- With the number of the last transition.
 local function writeFigures()
   local list, n = {}, 0

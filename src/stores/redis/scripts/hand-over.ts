@@ -8,10 +8,12 @@ const noSlot = -1_000_000_000
 const namespacesMax = 20
 
 export const handOverLua = `
+local writeLeasedBy, registeredWorkers, handOverRoom, freedTypes
+do
 local LEASED = ${leasedStates}
 
 -- Writes how many jobs each worker has leased: in the script that changes the leases, so that both always agree.
-local function writeLeasedBy()
+function writeLeasedBy()
   local names, amounts, n = {}, {}, 0
   for worker, by in pairs(leasedBy) do
     if by ~= 0 then
@@ -65,7 +67,7 @@ end
 local recordsOf, recordsKept = {}, 0
 
 -- The registered workers, and those that list a type.
-local function registeredWorkers()
+function registeredWorkers()
   local version = call('GET', P .. 'workers-version')
   local known = recordsOf[P]
   if version and known and known.version == version then return known end
@@ -105,7 +107,7 @@ local function workersNow()
 end
 
 -- How many more jobs of a type may be handed over now.
-local function handOverRoom(type)
+function handOverRoom(type)
   if figuresOf(type)[${figureAt.paused}] == 1 then return ${noSlot} end
   local current, free, kinds, runnable, types = workersNow(), 0, {}, {}, {}
   for _, worker in ipairs(registeredWorkers().listing[type] or {}) do
@@ -130,7 +132,7 @@ local function handOverRoom(type)
 end
 
 -- Types for which there are more free slots now than a refused insert has found.
-local function freedTypes()
+function freedTypes()
   local waiting = call('HGETALL', P .. 'full-slots')
   if #waiting == 0 then return waiting end
   local freed = {}
@@ -145,5 +147,6 @@ local function freedTypes()
     end
   end
   return freed
+end
 end
 `

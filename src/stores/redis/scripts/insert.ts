@@ -5,6 +5,7 @@
  */
 import { enqueueCounted } from '../../../core/activity.ts'
 import { bornReady, bornTimed } from '../../../core/insert.ts'
+import { figureAt } from '../figures.ts'
 import { grownMark } from '../grown.ts'
 import { dataLetters, flagLetters, inlineLetters } from '../row-text.ts'
 import { at, type LuaScript } from './lua.ts'
@@ -39,9 +40,9 @@ end
 local function plainQueue(row)
   local type, priority, has = row[${at.type}], row[${at.priority}], row[${at.has}]
   local share = shareOf(type)
-  if row[${at.concurrencyKey}] ~= '' or share.on or share.clock then return nil end
+  if row[${at.concurrencyKey}] ~= '' or share.on or share.clock or figuresOf(type)[${figureAt.limited}] == 1 then return nil end
   local grows = has == '' or has == '${flagLetters.pinned}'
-  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0'), grows = grows }
+  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0'), isLast = priority == '', grows = grows }
 end
 
 `,
@@ -117,8 +118,12 @@ for i = 2, 2 * given, 2 do
   end
   if queue and not due then
     local n = #queue
-    queue[n + 1] = queue.score
-    queue[n + 2] = pad(seq) .. id
+    if queue.isLast then
+      queue[n + 1] = seq .. ' ' .. id
+    else
+      queue[n + 1] = queue.score
+      queue[n + 2] = pad(seq) .. id
+    end
     rows[i] = (queue.grows and GROWS .. seq .. '\\0\\0\\0\\0\\0${bornReady}' or '1\\0' .. seq .. NOW) .. texts[which] .. input
   else
     local wakeAt, state = due or '', due and '${bornTimed}' or '${bornReady}'
@@ -133,9 +138,15 @@ for i, amount in ipairs(amounts) do
   local type, queue = parsed[i][${at.type}], queued[i]
   tally(type, ${enqueueCounted.figure}, amount)
   if queue and #queue > 0 then
-    count('${bornReady}', type, #queue / 2)
     ready[type] = true
-    each('ZADD', queue.key, queue)
+    if queue.isLast then
+      count('${bornReady}', type, #queue)
+      pushAll(type, queue)
+    else
+      count('${bornReady}', type, #queue / 2)
+      each('ZADD', queue.key, queue)
+      setFigure(type, ${figureAt.sorted}, 1)
+    end
   end
 end
 each('HSET', JOBS, rows)

@@ -17,6 +17,7 @@ import { figuresLua } from './figures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
 import { allStates, at, claimableState, indexOfState, tail } from './lua.ts'
+import { queuesLua } from './queues.ts'
 
 /** Transitions of an entry of the log, if they are written one by one. */
 const logEntryMax = 100
@@ -47,8 +48,10 @@ local entering, leaving, logged
 local looks
 -- Lists of the jobs that were written: the id of each, and what follows it; rows that are written at the end.
 local touched, later
--- What is entered into indexes in the order of numbers.
-local blocks
+-- What is entered into indexes in the order of numbers, and into lists of queues.
+local blocks, pushes
+-- Is all built anew?
+local rebuilds
 -- The time that the activity is counted at.
 local activeAt
 
@@ -142,7 +145,7 @@ local function begin(KEYS, ARGV, types)
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged = {}, {}, {}
-  looks, touched, later, blocks = {}, {}, {}, {}
+  looks, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, false
   beginFigures(types)
 end
 
@@ -153,6 +156,8 @@ local function inRows(text) return (text:gsub('\\1', '\\0011'):gsub('%z', '\\001
 local function claimOf(leaseEnd, token) return leaseEnd .. ' ' .. token end
 local function claimName(claim) return '\\1' .. claim end
 
+local parse
+do
 -- Folds what was appended to a row into its fields: see grown.ts.
 local function grow(row)
   local text = row[${tail}]
@@ -197,14 +202,14 @@ end
 
 -- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written
 -- by it: an error would end a script in the middle of its writes.
-local function parse(text)
+function parse(text)
   local isWhole, row = pcall(unpackRow, text)
   if not isWhole or not STATES[row[${at.state}]] or row[${at.type}] == '' or row[${at.rev}] == '' then return nil end
   local numbers = ${numericFields.map((field) => `row[${at[field]}]`).join(' .. ')}
   if numbers:find('[^%d%.%-+e]') then return nil end
   return row
 end
-
+end
 ${blocksLua}
 -- Sets a job aside that cannot be read: nothing finds it any more but the list of these. Of a row that can be read the
 -- caller has taken it out of the indexes.
@@ -272,11 +277,13 @@ local function leave(key, member)
   if not list then leaving[key] = { member } else list[#list + 1] = member end
 end
 
+${queuesLua}
 -- Carries out the changes of indexes that were gathered.
 local function flush()
   for key, members in pairs(leaving) do each('ZREM', key, members) end
   for key, members in pairs(entering) do each('ZADD', key, members) end
   leaving, entering = {}, {}
+  writePushes()
 end
 
 -- Does a type share its claims among its keys by weight (see core/shares.ts), and its virtual clock, if it has ever
@@ -299,8 +306,8 @@ local function index(id, r, by)
   local kind = INDEX[state]
   if kind == 'queue' then
     local queue = key ~= '' and groupKey(type, key) or P .. 'queue:' .. type
-    local place = r[${at.place}]
-    local member = pad(place ~= '' and place or r[${at.seq}]) .. id
+    local place = placeOf(r)
+    local member = pad(place) .. id
     if by > 0 then
       local clock = shareOf(type).clock
       if clock then
@@ -308,7 +315,12 @@ local function index(id, r, by)
         -- A key that gets work begins where the clock is.
         if call('EXISTS', queue) == 0 then call('HSET', P .. 'starts:' .. type, key, clock) end
       end
-      enter(queue, negative(r[${at.priority}] ~= '' and r[${at.priority}] or '0'), member)
+      if key == '' and isLast(r) and figuresOf(type)[${figureAt.limited}] == 0 and not rebuilds then
+        push(type, place, id)
+      else
+        enter(queue, negative(r[${at.priority}] ~= '' and r[${at.priority}] or '0'), member)
+        if key == '' then setFigure(type, ${figureAt.sorted}, 1) end
+      end
       ready[type] = true
     else
       leave(queue, member)
@@ -459,7 +471,14 @@ local function finish()
     news[i] = own[i]
   end
   for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
-  for _, type in ipairs(quiet) do setFigure(type, ${figureAt.told}, 0) end
+  for _, type in ipairs(quiet) do
+    setFigure(type, ${figureAt.told}, 0)
+    -- What is left in the list is of jobs that are not queued any more.
+    if figuresOf(type)[${figureAt.listed}] > 0 and countOf('${claimableState}', type) <= 0 then
+      call('UNLINK', listOf(type))
+      setFigure(type, ${figureAt.listed}, 0)
+    end
+  end
   for type in pairs(ready) do
     local queued = countOf('${claimableState}', type)
     if queued > 0 then

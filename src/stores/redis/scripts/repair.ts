@@ -16,6 +16,7 @@ const singles = ['all', 'tidied', 'due', 'leases', 'claims', 'leased-by', 'unsup
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
   'queue',
+  'list',
   'group',
   'head',
   'heads',
@@ -90,7 +91,7 @@ local function clearFigures()
   for type, list in pairs(figures) do
     before[type] = { unpack(list) }
     for _, place in pairs(COUNT_AT) do list[place] = 0 end
-    list[${figureAt.told}], changed[type] = 0, true
+    list[${figureAt.told}], list[${figureAt.listed}], changed[type] = 0, 0, true
   end
   local paused = call('HGETALL', P .. 'paused')
   for i = 1, #paused, 2 do setFigure(paused[i], ${figureAt.paused}, tonumber(paused[i + 1])) end
@@ -211,7 +212,7 @@ local function enterRow(id, text)
     setAside(id, text)
     return 0
   end
-  enter(P .. 'ordered:all', row[${at.seq}], '+' .. id)
+  enter(P .. 'rebuild:all', row[${at.seq}], '+' .. id)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
@@ -220,7 +221,7 @@ local function enterRow(id, text)
   -- A key that shares the claims of its type goes on from where it was.
   shareOf(row[${at.type}]).clock = nil
   if INDEX[row[${at.state}]] == 'ended' then
-    local key = 'ordered:ended:' .. row[${at.state}] .. ':' .. row[${at.type}]
+    local key = 'rebuild:ended:' .. row[${at.state}] .. ':' .. row[${at.type}]
     ordered[key] = true
     enter(P .. key, row[${at.last}], row[${at.finishedAt}] .. '+' .. id)
     count(row[${at.state}], row[${at.type}], 1)
@@ -248,9 +249,10 @@ local function tellAll()
 end
 `,
   call: `
+rebuilds = true
 local before, back, total, cursor = clearFigures(), bringBack(), 0, '0'
 local leaseEnds = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
-claims, ordered = {}, { ['ordered:all'] = true }
+claims, ordered = {}, { ['rebuild:all'] = true }
 last, seen, held, waiting = seqNow, {}, {}, {}
 clear()
 repeat
