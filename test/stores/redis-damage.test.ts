@@ -399,6 +399,7 @@ async function filled() {
       { keyWeight: key === 'x' ? 3 : 1 },
     )
   expect(await take(store, { type: 'shared', max: 5, keyShares: true })).toHaveLength(5)
+  await put(store, newJob('urgent', { type: 'urgent', priority: 1 }))
   // Ended jobs of each state, a failure that is tried again, unique keys, machines and their children.
   for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, end, end, { type: 'ends' })
   const failing = await putAndTake(store, 'failing', { type: 'ends' })

@@ -223,7 +223,8 @@ local function claim(entries)
     if text then
       local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
       if not grows or demand ~= of then claimGathered() end
-      if not place or (grows and isFreshAt(text, place)) or (not grows and isQueuedAt(text, place)) then
+      if grows and place and not isFreshAt(text, place) then grows = false end
+      if not place or grows or isQueuedAt(text, place) then
         if grows then
           of = demand
           growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text

@@ -42,7 +42,7 @@ local function plainQueue(row)
   local share = shareOf(type)
   if row[${at.concurrencyKey}] ~= '' or share.on or share.clock or figuresOf(type)[${figureAt.limited}] == 1 then return nil end
   local grows = has == '' or has == '${flagLetters.pinned}'
-  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0'), isLast = priority == '', grows = grows }
+  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0'), isLast = priority == '', grows = grows, count = 0 }
 end
 
 `,
@@ -86,6 +86,8 @@ for i = 1, common do
   amounts[i] = 0
   queued[i] = plainQueue(parsed[i])
 end
+-- Entries of lists, by type.
+local lists = {}
 local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 local GROWS = '${grownMark}' .. pad(now) .. '1\\0'
@@ -118,8 +120,11 @@ for i = 2, 2 * given, 2 do
   end
   if queue and not due then
     local n = #queue
+    queue.count = queue.count + 1
     if queue.isLast then
-      queue[n + 1] = seq .. ' ' .. id
+      local list = lists[row[${at.type}]] or {}
+      list[#list + 1] = seq .. ' ' .. id
+      lists[row[${at.type}]] = list
     else
       queue[n + 1] = queue.score
       queue[n + 2] = pad(seq) .. id
@@ -137,18 +142,16 @@ addBlock(P .. 'all', base + 1, '', ids)
 for i, amount in ipairs(amounts) do
   local type, queue = parsed[i][${at.type}], queued[i]
   tally(type, ${enqueueCounted.figure}, amount)
-  if queue and #queue > 0 then
+  if queue and queue.count > 0 then
     ready[type] = true
-    if queue.isLast then
-      count('${bornReady}', type, #queue)
-      pushAll(type, queue)
-    else
-      count('${bornReady}', type, #queue / 2)
+    count('${bornReady}', type, queue.count)
+    if not queue.isLast then
       each('ZADD', queue.key, queue)
       setFigure(type, ${figureAt.sorted}, 1)
     end
   end
 end
+for type, list in pairs(lists) do pushAll(type, list) end
 each('HSET', JOBS, rows)
 each('HSET', P .. 'data:input', inputs)
 each('HSET', P .. 'data:meta', metas)

@@ -47,9 +47,9 @@ local function isFreshAt(text, place) return text:sub(${seqAt}, ${seqAt} + #plac
 -- Is the job of a row queued at this place?
 local function isQueuedAt(text, place)
   if not text then return false end
-  if text:byte() == 43 and text:byte(-1) ~= 1 then return isFreshAt(text, place) end
-  local row = parse(text)
   -- What cannot be read is met by the claim.
+  if text:byte() == 43 and text:byte(-1) ~= 1 then return isFreshAt(text, place) or not text:find('^%d+%z', ${seqAt}) end
+  local row = parse(text)
   return not row or row[${at.state}] == '${claimableState}' and placeOf(row) == place
 end
 
