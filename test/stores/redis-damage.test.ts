@@ -6,6 +6,7 @@ import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { jobStates, type JobState } from '../../src/core/lifecycle.ts'
 import { figuresSize, seqField } from '../../src/stores/redis/figures.ts'
+import { scriptText } from '../../src/stores/redis/row-text.ts'
 import {
   ask,
   boom,
@@ -46,7 +47,7 @@ async function miscount(prefix: string, type: string, counts: Partial<Record<Job
     for i = 3, #ARGV, 2 do list[tonumber(ARGV[i])] = tonumber(ARGV[i + 1]) end
     redis.call('HSET', KEYS[1], ARGV[1], struct.pack(ARGV[2], unpack(list, 1, #ARGV[2] - 1)))`
   const numbers = Object.entries(counts).flatMap(([state, n]) => [jobStates.indexOf(state as JobState) + 1, n])
-  const args = [type, `>${'d'.repeat(figuresSize)}`, ...numbers.map(String)]
+  const args = [scriptText(type), `>${'d'.repeat(figuresSize)}`, ...numbers.map(String)]
   await server().command('EVAL', script, '1', `{${prefix}}:figures`, ...args)
 }
 
