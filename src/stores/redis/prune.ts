@@ -30,6 +30,7 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
     while (await loaded.loadMissing(server)) pruned = choose(loaded.begin(), limit)
     if (loaded.hasOldLimits) await server.run('forget', [])
     const { going, looks } = loaded
+    if (loaded.goesOn) pruned = { ...pruned, nextAt: null, more: true }
     if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
     const ids = going.flatMap(({ id, endedBy, type }) => [id, String(endedBy), scriptText(type)])
     // Empty lists would not be told from objects by the script's JSON.
@@ -122,6 +123,8 @@ class Facts implements PruneUnit<EndedId> {
   private readonly policies = new Map<string, RetentionPolicy | null>()
   private readonly counts: ReadonlyMap<string, number>
   private readonly entries = new Map<string, Entries>()
+  /** Were there only entries of jobs that are there no more, as far as was looked? These are gone now. */
+  goesOn = false
   /** Types of which more may have to go than were found. */
   private readonly unfinished = new Set<string>()
   /** How many entries were asked for, where more may be there than were loaded; by type and state. */
@@ -170,6 +173,7 @@ class Facts implements PruneUnit<EndedId> {
         return { id, type, state, finishedAt: Number(finishedAt), endedBy: Number(endedBy) }
       })
       if (isPart === 1) this.unfinished.add(type)
+      this.goesOn ||= isPart === 1 && found.length === 0
       this.entries.set(nameOf(type, state), { limit: isPart === 1 ? Infinity : limit, found })
     }
     return true
