@@ -102,7 +102,7 @@ test('one unreadable input ends no other job: nine run, once each, and a list ha
   const mail = defineJob<unknown, void>({ type: 'mail', run: async (_, { id }) => void ran.push(id) })
   const all = Array.from({ length: 10 }, (_, n) => `job ${n}`)
   await put(store, ...all.map((id) => newJob(id)))
-  await harmWithin({ harm }, 'job 4', 'I', '{\"n\": ')
+  await harmWithin({ harm }, 'job 4', 'I', '{"n": ')
   const logger = { error: (_: string, fields?: Record<string, unknown>) => void errors.push(fields?.['error']) }
   const own = redisStore({ url: server().url, prefix })
   await using runtime = createRuntime({ jobs: [mail], store: own, logger, lease: '1s' })
@@ -242,7 +242,7 @@ test('a job that is set aside frees its unique key', async () => {
   for (const [id, key] of Object.entries(keys)) {
     await put(store, newJob(id, key))
     expect(await afresh(store, 'second', key)).toBe('duplicate')
-    await harmWithin({ harm }, id, 'I', '{\"n\": ')
+    await harmWithin({ harm }, id, 'I', '{"n": ')
     expect((await ask(store)).unreadable).toEqual([id])
     const name = JSON.stringify(['mail', key.key])
     expect(await Promise.all(['holders', 'predecessors'].map((cells) => harm('HGET', cells, name)))).toEqual([
@@ -258,14 +258,14 @@ test('a job that is set aside frees its unique key', async () => {
 
 test('whoever waits for the end of a job that is set aside goes on', async () => {
   const { store, harm } = await withSuccessor()
-  await harmWithin({ harm }, 'a', 'I', '{\"n\": ')
+  await harmWithin({ harm }, 'a', 'I', '{"n": ')
   expect(await store.get(['a'])).toEqual([null])
   expect(await queuedOnes(store)).toEqual(['b'])
 })
 
 test('a job that is set aside while it waits for another leaves the place to the next one', async () => {
   const { store, harm, key, job } = await withSuccessor()
-  await harmWithin({ harm }, 'b', 'I', '{\"n\": ')
+  await harmWithin({ harm }, 'b', 'I', '{"n": ')
   expect(await store.get(['b'])).toEqual([null])
   expect(await afresh(store, 'c', key)).toBe('inserted')
   expect(await queuedOnes(store)).toEqual([])
@@ -353,7 +353,11 @@ function queuesOf(keys: ReadonlyMap<string, unknown>): object {
     queues.set(type, [...(queues.get(type) ?? []), ...entries].toSorted())
   }
   for (const [name, value] of keys) {
-    if (name.startsWith('list:')) add(name, (value as readonly string[]).map((entry) => `0 ${entry}`))
+    if (name.startsWith('list:'))
+      add(
+        name,
+        (value as readonly string[]).map((entry) => `0 ${entry}`),
+      )
     if (name.startsWith('queue:'))
       add(
         name,

@@ -78,5 +78,4 @@ function numberOf(part: string): number {
 }
 
 /** A row that was claimed. @param seq the number of the claim @param claim what it has appended */
-export const afterClaim = (text: string, seq: number, claim: string): string =>
-  `${text}${separator}C${seq}+0${claim}`
+export const afterClaim = (text: string, seq: number, claim: string): string => `${text}${separator}C${seq}+0${claim}`

@@ -84,22 +84,6 @@ export class Keys {
     return `${this.namespace}data:${field}`
   }
 
-  /** Queued jobs of a type without a concurrency key, first those that are claimed first. */
-  queue(type: string): string {
-    return `${this.namespace}queue:${scriptText(type)}`
-  }
-
-  /** The concurrency keys of a type with queued jobs, first that of the job that goes first. */
-  firsts(type: string): string {
-    return `${this.namespace}firsts:${scriptText(type)}`
-  }
-
-  /** Queued jobs of a concurrency key, which is given as scripts write it. */
-  group(type: string, key: string): string {
-    const name = scriptText(type)
-    return `${this.namespace}group:${Buffer.byteLength(name)}:${name}:${key}`
-  }
-
   /** What is kept of a job in keys of their own: it grows, or is mostly not read. */
   checkpoints(id: string): string {
     return `${this.namespace}checkpoints:${id}`

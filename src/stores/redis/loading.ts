@@ -4,7 +4,7 @@ import type { Command, Commands, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
 import { claimOf } from './leases.ts'
 import type { Need } from '../remote/needs.ts'
-import { dataFields, parseRow, scriptText, StoredRow, textOfScript, type DataField } from './row-text.ts'
+import { dataFields, parseRow, scriptText, StoredRow, type DataField } from './row-text.ts'
 import { selectionName, type Timed, type WorkingSet } from '../remote/working-set.ts'
 import { cellName, type CellKind } from '../remote/cells.ts'
 
@@ -31,7 +31,9 @@ export async function load(
   const unique = [...new Map(needs.map((need) => [nameOf(need), need])).values()]
   const rowIds = unique.flatMap((need) => (need.kind === 'row' ? [need.id] : []))
   const dataIds = unique.flatMap((need) => (need.kind === 'data' ? [need.id] : []))
-  const others = unique.filter(({ kind }) => kind !== 'row' && kind !== 'data' && kind !== 'selected' && kind !== 'counts')
+  const others = unique.filter(
+    ({ kind }) => kind !== 'row' && kind !== 'data' && kind !== 'selected' && kind !== 'counts',
+  )
   const commands = [
     ...(rowIds.length > 0 ? [['HMGET', keys.jobs, ...rowIds]] : []),
     ...(dataIds.length > 0 ? dataFields.map((field) => ['HMGET', keys.data(field), ...dataIds]) : []),

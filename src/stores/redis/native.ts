@@ -14,7 +14,6 @@ import type {
   ClaimedJob,
   ClaimRequest,
   Demand,
-  HeartbeatAnswer,
   HeartbeatPayload,
   InsertAnswer,
   InsertRequest,
@@ -33,15 +32,7 @@ import { texts } from './loading.ts'
 import { typesText } from './figures.ts'
 import { claimFrom, finished } from './grown.ts'
 import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
-import {
-  flagLetters,
-  headFields,
-  inlineMax,
-  rowTextOf,
-  scriptText,
-  StoredRow,
-  textOfScript,
-} from './row-text.ts'
+import { flagLetters, headFields, inlineMax, rowTextOf, scriptText, StoredRow, textOfScript } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
 import { prune, retain } from './prune.ts'
@@ -300,7 +291,7 @@ async function settlePlain({ server, driver }: Redis, settlements: readonly Sett
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)
-  const answers = new Array<SettleAnswer>(settlements.length)
+  const answers: SettleAnswer[] = []
   const left: number[] = []
   for (const [place, i] of order.entries()) {
     const settlement = settlements[i] as Settlement
@@ -485,7 +476,8 @@ function claimedJobs(answer: readonly Reply[], request: ScriptClaim): ClaimedJob
   for (let run = 0; run < runs.length; run += 3) {
     const [type, suffix] = [runs[run + 1] as string, runs[run + 2] as string]
     const claim = suffix === '' ? null : claimOfType(textOfScript(type), suffix, request)
-    for (let end = place + Number(runs[run]); place < end; place++) {
+    const end = place + Number(runs[run])
+    for (; place < end; place++) {
       const [id, text] = [ids[place] as string, rows[place] as string]
       const job =
         claim === null

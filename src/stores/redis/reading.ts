@@ -40,18 +40,9 @@ import type {
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
-import { failureName, memberId, type Keys } from './keys.ts'
+import { failureName, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
-import {
-  dataAt,
-  pairs,
-  parsedAll,
-  rowsFrom,
-  scored,
-  texts,
-  unreadableOf,
-  type SetAside,
-} from './loading.ts'
+import { dataAt, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import type { CellKind } from '../remote/cells.ts'
 import type { Need } from '../remote/needs.ts'
 import { recordOf, type StoredJob } from './records.ts'

@@ -91,12 +91,7 @@ export interface ClaimOfType {
 }
 
 /** A job whose row has grown by its claim; null if it cannot be read. */
-export const claimedGrown = (
-  id: string,
-  text: string,
-  seq: number,
-  claim: ClaimOfType,
-): Claimed | null =>
+export const claimedGrown = (id: string, text: string, seq: number, claim: ClaimOfType): Claimed | null =>
   unlessUnreadable(() => {
     const born = bornOf(text)
     if (born?.type !== claim.type) return null

@@ -8,7 +8,7 @@ import type { Commands } from './connection.ts'
 import { countsByName, figuresFrom } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
-import { dataAt, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
+import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading.ts'
 import { unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
 import { matches } from '../remote/match.ts'
@@ -79,7 +79,8 @@ export class Search {
         const row = rows[i] ?? null
         if (looked === scanMax) return { jobs, next: last }
         if (row !== null && row.seq > until) return { jobs, next: null }
-        const isAmong = row !== null && isAt(row, range.by, position) && among.has(row.state) && types?.has(row.type) !== false
+        const isAmong =
+          row !== null && isAt(row, range.by, position) && among.has(row.state) && types?.has(row.type) !== false
         if (isAmong && passes(id, row, filter, until)) {
           if (jobs.length === range.limit) return { jobs, next: last }
           jobs.push({ id, row })

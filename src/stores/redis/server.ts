@@ -136,7 +136,9 @@ export class RedisServer implements Server {
 
   /** A job that was set aside may stand in an index of times still: no later call meets it again. */
   private async dropOrphans(needs: readonly Need[], into: WorkingSet): Promise<void> {
-    const missing = new Set(needs.flatMap((need) => (need.kind === 'row' && into.rows.get(need.id) === null ? need.id : [])))
+    const missing = new Set(
+      needs.flatMap((need) => (need.kind === 'row' && into.rows.get(need.id) === null ? need.id : [])),
+    )
     const indexes = [...into.timers].flatMap(([of, { found }]) => (found.some(([id]) => missing.has(id)) ? of : []))
     if (missing.size > 0 && indexes.length > 0) await this.run('aside', ['orphans', ...indexes])
   }

@@ -69,8 +69,7 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
       partsOf(settlements, ({ output }) => output),
       (part) => settlePart(driver(), part),
     ),
-  extend: async ({ leaseMs, heartbeats }) =>
-    joined(partsOf(heartbeats), (part) => extendPart(driver(), part, leaseMs)),
+  extend: async ({ leaseMs, heartbeats }) => joined(partsOf(heartbeats), (part) => extendPart(driver(), part, leaseMs)),
   checkpoint: async (requests) =>
     joined(
       partsOf(requests, ({ checkpoint: { state } }) => state),
@@ -248,10 +247,10 @@ export function extendPart(
     extended = (await first?.()) ?? extended
     return extended.size === part.length ? part.map(() => ({ outcome: 'extended' })) : null
   }
-  return driver.write(
-    (each) => each.each(part, (heartbeat) => extendOne(each, heartbeat), heartbeatFailed),
-    { ...ofLeased(driver, part), attempt },
-  )
+  return driver.write((each) => each.each(part, (heartbeat) => extendOne(each, heartbeat), heartbeatFailed), {
+    ...ofLeased(driver, part),
+    attempt,
+  })
 }
 
 // ── changes of many jobs ───────────────────────────────────────────────────────────────────────────────────────────

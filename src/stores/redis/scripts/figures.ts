@@ -6,7 +6,9 @@ import { backlogStates, isBacklog, type LuaScript } from './lua.ts'
 
 /** Adds to each period. */
 const periods = periodNames
-  .map((name) => `addToPeriod('${name}', ${activityPeriods[name].ms}, ${activityPeriods[name].kept}, at, fields, amounts)`)
+  .map(
+    (name) => `addToPeriod('${name}', ${activityPeriods[name].ms}, ${activityPeriods[name].kept}, at, fields, amounts)`,
+  )
   .join('\n  ')
 
 /** Where the count of each state stands. */
