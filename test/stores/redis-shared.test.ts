@@ -494,6 +494,13 @@ test('what is pruned leaves nothing behind', async () => {
   expect(names.toSorted()).toEqual(['epochs', 'figures', 'log', 'looks', 'retention', 'run'])
 })
 
+test('jobs of an earlier build are refused', async () => {
+  const prefix = randomUUID()
+  await server().command('SET', `{${prefix}}:seq`, '7')
+  await expect(opened(prefix)).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+  expect(await server().command('KEYS', `{${prefix}}:*`)).toEqual([`{${prefix}}:seq`])
+})
+
 test('an insert that is refused for one id enters none of its jobs anywhere', async () => {
   const prefix = randomUUID()
   const store = await opened(prefix)

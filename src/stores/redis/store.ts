@@ -237,6 +237,7 @@ async function connect(
     signal.throwIfAborted()
     await redis.connect()
     checkServer(serverInfoOf(String(await redis.send(['INFO']))), where)
+    await checkLayout(redis, namespace, where)
     const texts = new ScriptTexts(scriptsByName)
     const scriptsOn = (by: Commands) => new Scripts(by, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])
@@ -275,6 +276,15 @@ function checkServer(info: RedisServerInfo, where: string): void {
   }
   const eviction = evictionOf(info, where)
   if (eviction !== null) throw eviction
+}
+
+/** Earlier builds had keys of these names. @throws JobchartError UNSUPPORTED */
+async function checkLayout(redis: Commands, namespace: string, where: string): Promise<void> {
+  const found = await redis.send(['EXISTS', `${namespace}counts`, `${namespace}seq`])
+  if (found === 0) return
+  throw new JobchartError('UNSUPPORTED', `Redis at ${where} has jobs of an earlier build under ${namespace}*`, {
+    hint: 'Use another prefix, or remove these keys: their jobs cannot be read.',
+  })
 }
 
 const closed = (where: string): JobchartError =>
