@@ -44,7 +44,7 @@ test.for([
 test.for([
   ['without keys', () => null, {}],
   ['with keys', (i: number) => `key ${i % 3}`, { perKey: 1_000 }],
-] as const)('a claim of small jobs %s is a script for each 200, and all of them', async ([, keyOf, limits]) => {
+] as const)('a claim of small jobs %s is a script for each 100, and all of them', async ([, keyOf, limits]) => {
   const subject = await redisSubject(server().url, nodeRedisAt, { prefix: randomUUID() })
   onTestFinished(() => subject.close())
   const ids = Array.from({ length: 1_000 }, (_, i) => `job ${i}`)
@@ -53,7 +53,7 @@ test.for([
   const demand = [{ type: 'mail', max: 1_000, limits: { ...noLimits, ...limits } }]
   const { jobs } = await subject.store.claim({ worker: 'w', leaseMs: 60_000, token: 't', demand })
   expect(jobs.map(({ id }) => id)).toEqual(ids)
-  expect((await scripts()) - before).toBe(5)
+  expect((await scripts()) - before).toBe(10)
 })
 
 test('ends of runs with large outputs are written a megabyte at a time', async () => {

@@ -4,6 +4,9 @@ import { createRuntime, defineJob, type JobchartError } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
+import { jobStates, type JobState } from '../../src/core/lifecycle.ts'
+import { figuresSize, seqField } from '../../src/stores/redis/figures.ts'
+import { scriptText } from '../../src/stores/redis/row-text.ts'
 import {
   ask,
   boom,
@@ -35,6 +38,29 @@ async function opened(prefix: string = randomUUID()) {
   return { store, prefix, harm }
 }
 
+/** Writes numbers of jobs of a type into its figures, whatever the rows say; of all types under the empty name. */
+async function miscount(prefix: string, type: string, counts: Partial<Record<JobState, number>>): Promise<void> {
+  const script = `
+    local before = redis.call('HGET', KEYS[1], ARGV[1])
+    local list = before and { struct.unpack(ARGV[2], before) } or {}
+    for i = 1, #ARGV[2] - 1 do list[i] = list[i] or 0 end
+    for i = 3, #ARGV, 2 do list[tonumber(ARGV[i])] = tonumber(ARGV[i + 1]) end
+    redis.call('HSET', KEYS[1], ARGV[1], struct.pack(ARGV[2], unpack(list, 1, #ARGV[2] - 1)))`
+  const numbers = Object.entries(counts).flatMap(([state, n]) => [jobStates.indexOf(state as JobState) + 1, n])
+  const args = [scriptText(type), `>${'d'.repeat(figuresSize)}`, ...numbers.map(String)]
+  await server().command('EVAL', script, '1', `{${prefix}}:figures`, ...args)
+}
+
+type World = Awaited<ReturnType<typeof opened>>
+
+/** Damages the input or the output of a job within its row. */
+async function harmWithin({ harm }: Pick<World, 'harm'>, id: string, letter: 'I' | 'O', text: string): Promise<void> {
+  const row = String(await harm('HGET', 'jobs', id))
+  const damaged = row.replace(new RegExp(`\0${letter}[^\0]*`), `\0${letter}${text}`)
+  expect(damaged).not.toBe(row)
+  await harm('HSET', 'jobs', id, damaged)
+}
+
 const ids = ['a', 'b', 'c', 'd', 'e']
 const sane = async (store: Store): Promise<unknown> => ({
   counts: await store.counts(),
@@ -44,7 +70,7 @@ const sane = async (store: Store): Promise<unknown> => ({
 const rows = {
   'is no row': () => 'garbage',
   'has a state that there is not': (row: string) => row.replace('queued', 'weird'),
-  'has a text for a number': (row: string) => row.replace(/^\d+\0\d+/, '1\0many'),
+  'has a text for a number': (row: string) => row.replace(/\0\d+/, '\0many'),
   'has a rest that is no JSON': (row: string) => row.replace(/\{.*$/s, '{{{'),
 }
 
@@ -76,7 +102,7 @@ test('one unreadable input ends no other job: nine run, once each, and a list ha
   const mail = defineJob<unknown, void>({ type: 'mail', run: async (_, { id }) => void ran.push(id) })
   const all = Array.from({ length: 10 }, (_, n) => `job ${n}`)
   await put(store, ...all.map((id) => newJob(id)))
-  await harm('HSET', 'data:input', 'job 4', '{"n": ')
+  await harmWithin({ harm }, 'job 4', 'I', '{"n": ')
   const logger = { error: (_: string, fields?: Record<string, unknown>) => void errors.push(fields?.['error']) }
   const own = redisStore({ url: server().url, prefix })
   await using runtime = createRuntime({ jobs: [mail], store: own, logger, lease: '1s' })
@@ -96,7 +122,7 @@ test('a list sets jobs aside that have ended and cannot be read', async () => {
   await put(store, newJob('a'), newJob('b'))
   const jobs = await take(store, { max: 2 })
   await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', output: { n: 1 } })))
-  await harm('HSET', 'data:output', 'a', 'nothing')
+  await harmWithin({ harm }, 'a', 'O', 'nothing')
   expect((await store.list({})).map(({ id }) => id)).toEqual(['b'])
   expect(await store.unreadable?.()).toEqual(['a'])
   expect((await store.counts()).done).toBe(1)
@@ -137,7 +163,7 @@ test('jobs that are due and cannot be read hold up no other, nor does one at the
 })
 
 test('a repair rebuilds counts, indexes and the sequence from the rows, and brings back what can be read', async () => {
-  const { store, harm } = await opened()
+  const { store, prefix, harm } = await opened()
   await put(store, ...ids.map((id) => newJob(id)), newJob('later', { delayMs: 3_600_000 }))
   await put(
     store,
@@ -158,6 +184,7 @@ test('a repair rebuilds counts, indexes and the sequence from the rows, and brin
     'leases',
     'all',
     'queue:mail',
+    'list:mail',
     'heads:mail',
     'head:mail',
     'firsts:mail',
@@ -165,10 +192,14 @@ test('a repair rebuilds counts, indexes and the sequence from the rows, and brin
     'ended:done:mail',
   ])
     await harm('DEL', key)
-  await harm('HSET', 'counts', 'queued', '99', 'queued:mail', '98', 'dead:ghost', '3')
-  await harm('SET', 'seq', '1')
+  await miscount(prefix, '', { queued: 99 })
+  await miscount(prefix, 'mail', { queued: 98 })
+  await miscount(prefix, 'ghost', { dead: 3 })
+  await harm('HSET', 'figures', seqField, '1')
   expect(await store.repair?.()).toMatchObject({ jobs: 9, restored: ['c'], unreadable: [] })
-  expect(await sane(store)).toEqual(before)
+  const { counts, ...after } = (await sane(store)) as { counts: { types: Record<string, unknown> } }
+  delete counts.types['ghost']
+  expect({ counts, ...after }).toEqual(before)
   await put(store, newJob('new'))
   expect((await store.get(['new']))[0]?.history[0]?.seq).toBeGreaterThan(Number(a?.seq) + 1)
   const settled = await store.settle([{ ...lease(first!), event: 'COMPLETE', to: 'done' }])
@@ -211,7 +242,7 @@ test('a job that is set aside frees its unique key', async () => {
   for (const [id, key] of Object.entries(keys)) {
     await put(store, newJob(id, key))
     expect(await afresh(store, 'second', key)).toBe('duplicate')
-    await harm('HSET', 'data:input', id, '{"n": ')
+    await harmWithin({ harm }, id, 'I', '{"n": ')
     expect((await ask(store)).unreadable).toEqual([id])
     const name = JSON.stringify(['mail', key.key])
     expect(await Promise.all(['holders', 'predecessors'].map((cells) => harm('HGET', cells, name)))).toEqual([
@@ -227,14 +258,14 @@ test('a job that is set aside frees its unique key', async () => {
 
 test('whoever waits for the end of a job that is set aside goes on', async () => {
   const { store, harm } = await withSuccessor()
-  await harm('HSET', 'data:input', 'a', '{"n": ')
+  await harmWithin({ harm }, 'a', 'I', '{"n": ')
   expect(await store.get(['a'])).toEqual([null])
   expect(await queuedOnes(store)).toEqual(['b'])
 })
 
 test('a job that is set aside while it waits for another leaves the place to the next one', async () => {
   const { store, harm, key, job } = await withSuccessor()
-  await harm('HSET', 'data:input', 'b', '{"n": ')
+  await harmWithin({ harm }, 'b', 'I', '{"n": ')
   expect(await store.get(['b'])).toEqual([null])
   expect(await afresh(store, 'c', key)).toBe('inserted')
   expect(await queuedOnes(store)).toEqual([])
@@ -298,18 +329,56 @@ const pairs = (flat: readonly string[]): Record<string, string> =>
   Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1] as string]] : [])))
 
 /**
- * What a repair may write otherwise: counts that are 0, when types are looked at again, and who has been told and who
- * waits for it.
+ * What a repair may write otherwise: when types are looked at again, and who has been told and who waits for it. Counts
+ * are compared as they are read.
  */
 function comparable(keys: ReadonlyMap<string, unknown>): Record<string, unknown> {
-  const others = [...keys].filter(([name]) => !['looks', 'told', 'capped'].includes(name))
-  return Object.fromEntries(
-    others.map(([name, value]) => {
-      if (name !== 'counts') return [name, value]
-      return [name, Object.fromEntries(Object.entries(value as Record<string, string>).filter(([, n]) => n !== '0'))]
+  const others = [...keys].filter(([name]) => !/^(looks|capped|figures|list:.*|queue:.*)$/s.test(name))
+  return Object.fromEntries([
+    ['queues', queuesOf(keys)],
+    ...others.map(([name, value]) => {
+      if (name === 'all' || name.startsWith('ended:')) return [name, entriesOf(value as Blocks)]
+      // The lists of jobs in another order.
+      if (name === 'claims') return [name, amountsOnly(value as Record<string, string>)]
+      return [name, value]
     }),
-  )
+  ])
 }
+
+/** The jobs of queues with their places, by type, wherever they stand. */
+function queuesOf(keys: ReadonlyMap<string, unknown>): object {
+  const queues = new Map<string, string[]>()
+  const add = (name: string, entries: readonly string[]): void => {
+    const type = name.slice(name.indexOf(':') + 1)
+    queues.set(type, [...(queues.get(type) ?? []), ...entries].toSorted())
+  }
+  for (const [name, value] of keys) {
+    if (name.startsWith('list:'))
+      add(
+        name,
+        (value as readonly string[]).map((entry) => `0 ${entry}`),
+      )
+    if (name.startsWith('queue:'))
+      add(
+        name,
+        Object.entries(pairs(value as readonly string[])).map(
+          ([member, score]) => `${score} ${Number(member.slice(0, 16))} ${member.slice(16)}`,
+        ),
+      )
+  }
+  return Object.fromEntries([...queues].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+type Blocks = readonly (readonly [id: string, fields: readonly string[]])[]
+
+/** The entries of an index in the order of numbers, in whatever blocks they are. */
+const entriesOf = (blocks: Blocks): unknown[] =>
+  blocks.flatMap(([, [entered, first, ...ids]]) =>
+    ids.flatMap((id, i) => (id === '' ? [] : [[id, entered, Number(first) + i]])),
+  )
+
+const amountsOnly = (claims: Record<string, string>): object =>
+  Object.fromEntries(Object.entries(claims).filter(([name]) => name.startsWith('\x01')))
 
 /** A store with jobs of every kind, of which each follows from its row. */
 async function filled() {
@@ -335,6 +404,7 @@ async function filled() {
       { keyWeight: key === 'x' ? 3 : 1 },
     )
   expect(await take(store, { type: 'shared', max: 5, keyShares: true })).toHaveLength(5)
+  await put(store, newJob('urgent', { type: 'urgent', priority: 1 }))
   // Ended jobs of each state, a failure that is tried again, unique keys, machines and their children.
   for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, end, end, { type: 'ends' })
   const failing = await putAndTake(store, 'failing', { type: 'ends' })
@@ -360,23 +430,24 @@ async function filled() {
 
 test('a repair of a healthy store leaves every key of the server as it was', async () => {
   const { store, prefix } = await filled()
-  const before = comparable(await dump(prefix))
+  const [before, counts] = [comparable(await dump(prefix)), await store.counts()]
   expect(await store.repair?.()).toMatchObject({ restored: [], unreadable: [], counts: 0 })
   expect(comparable(await dump(prefix))).toEqual(before)
+  expect(await store.counts()).toEqual(counts)
 })
 
 test('a repair rebuilds every key that follows from the rows alone', async () => {
   const { store, prefix, harm } = await filled()
-  const before = await dump(prefix)
+  const [before, counts] = [await dump(prefix), await store.counts()]
   const families =
-    /^(all|counts|due|leases|leased-by|unsupported|(queue|group|head|heads|firsts|capped-keys|limited|held|ended|failing|children|machine-state|machine-tag):.*)$/s
+    /^(all|claims|due|leases|leased-by|unsupported|(queue|list|group|head|heads|firsts|capped-keys|limited|held|ended|failing|children|machine-state|machine-tag):.*)$/s
   const lost = [...before.keys()].filter((name) => families.test(name))
   const kinds = new Set(lost.map((name) => name.replace(/:.*/s, '')))
   expect([...kinds].toSorted()).toEqual([
     'all',
     'capped-keys',
     'children',
-    'counts',
+    'claims',
     'due',
     'ended',
     'failing',
@@ -388,11 +459,13 @@ test('a repair rebuilds every key that follows from the rows alone', async () =>
     'leased-by',
     'leases',
     'limited',
+    'list',
     'machine-state',
     'machine-tag',
     'queue',
   ])
   for (const name of lost) await harm('DEL', name)
+  for (const type of ['', ...Object.keys(counts.types)]) await miscount(prefix, type, { queued: 7, done: 7 })
   await harm('HSET', 'leased-by', 'nobody', '7')
   await harm('HSET', 'machine-counts:machine', 'state:a', '5', 'tag:gone', '2')
   await harm('ZADD', 'machine-state:c', '1', 'm1')
@@ -405,13 +478,36 @@ test('a repair rebuilds every key that follows from the rows alone', async () =>
   await harm('RPUSH', 'unarranged:capped', '0:1')
   await harm('ZADD', 'unarranged-keys:0:1', '0', 'x')
   await store.repair?.()
-  expect(comparable(await dump(prefix))).toEqual(comparable(before))
+  // When a lease was extended, no row tells.
+  const withoutTimes = (keys: ReadonlyMap<string, unknown>): object => {
+    const leases = pairs(keys.get('leases') as readonly string[])
+    for (const member of Object.keys(leases)) if (member.startsWith('\x01')) leases[member] = 'some time'
+    return { ...comparable(keys), leases }
+  }
+  expect(withoutTimes(await dump(prefix))).toEqual(withoutTimes(before))
+  expect(await store.counts()).toEqual(counts)
+})
+
+test('a repair finds the lease of a claim again', async () => {
+  const { store, prefix, harm } = await opened()
+  await put(store, ...ids.map((id) => newJob(id)))
+  const jobs = await take(store, { max: 3 })
+  const rows = await harm('HMGET', 'jobs', ...ids)
+  for (const key of ['claims', 'leases']) await harm('DEL', key)
+  // That of another process, which does not know what this one has claimed.
+  await (await opened(prefix)).store.repair?.()
+  const heartbeats = jobs.map(lease)
+  expect((await store.extend({ worker: 'w1', leaseMs: 60_000, heartbeats })).map(({ outcome }) => outcome)).toEqual(
+    jobs.map(() => 'extended'),
+  )
+  expect(await harm('HMGET', 'jobs', ...ids)).toEqual(rows)
+  expect(await harm('ZCARD', 'leases')).toBe(1)
 })
 
 test('whoever waits for room or for a cap is told after a repair', async () => {
-  const { store, harm } = await opened()
+  const { store, prefix } = await opened()
   await put(store, newJob('a'), newJob('b'))
-  await harm('HSET', 'counts', 'queued', '100', 'queued:mail', '100', 'running', '5', 'running:mail', '5')
+  for (const type of ['', 'mail']) await miscount(prefix, type, { queued: 100, running: 5 })
   await store.insert([{ jobs: [newJob('c')], capacity: 50, queue: { type: 'mail', capacity: 50 } }])
   expect(await ask(store, { limits: { concurrency: 5 } })).toMatchObject({ jobs: [] })
   const hints: unknown[] = []

@@ -69,7 +69,7 @@ always('when the call fails, the settlement and the claim fail', async () => {
     names.push(name)
     throw new Error('cut')
   })
-  const both = await Promise.allSettled([exchange.settle(['a']), exchange.claim('b')])
+  const both = await Promise.allSettled([exchange.settle([], ['a']), exchange.claim([], 'b')])
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(names).toEqual(['exchange'])
 })

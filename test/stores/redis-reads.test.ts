@@ -14,7 +14,7 @@ const server = serverOfFile()
 
 /** Is this a command by which is read, and not written? */
 const isReading = ([command = '', name = '']: readonly string[]): boolean =>
-  /^(GET|HMGET|HGETALL|HVALS|ZRANGE|ZRANGEBYSCORE|XRANGE)$/.test(command) || name.endsWith('_counts')
+  /^(HGET|HMGET|HGETALL|HVALS|ZRANGE|ZRANGEBYSCORE|XRANGE)$/.test(command) || /_(figures|first)$/.test(name)
 
 /** The wires from the server to its clients, on which the answer of one command takes long. */
 class Wires {

@@ -3,12 +3,14 @@
  * server settles before it claims. Calls of the server cost more than what they do for a job.
  */
 import type { Reply } from './connection.ts'
+import { typesText } from './figures.ts'
 
 type Answer = readonly Reply[]
 type Run = (name: 'settle' | 'claim' | 'exchange', request: readonly string[]) => Promise<Answer>
 
 /** Settlements that wait for a claim of the same turn. */
 interface Waiting {
+  readonly types: readonly string[]
   readonly items: readonly string[]
   readonly answer: PromiseWithResolvers<Answer>
 }
@@ -22,10 +24,10 @@ export class Exchange {
     this.run = run
   }
 
-  /** @param items the arguments of the script `settle` */
-  settle(items: readonly string[]): Promise<Answer> {
+  /** @param types those of the jobs, as far as they are known @param items the arguments of the script `settle` */
+  settle(types: readonly string[], items: readonly string[]): Promise<Answer> {
     this.sendWaiting()
-    const waiting = { items, answer: Promise.withResolvers<Answer>() }
+    const waiting = { types, items, answer: Promise.withResolvers<Answer>() }
     this.waiting = waiting
     queueMicrotask(() => {
       if (this.waiting === waiting) this.sendWaiting()
@@ -34,11 +36,11 @@ export class Exchange {
   }
 
   /** @param request the argument of the script `claim` */
-  async claim(request: string): Promise<Answer> {
+  async claim(types: readonly string[], request: string): Promise<Answer> {
     const { waiting } = this
-    if (waiting === null) return this.run('claim', [request])
+    if (waiting === null) return this.run('claim', [typesText(types), request])
     this.waiting = null
-    const both = this.run('exchange', [request, ...waiting.items])
+    const both = this.run('exchange', [typesText(new Set([...waiting.types, ...types])), request, ...waiting.items])
     waiting.answer.resolve(both.then(([settled]) => settled as Answer))
     const [, claimed] = await both
     return claimed as Answer
@@ -48,6 +50,6 @@ export class Exchange {
     const { waiting } = this
     if (waiting === null) return
     this.waiting = null
-    waiting.answer.resolve(this.run('settle', waiting.items))
+    waiting.answer.resolve(this.run('settle', [typesText(waiting.types), ...waiting.items]))
   }
 }

@@ -25,20 +25,19 @@ export class Keys {
   readonly namespace: string
   /** Every job: its row by its id. */
   readonly jobs: string
-  /** Jobs by state, and by `state:type`. */
-  readonly counts: string
-  /** Types that were paused once: `1` while they are. */
-  readonly paused: string
-  /** Every job by the number of its enqueue. */
+  /** Every job in the order of the enqueues: see blocks.ts. */
   readonly all: string
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
   readonly leases: string
+  /** The jobs of claims with one lease, as JSON by token; and by the name of a lease how many still have it. */
+  readonly claims: string
+  /** What is counted of types, and the number of the last transition: see figures.ts. */
+  readonly figures: string
   /**
-   * The number of the last transition, and the log: a stream in which an entry has the number of the last of its
+   * The log: a stream in which an entry has the number of the last of its
    * transitions.
    */
-  readonly seq: string
   readonly log: string
   /** The epochs of the log: an id, and the number of the last transition before it. */
   readonly epochs: string
@@ -62,12 +61,11 @@ export class Keys {
   constructor(namespace: string) {
     this.namespace = namespace
     this.jobs = `${namespace}jobs`
-    this.counts = `${namespace}counts`
-    this.paused = `${namespace}paused`
     this.all = `${namespace}all`
     this.due = `${namespace}due`
     this.leases = `${namespace}leases`
-    this.seq = `${namespace}seq`
+    this.claims = `${namespace}claims`
+    this.figures = `${namespace}figures`
     this.log = `${namespace}log`
     this.epochs = `${namespace}epochs`
     this.unsupported = `${namespace}unsupported`
@@ -86,22 +84,6 @@ export class Keys {
     return `${this.namespace}data:${field}`
   }
 
-  /** Queued jobs of a type without a concurrency key, first those that are claimed first. */
-  queue(type: string): string {
-    return `${this.namespace}queue:${scriptText(type)}`
-  }
-
-  /** The concurrency keys of a type with queued jobs, first that of the job that goes first. */
-  firsts(type: string): string {
-    return `${this.namespace}firsts:${scriptText(type)}`
-  }
-
-  /** Queued jobs of a concurrency key, which is given as scripts write it. */
-  group(type: string, key: string): string {
-    const name = scriptText(type)
-    return `${this.namespace}group:${Buffer.byteLength(name)}:${name}:${key}`
-  }
-
   /** What is kept of a job in keys of their own: it grows, or is mostly not read. */
   checkpoints(id: string): string {
     return `${this.namespace}checkpoints:${id}`
@@ -115,7 +97,7 @@ export class Keys {
     return `${this.namespace}steps:${id}`
   }
 
-  /** Ended jobs of a state and type in the order of their end. */
+  /** Ended jobs of a state and type in the order of their end: see blocks.ts. */
   ended(state: string, type: string): string {
     return `${this.namespace}ended:${state}:${scriptText(type)}`
   }
@@ -179,19 +161,3 @@ export function failureName(type: string, fingerprint: string): string {
  * first.
  */
 export const memberId = (member: string): string => member.slice(16)
-
-/** An ended job, as its index names it. */
-export interface EndedId {
-  readonly id: string
-  readonly finishedAt: number
-  readonly endedBy: number
-}
-
-/**
- * An entry of an index of ended jobs: the time of the end goes before the id; the number of the transition is the
- * score.
- */
-export function endedId([member, endedBy]: readonly [member: string, score: number]): EndedId {
-  const colon = member.indexOf(':')
-  return { id: member.slice(colon + 1), finishedAt: Number(member.slice(0, colon)), endedBy }
-}

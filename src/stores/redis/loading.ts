@@ -2,8 +2,9 @@
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Command, Commands, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
+import { claimOf } from './leases.ts'
 import type { Need } from '../remote/needs.ts'
-import { dataFields, parseRow, scriptText, StoredRow, textOfScript, type DataField } from './row-text.ts'
+import { dataFields, parseRow, scriptText, StoredRow, type DataField } from './row-text.ts'
 import { selectionName, type Timed, type WorkingSet } from '../remote/working-set.ts'
 import { cellName, type CellKind } from '../remote/cells.ts'
 
@@ -13,18 +14,26 @@ type Scored = readonly (readonly [member: string, score: number])[]
 /** Finds the page of a selection by filter: that takes more than one round trip. */
 export type Select = (need: Need & { readonly kind: 'selected' }, into: WorkingSet) => Promise<void>
 
+/** What is not one command. */
+interface Asked {
+  readonly select: Select
+  counts(): Promise<Map<string, number>>
+}
+
 /** @returns the ids of jobs that cannot be read: they are taken as not there */
 export async function load(
   redis: Commands,
   keys: Keys,
   needs: readonly Need[],
   into: WorkingSet,
-  select: Select,
+  asked: Asked,
 ): Promise<readonly string[]> {
   const unique = [...new Map(needs.map((need) => [nameOf(need), need])).values()]
   const rowIds = unique.flatMap((need) => (need.kind === 'row' ? [need.id] : []))
   const dataIds = unique.flatMap((need) => (need.kind === 'data' ? [need.id] : []))
-  const others = unique.filter(({ kind }) => kind !== 'row' && kind !== 'data' && kind !== 'selected')
+  const others = unique.filter(
+    ({ kind }) => kind !== 'row' && kind !== 'data' && kind !== 'selected' && kind !== 'counts',
+  )
   const commands = [
     ...(rowIds.length > 0 ? [['HMGET', keys.jobs, ...rowIds]] : []),
     ...(dataIds.length > 0 ? dataFields.map((field) => ['HMGET', keys.data(field), ...dataIds]) : []),
@@ -35,7 +44,10 @@ export async function load(
   const unreadable = rowIds.length > 0 ? takeRows(rowIds, replies[next++], into) : []
   if (dataIds.length > 0) takeData(dataIds, replies.slice(next, (next += dataFields.length)), into)
   for (const need of others) take(need, replies[next++] as Reply, into)
-  for (const need of unique) if (need.kind === 'selected') await select(need, into)
+  for (const need of unique) {
+    if (need.kind === 'selected') await asked.select(need, into)
+    else if (need.kind === 'counts') into.counts = await asked.counts()
+  }
   return unreadable
 }
 
@@ -95,11 +107,10 @@ function commandOf(keys: Keys, need: Need): Command {
       return ['HVALS', keys.cells(need.cells)]
     case 'timers':
       return ['ZRANGE', need.of === 'due' ? keys.due : keys.leases, '0', String(need.limit), 'WITHSCORES']
-    case 'counts':
-      return ['HGETALL', keys.counts]
     case 'row':
     case 'data':
     case 'heads':
+    case 'counts':
     case 'selected':
       throw new TypeError(`${need.kind} is not one command`)
   }
@@ -122,12 +133,10 @@ function take(need: Need, reply: Reply, into: WorkingSet): void {
     case 'timers':
       into.timers.set(need.of, { limit: need.limit, found: timed(reply) })
       return
-    case 'counts':
-      into.counts = countsFrom(reply)
-      return
     case 'row':
     case 'data':
     case 'heads':
+    case 'counts':
     case 'selected':
   }
 }
@@ -146,14 +155,12 @@ export function pairs(reply: Reply | undefined): [string, string][] {
   return flat.flatMap((name, i): [string, string][] => (i % 2 === 0 ? [[name, flat[i + 1] ?? '']] : []))
 }
 
-export const countsFrom = (reply: Reply | undefined): Map<string, number> =>
-  new Map(pairs(reply).map(([name, count]) => [textOfScript(name), Number(count)]))
-
 export const scored = (reply: Reply | undefined): Scored =>
   pairs(reply).map(([member, score]) => [member, Number(score)])
 
 /** Members of an index of times. */
-const timed = (reply: Reply | undefined): Timed => scored(reply).map(([member, at]) => [memberId(member), at])
+const timed = (reply: Reply | undefined): Timed =>
+  scored(reply).map(([member, at]) => [claimOf(member) === null ? memberId(member) : member, at])
 
 /** The name of a small value as it is stored. */
 export const cellField = (cells: CellKind, field: string): string => (cells === 'paused' ? scriptText(field) : field)

@@ -14,6 +14,7 @@ import type {
   ClaimedJob,
   ClaimRequest,
   Demand,
+  HeartbeatPayload,
   InsertAnswer,
   InsertRequest,
   NewJob,
@@ -22,16 +23,20 @@ import type {
   Store,
 } from '../../store.ts'
 import { keyName } from '../remote/cells.ts'
-import { insertPart, settlePart, writesOf } from '../remote/operations.ts'
+import type { RemoteDriver } from '../remote/driver.ts'
+import type { LeasedRows } from '../remote/leased-rows.ts'
+import { extendPart, insertPart, settlePart, writesOf } from '../remote/operations.ts'
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
-import { claimedFrom } from './records.ts'
-import { flagLetters, headFields, rowTextOf, scriptText, StoredRow, textOfScript } from './row-text.ts'
+import { typesText } from './figures.ts'
+import { claimFrom, finished } from './grown.ts'
+import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
+import { flagLetters, headFields, inlineMax, rowTextOf, scriptText, StoredRow, textOfScript } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
 import { prune, retain } from './prune.ts'
-import type { Redis, RedisServer } from './server.ts'
+import type { Redis, RedisServer, UnreadJob } from './server.ts'
 
 /**
  * The writes of the store.
@@ -58,7 +63,10 @@ export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store,
     async extend(request) {
       const { server, driver } = opened()
       const seen = driver.inLine(() => server.seen(request.worker))
-      const [answers] = await Promise.all([writes.extend(request), seen])
+      const extended = joined(partsOf(request.heartbeats), (part) =>
+        extendPart(driver, part, request.leaseMs, () => extendClaims(opened(), part, request.leaseMs)),
+      )
+      const [answers] = await Promise.all([extended, seen])
       return answers
     },
     async discard(ids) {
@@ -106,6 +114,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   const counts = new Map<string | null, number>()
   const ids = new Set<string>()
   const names = new Set<string>()
+  const types = new Set<string>()
   const args: string[] = []
   const common = new CommonRows()
   let last = 0
@@ -116,12 +125,14 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
       const name = job.key === null ? '' : keyName(job.type, job.key)
       if (!isPlain(job) || ids.has(job.id) || names.has(name)) return null
       ids.add(job.id)
+      types.add(job.type)
       if (name !== '') names.add(name)
       for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
       try {
-        const row = common.indexOf(job, name)
+        const input = textOf(job.input)
+        const row = common.indexOf(job, name, input.length > inlineMax)
         const own = `${dueText(job)}\n${name}\n${textOf(job.meta)}`
-        args.push(job.id, textOf(job.input), row === last && own === '\n\n' ? '' : `${row} ${own}`)
+        args.push(job.id, input, row === last && own === '\n\n' ? '' : `${row} ${own}`)
         last = row
       } catch {
         // The core reports which job cannot be written, for that request alone.
@@ -139,7 +150,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   }
   const queueRooms = [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
   const terms = { room: rooms.get(null), ...(queueRooms.length > 0 && { queueRooms }) }
-  return [JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
+  return [typesText(types), JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
 }
 
 const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>
@@ -156,13 +167,16 @@ class CommonRows {
   private readonly indexes = new Map<string, number>()
   private last: NewJob | null = null
   private lastIndex = 0
+  private lastIsLarge = false
 
-  /** The index of the row of a job; the first is 1. */
-  indexOf(job: NewJob, name: string): number {
-    if (this.last !== null && name === '' && haveOneRow(job, this.last)) return this.lastIndex
+  /** The index of the row of a job; the first is 1. @param isLarge is its input kept apart */
+  indexOf(job: NewJob, name: string, isLarge: boolean): number {
+    const isSame = isLarge === this.lastIsLarge && name === ''
+    if (this.last !== null && isSame && haveOneRow(job, this.last)) return this.lastIndex
     const row = rowOf(job)
     const index = this.indexes.get(row) ?? this.rows.push(row)
     this.indexes.set(row, index)
+    this.lastIsLarge = isLarge
     this.last = name === '' ? job : null
     return (this.lastIndex = index)
   }
@@ -177,7 +191,6 @@ const haveOneRow = (one: NewJob, other: NewJob): boolean =>
   one.keyWeight === other.keyWeight &&
   one.pins === other.pins &&
   (one.tags === other.tags || one.tags.length + other.tags.length === 0) &&
-  (one.input === undefined) === (other.input === undefined) &&
   (one.meta === undefined) === (other.meta === undefined)
 
 const noTick = new Tick(0)
@@ -200,7 +213,8 @@ const notPlain = [flagLetters.machine, flagLetters.key]
  */
 function maySettle({ driver }: Redis, settlements: readonly Settlement[]): boolean {
   const ids = new Set<string>()
-  for (const { id, event, logs, checkpoint, cancelTaken, unsupported, gather, outcome } of settlements) {
+  for (const settlement of settlements) {
+    const { id, event, logs, checkpoint, cancelTaken, unsupported, gather, outcome } = settlement
     const isOfMachine =
       checkpoint !== undefined || cancelTaken === true || gather !== undefined || outcome !== undefined
     if (
@@ -211,43 +225,103 @@ function maySettle({ driver }: Redis, settlements: readonly Settlement[]): boole
       ids.has(id)
     )
       return false
-    const row = driver.leased.of(id)
-    if (!(row instanceof StoredRow) || notPlain.some((letter) => row.has.includes(letter))) return false
-    if (event === 'FAIL' && row.field('onDead') !== '') return false
     ids.add(id)
+    const row = driver.leased.of(id)
+    if (row instanceof GrownRow && event === 'COMPLETE') continue
+    const stored = row instanceof GrownRow ? row.stored : row
+    if (!(stored instanceof StoredRow) || notPlain.some((letter) => stored.has.includes(letter))) return false
+    if (event === 'FAIL' && stored.field('onDead') !== '') return false
   }
   return true
 }
 
-async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-  const args: string[] = []
-  for (const { id, token, attempt, event, to, fatal, ...rest } of settlements) {
+/** What the script `settle` gets, and the settlements in the order in which it does them. */
+interface SettleCall {
+  readonly types: readonly string[]
+  readonly args: string[]
+  readonly order: readonly number[]
+}
+
+function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]): SettleCall {
+  const runs = new Map<ClaimOfType, number[]>()
+  const types = new Set<string>()
+  const others: number[] = []
+  const texts: string[] = []
+  for (const [i, settlement] of settlements.entries()) {
+    const row = leased.of(settlement.id)
+    const output = (texts[i] = textOf(settlement.output))
+    if (row instanceof GrownRow && isDone(settlement, row.claim.token) && output.length <= inlineMax) {
+      types.add(row.claim.type)
+      const run = runs.get(row.claim)
+      if (run === undefined) runs.set(row.claim, [i])
+      else run.push(i)
+    } else others.push(i)
+  }
+  const order = [...runs.values(), others].flat()
+  const args = [String(runs.size)]
+  for (const [{ suffix, name, type, worker, startedAt }, run] of runs) {
+    args.push(suffix, name, scriptText(type), scriptText(worker), JSON.stringify(worker), String(startedAt))
+    args.push(String(run.length))
+  }
+  const grown = order.slice(0, order.length - others.length)
+  for (const i of grown) args.push((settlements[i] as Settlement).id)
+  const outputs = grown.flatMap((i, place) => (texts[i] === '' ? [] : [String(place + 1), texts[i] as string]))
+  if (runs.size > 0) args.push(String(outputs.length / 2), ...outputs)
+  for (const i of others) {
+    const { id, token, attempt, event, to, fatal, ...rest } = settlements[i] as Settlement
     args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
   }
-  const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(args))
+  return { types: [...types], args, order }
+}
+
+/** Is it the end of a job that has nothing but an output? */
+const isDone = ({ event, to, attempt, ...rest }: Settlement, token: string): boolean =>
+  event === 'COMPLETE' &&
+  to === finished &&
+  attempt === 1 &&
+  rest.token === token &&
+  rest.checkin === undefined &&
+  rest.reason === undefined &&
+  rest.error === undefined &&
+  rest.delayMs === undefined
+
+async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+  const { types, args, order } = settleCall(driver, settlements)
+  const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(types, args))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
-  const left = settlements.filter((_, i) => others.get(i)?.[0] === 'generic')
-  const byCore = left.length === 0 ? [] : await settlePart(driver, left)
   const at = Number(now)
   let seq = Number(base)
-  return settlements.map((settlement, i) => {
-    const other = others.get(i)
-    if (other?.[0] === 'generic') return byCore.shift() as SettleAnswer
+  const answers: SettleAnswer[] = []
+  const left: number[] = []
+  for (const [place, i] of order.entries()) {
+    const settlement = settlements[i] as Settlement
+    const other = others.get(place)
     driver.leased.forget(settlement.id)
-    if (other === undefined) return expected(settlement, ++seq, at)
-    const [outcome, from, to, attempt, due] = other
-    if (outcome === 'lost') return lostAnswer(settlement)
-    const dueAt = due === '' ? null : Number(due)
-    return {
-      outcome: 'settled',
-      seq: ++seq,
-      at,
-      from: from as JobState,
-      to: to as JobState,
-      attempt: Number(attempt),
-      dueAt,
-    }
-  })
+    if (other === undefined) answers[i] = expected(settlement, ++seq, at)
+    else if (other[0] === 'generic') left.push(i)
+    else if (other[0] === 'lost') answers[i] = lostAnswer(settlement)
+    else answers[i] = unexpectedAnswer(other, ++seq, at)
+  }
+  if (left.length > 0) {
+    const byCore = await settlePart(
+      driver,
+      left.map((i) => settlements[i] as Settlement),
+    )
+    for (const [k, i] of left.entries()) answers[i] = byCore[k] as SettleAnswer
+  }
+  return answers
+}
+
+function unexpectedAnswer([, from, to, attempt, due]: readonly Reply[], seq: number, at: number): SettleAnswer {
+  return {
+    outcome: 'settled',
+    seq,
+    at,
+    from: from as JobState,
+    to: to as JobState,
+    attempt: Number(attempt),
+    dueAt: due === '' ? null : Number(due),
+  }
 }
 
 const extrasOf = ({ delayMs, output, error, checkin, reason }: Partial<Settlement>): string =>
@@ -281,6 +355,38 @@ const lostAnswer = ({ attempt, to }: Settlement): SettleAnswer => ({
   dueAt: null,
 })
 
+// ── heartbeats ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Extends the leases of claims of which all jobs are named, and nothing else. @returns the heartbeats of these */
+async function extendClaims(
+  { server, driver }: Redis,
+  heartbeats: readonly HeartbeatPayload[],
+  leaseMs: number,
+): Promise<ReadonlySet<HeartbeatPayload>> {
+  const bare = heartbeats.filter((heartbeat) => isBare(driver.leased, heartbeat))
+  if (bare.length === 0) return new Set()
+  const nameOf = ({ id }: HeartbeatPayload): string => (driver.leased.of(id) as GrownRow).claim.name
+  const claims = [...Map.groupBy(bare, nameOf)]
+  const args = claims.flatMap(([name, those]) => [name, String(those.length), ...those.map(({ id }) => id)])
+  const [, done] = await server.run('extend', [String(leaseMs), ...args])
+  return new Set(claims.flatMap(([, those], i) => ((done as readonly Reply[])[i] === 1 ? those : [])))
+}
+
+/** A job to which nothing has happened since its claim, and a heartbeat that says nothing else. */
+function isBare(leased: LeasedRows, { id, token, attempt, ...rest }: HeartbeatPayload): boolean {
+  const row = leased.of(id)
+  const { checkin, logs, steps, lastMessageNumber } = rest
+  return (
+    row instanceof GrownRow &&
+    row.claim.token === token &&
+    attempt === 1 &&
+    checkin === undefined &&
+    (logs === undefined || logs.length === 0) &&
+    steps === undefined &&
+    lastMessageNumber === undefined
+  )
+}
+
 // ── claim ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: ClaimRequest): Promise<ClaimAnswer> =>
@@ -290,6 +396,8 @@ const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: Clai
       workerText: JSON.stringify(worker),
       leaseMs,
       token: scriptText(token),
+      tokenPlain: token,
+      tokenText: JSON.stringify(token),
       ...(startedAt !== undefined && { since: startedAt }),
       demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
         type: scriptText(type),
@@ -300,7 +408,7 @@ const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: Clai
         ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
         ...(keyShares === true && { keyShares }),
         ...(maxAttempts !== undefined && { maxAttempts: String(maxAttempts) }),
-        ...(onDead !== undefined && { onDead: scriptText(onDead) }),
+        ...(onDead !== undefined && { onDead: scriptText(onDead), onDeadText: JSON.stringify(onDead) }),
       })),
     }
     return claimParts(redis, request, demand)
@@ -311,25 +419,32 @@ interface ScriptDemand {
   readonly max: number
 }
 
+interface ScriptClaim {
+  readonly worker: string
+  readonly tokenPlain: string
+  readonly demand: readonly ScriptDemand[]
+}
+
 /** Claims what is asked for, in scripts of a bounded number of jobs and bytes. */
 async function claimParts(
   { server, driver }: Redis,
-  request: { readonly demand: readonly ScriptDemand[] },
+  request: ScriptClaim,
   demands: readonly Demand[],
 ): Promise<ClaimAnswer> {
   const jobs: ClaimedJob[] = []
   const shortfalls: Shortfall[] = []
   const unreadable: string[] = []
   for (let { demand } = request; ;) {
-    const [found, reasons, cut, aside] = await server.exchange.claim(JSON.stringify({ ...request, demand }))
-    const replies = found as readonly (readonly Reply[])[]
-    const read = replies.map(claimedFrom)
-    const claimed = read.filter((each) => each !== null)
+    const answer = await server.exchange.claim(
+      demands.map(({ type }) => type),
+      JSON.stringify({ ...request, demand }),
+    )
+    const [, , , , , reasons, cut, aside] = answer
+    const { claimed, unread } = claimedJobs(answer, request)
     for (const { job, row } of claimed) driver.leased.keep(job.id, row)
-    const unread = replies.flatMap(([id], i) => (read[i] === null ? [String(id)] : []))
-    if (unread.length > 0) await server.setAside(unread)
-    unreadable.push(...texts(aside), ...unread)
-    jobs.push(...claimed.map(({ job }) => job))
+    if (unread.length > 0) await server.setClaimedAside(unread, request.worker)
+    unreadable.push(...texts(aside), ...unread.map(({ id }) => id))
+    for (const { job } of claimed) jobs.push(job)
     shortfalls.push(...(reasons as readonly Reply[]).map((facts) => shortfallFrom(demands, facts as readonly Reply[])))
     const types = new Set(cut as readonly Reply[])
     if (types.size === 0) return { jobs, shortfalls, ...(unreadable.length > 0 && { unreadable }) }
@@ -338,6 +453,48 @@ async function claimParts(
       .filter(({ type }) => types.has(type))
       .map((each) => ({ ...each, max: each.max - (counts.get(each.type)?.length ?? 0) }))
   }
+}
+
+interface ClaimedJobs {
+  readonly claimed: readonly NonNullable<ReturnType<typeof claimedWhole>>[]
+  /** Jobs that cannot be read. */
+  readonly unread: readonly UnreadJob[]
+}
+
+/** The jobs in the answer of the script `claim`. */
+function claimedJobs(answer: readonly Reply[], request: ScriptClaim): ClaimedJobs {
+  const [base, ids, rows, runs, beside] = answer as readonly [string, string[], string[], (string | number)[], Reply[]]
+  const besideOf = new Map(
+    beside.map((each) => {
+      const [place, ...rest] = each as readonly Reply[]
+      return [Number(place), rest as unknown as Beside]
+    }),
+  )
+  const claimed: NonNullable<ReturnType<typeof claimedWhole>>[] = []
+  const unread: UnreadJob[] = []
+  let place = 0
+  for (let run = 0; run < runs.length; run += 3) {
+    const [type, suffix] = [runs[run + 1] as string, runs[run + 2] as string]
+    const claim = suffix === '' ? null : claimOfType(textOfScript(type), suffix, request)
+    const end = place + Number(runs[run])
+    for (; place < end; place++) {
+      const [id, text] = [ids[place] as string, rows[place] as string]
+      const job =
+        claim === null
+          ? claimedWhole(id, text, besideOf.get(place + 1) ?? nothingBeside)
+          : claimedGrown(id, text, Number(base) + place + 1, claim)
+      if (job === null) unread.push({ id, type, claim: claim?.name ?? '' })
+      else claimed.push(job)
+    }
+  }
+  return { claimed, unread }
+}
+
+const nothingBeside: Beside = [[], [], '', []]
+
+function claimOfType(type: string, suffix: string, { worker, tokenPlain: token }: ScriptClaim): ClaimOfType {
+  const { at, leaseEnd, maxAttempts } = claimFrom(suffix)
+  return { type, suffix, token, worker: textOfScript(worker), name: `${leaseEnd} ${token}`, startedAt: at, maxAttempts }
 }
 
 /** Why a type gave fewer jobs than were asked for, by the rules of the core. */

@@ -18,7 +18,7 @@ import { hintForScript } from './hints.ts'
 import { enqueueText, historyUntil, transitionText } from './history-text.ts'
 import type { Keys } from './keys.ts'
 import { cellField } from './loading.ts'
-import { flagLetters, rowTextOf, scriptText, storedOf, type RowText, type StoredRow } from './row-text.ts'
+import { flagLetters, inlineText, rowTextOf, scriptText, storedOf, type RowText, type StoredRow } from './row-text.ts'
 
 /** A row that is written. Members that are left out have nothing in them. */
 interface PlannedRow {
@@ -208,7 +208,7 @@ function planRow(row: JobRow, keys: Keys, texts: Map<JobRow, RowText>): PlannedR
     id,
     rev,
     head: text.head,
-    tail: `${text.rest}${tailOf(row)}`,
+    tail: `${text.rest}${inlineText(text.inline)}${tailOf(row)}`,
     ...some(
       'data',
       data.flatMap(([field, value]) => (value === null ? [] : [field, value])),
@@ -224,13 +224,14 @@ function planRow(row: JobRow, keys: Keys, texts: Map<JobRow, RowText>): PlannedR
 }
 
 /** Is what was written what was there before? */
-function isAsStored(row: JobRow, { head, rest, data }: RowText): boolean {
+function isAsStored(row: JobRow, { head, rest, inline, data }: RowText): boolean {
   const stored = storedOf(row)
   const { added } = changeOf(row)
   return (
     stored !== null &&
     (added === null || (added.messages.length === 0 && added.checkpoints.length === 0 && added.steps.size === 0)) &&
     rest === stored.restText &&
+    inlineText(inline) === inlineText(stored.inline) &&
     Object.keys(data).length === 0 &&
     head.every((value, i) => i === 0 || value === stored.parts[i])
   )

@@ -1,10 +1,10 @@
 /** Retention: what the core decides over the indexes of ended jobs, and the policies that it decides by. */
 import { endedStates, looksMax, prune as choose, type EndedState, type PruneUnit } from '../../core/prune.ts'
 import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
-import type { Command, Reply } from './connection.ts'
+import type { Reply } from './connection.ts'
 import { partMax } from '../remote/parts.ts'
 import type { Redis, RedisServer } from './server.ts'
-import { endedId, type EndedId } from './keys.ts'
+import { countsByName, figuresFrom } from './figures.ts'
 import { scored, texts } from './loading.ts'
 import { scriptText, textOfScript } from './row-text.ts'
 
@@ -30,9 +30,12 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
     while (await loaded.loadMissing(server)) pruned = choose(loaded.begin(), limit)
     if (loaded.hasOldLimits) await server.run('forget', [])
     const { going, looks } = loaded
+    if (loaded.goesOn) pruned = { ...pruned, nextAt: null, more: true }
     if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
-    const ids = going.flatMap(({ id, endedBy }) => [id, String(endedBy)])
-    const [, skipped] = await server.run('remove', [JSON.stringify(looks), ...ids])
+    const ids = going.flatMap(({ id, endedBy, type }) => [id, String(endedBy), scriptText(type)])
+    // Empty lists would not be told from objects by the script's JSON.
+    const request = { ...(looks.length > 0 && { looks }), ...(going.length > 0 && { trims: trimsOf(going) }) }
+    const [, skipped] = await server.run('remove', [JSON.stringify(request), ...ids])
     return { facts: loaded, answer: pruned, others: new Set<unknown>(skipped as readonly Reply[]) }
   })
   if (left.size > 0) {
@@ -62,7 +65,8 @@ export async function retain({ server, driver }: Redis, policies: RetentionPolic
 }
 
 /** The types that are due, with the policies, numbers and first ended jobs of each. */
-async function loadedFacts({ redis, keys, time }: RedisServer): Promise<Facts> {
+async function loadedFacts(server: RedisServer): Promise<Facts> {
+  const { redis, keys, time } = server
   const now = time.now()
   const [first, next, limits] = await redis.pipeline([
     ['ZRANGE', keys.looks, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(looksMax)],
@@ -73,12 +77,29 @@ async function loadedFacts({ redis, keys, time }: RedisServer): Promise<Facts> {
   const hasOldLimits = texts(limits).length > 0
   const due = texts(first)
   const nextAt = scored(next)[0]?.[1] ?? Infinity
-  if (due.length === 0) return new Facts(now, nextAt, hasOldLimits, due, [], [])
-  const [policies, counts] = await redis.pipeline([
-    ['HMGET', keys.retention, ...due, others],
-    ['HMGET', keys.counts, ...due.flatMap((type) => endedStates.map((state) => `${state}:${type}`))],
-  ])
-  return new Facts(now, nextAt, hasOldLimits, due, policies as readonly Reply[], counts as readonly Reply[])
+  if (due.length === 0) return new Facts(now, nextAt, hasOldLimits, due, [], new Map())
+  const policies = redis.send(['HMGET', keys.retention, ...due, others])
+  const [, , figures] = await server.run('figures', due)
+  const counts = countsByName(figuresFrom(figures))
+  return new Facts(now, nextAt, hasOldLimits, due, (await policies) as readonly Reply[], counts)
+}
+
+/** Of each state and type the number of the last that goes. */
+function trimsOf(going: readonly EndedId[]): (readonly [state: string, type: string, number: number])[] {
+  const groups = Map.groupBy(going, ({ state, type }) => nameOf(type, state))
+  return [...groups.values()].map((those) => {
+    const { state, type, endedBy } = those.at(-1) as EndedId
+    return [state, scriptText(type), endedBy]
+  })
+}
+
+/** An ended job, as its index names it. */
+interface EndedId {
+  readonly id: string
+  readonly type: string
+  readonly state: EndedState
+  readonly finishedAt: number
+  readonly endedBy: number
 }
 
 /** Some entries of an index of ended jobs, the first ones. */
@@ -100,8 +121,12 @@ class Facts implements PruneUnit<EndedId> {
   private readonly firstAt: number
   private readonly due: readonly string[]
   private readonly policies = new Map<string, RetentionPolicy | null>()
-  private readonly counts = new Map<string, string>()
+  private readonly counts: ReadonlyMap<string, number>
   private readonly entries = new Map<string, Entries>()
+  /** Were there only entries of jobs that are there no more, as far as was looked? These are gone now. */
+  goesOn = false
+  /** Types of which more may have to go than were found. */
+  private readonly unfinished = new Set<string>()
   /** How many entries were asked for, where more may be there than were loaded; by type and state. */
   private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
 
@@ -112,10 +137,11 @@ class Facts implements PruneUnit<EndedId> {
     hasOldLimits: boolean,
     due: readonly string[],
     policies: readonly Reply[],
-    counts: readonly Reply[],
+    counts: ReadonlyMap<string, number>,
   ) {
     this.now = now
     this.hasOldLimits = hasOldLimits
+    this.counts = counts
     this.firstAt = this.nextLookAt = nextAt
     this.due = due.map(textOfScript)
     const policyOf = (reply: Reply | undefined): RetentionPolicy | null =>
@@ -123,10 +149,6 @@ class Facts implements PruneUnit<EndedId> {
     const general = policyOf(policies.at(-1))
     for (const [i, type] of this.due.entries()) {
       this.policies.set(type, policyOf(policies[i]) ?? general)
-      for (const [n, state] of endedStates.entries()) {
-        const reply = counts[i * endedStates.length + n]
-        this.counts.set(nameOf(type, state), typeof reply === 'string' ? reply : '0')
-      }
     }
   }
 
@@ -139,19 +161,20 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   /** Loads the entries that the decision has missed. @returns were there any? */
-  async loadMissing({ redis, keys }: RedisServer): Promise<boolean> {
+  async loadMissing(server: RedisServer): Promise<boolean> {
     const missing = [...this.missing.values()]
     if (missing.length === 0) return false
-    const commands = missing.map(({ type, state, limit }): Command => [
-      'ZRANGE',
-      keys.ended(state, type),
-      '0',
-      String(limit - 1),
-      'WITHSCORES',
-    ])
-    for (const [i, reply] of (await redis.pipeline(commands)).entries()) {
-      const { type, state, limit } = missing[i] as (typeof missing)[number]
-      this.entries.set(nameOf(type, state), { limit, found: scored(reply).map(endedId) })
+    const args = missing.flatMap(({ type, state, limit }) => [state, scriptText(type), String(limit)])
+    const [, reply] = await server.run('ended', args)
+    for (const [i, { type, state, limit }] of missing.entries()) {
+      const [isPart, flat] = (reply as readonly (readonly [number, readonly string[]])[])[i] ?? [0, []]
+      const found = Array.from({ length: flat.length / 3 }, (_, n): EndedId => {
+        const [id, finishedAt, endedBy] = flat.slice(3 * n, 3 * n + 3) as [string, string, string]
+        return { id, type, state, finishedAt: Number(finishedAt), endedBy: Number(endedBy) }
+      })
+      if (isPart === 1) this.unfinished.add(type)
+      this.goesOn ||= isPart === 1 && found.length === 0
+      this.entries.set(nameOf(type, state), { limit: isPart === 1 ? Infinity : limit, found })
     }
     return true
   }
@@ -165,7 +188,7 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   endedCount(type: string, state: EndedState): number {
-    return Number(this.counts.get(nameOf(type, state)))
+    return this.counts.get(nameOf(type, state)) ?? 0
   }
 
   firstEnded(type: string, state: EndedState, limit: number): readonly EndedId[] {
@@ -181,7 +204,8 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   lookAgain(type: string, at: number): void {
-    const counts = endedStates.map((state) => [`${state}:${scriptText(type)}`, String(this.endedCount(type, state))])
+    const counts = endedStates.map((state) => [state, String(this.endedCount(type, state))])
+    if (this.unfinished.has(type)) at = this.now
     this.looks.push([scriptText(type), at === Infinity ? '+inf' : String(at), Object.fromEntries(counts)])
     this.nextLookAt = Math.min(this.nextLookAt, at)
   }

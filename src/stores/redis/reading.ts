@@ -14,7 +14,7 @@ import {
   type Position,
 } from '../../core/cursor.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
-import { jobStates, type JobState } from '../../core/lifecycle.ts'
+import { isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { MachineNameKind } from '../../core/machine-tally.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
@@ -39,18 +39,10 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
-import { failureName, memberId, type Keys } from './keys.ts'
-import {
-  countsFrom,
-  dataAt,
-  pairs,
-  parsedAll,
-  rowsFrom,
-  scored,
-  texts,
-  unreadableOf,
-  type SetAside,
-} from './loading.ts'
+import { figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
+import { failureName, type Keys } from './keys.ts'
+import { leasedIds } from './leases.ts'
+import { dataAt, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import type { CellKind } from '../remote/cells.ts'
 import type { Need } from '../remote/needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
@@ -63,11 +55,10 @@ import {
   type DataField,
   type StoredRow,
 } from './row-text.ts'
-import { rankChars } from './scripts/groups.ts'
 import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
-import { entryOf, historyEntries } from './history-text.ts'
+import { entryOf, historyEntries, separator } from './history-text.ts'
 
 /** A worker; they are listed in the order in which they were made known. */
 interface KnownWorker {
@@ -82,11 +73,7 @@ function queuedAt(row: StoredRow | null): number | null {
   return historyEntries(row.history).at(-1)?.at ?? Number(row.field('enqueuedAt'))
 }
 
-/** Where a job without a key is in the order of its queue, as scripts write it (see `scripts/groups.ts`). */
-const rankOf = ([member, score]: readonly [member: string, score: number]): string =>
-  String(2 ** 31 + score).padStart(10, '0') + member.slice(0, 16)
-
-type ReadingScripts = Pick<Scripts<'due' | 'counts'>, 'run'>
+type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'first'>, 'run'>
 
 export class Reading {
   private readonly redis: Commands
@@ -171,7 +158,7 @@ export class Reading {
     const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
     const by = orderBy ?? 'enqueued'
     // Before the jobs: what is written meanwhile is in the log after it, whether the page has it or not.
-    const seq = Number(await this.redis.send(['GET', this.keys.seq]))
+    const seq = Number(await this.redis.send(['HGET', this.keys.figures, seqField]))
     const range = {
       by,
       newestFirst: order === 'newest',
@@ -203,7 +190,7 @@ export class Reading {
   async select(need: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
     const { selection, states, among } = need
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, Number(await this.redis.send(['GET', this.keys.seq])))
+    const range = selectionRange(after, Number(await this.redis.send(['HGET', this.keys.figures, seqField])))
     const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
     const isEligible = (state: JobState): boolean => states.has(state)
     const { jobs, next } =
@@ -226,41 +213,21 @@ export class Reading {
   // ── queues ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async queues(): Promise<QueueInfo[]> {
-    const { byType, paused } = await this.queueCounts()
-    const infos = [...byType].map(([type, counts]) => ({ type, paused: paused.get(type) === '1', counts }))
-    return infos.toSorted((a, b) => (a.type < b.type ? -1 : 1))
+    const { byType } = await this.figures()
+    return [...byType].map(infoOf).toSorted((a, b) => (a.type < b.type ? -1 : 1))
   }
 
   async queue(type: string): Promise<QueueInfo> {
-    const { byType, paused } = await this.queueCounts()
-    return { type, paused: paused.get(type) === '1', counts: byType.get(type) ?? noCounts() }
+    const { byType } = await this.figures([type])
+    return infoOf([type, byType.get(type)])
   }
 
   async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
-    const { keys, redis } = this
-    const firsts = await redis.pipeline(
-      types.flatMap((type) => [
-        ['ZRANGE', keys.queue(type), '0', '0', 'WITHSCORES'],
-        ['ZRANGE', keys.firsts(type), '0', '0'],
-      ]),
-    )
-    // The first job without a key, or the queue of the key whose first job goes before that.
-    const heads = types.map((type, i) => {
-      const [plain] = scored(firsts[2 * i])
-      const [keyed] = texts(firsts[2 * i + 1])
-      const isKeyFirst = keyed !== undefined && (plain === undefined || keyed.slice(0, rankChars) < rankOf(plain))
-      const key = isKeyFirst ? keyed.slice(rankChars) : ''
-      return { member: plain?.[0] ?? null, group: key === '' ? null : keys.group(type, key) }
-    })
-    const groups = heads.flatMap(({ group }) => (group === null ? [] : [group]))
-    const ofGroups = await redis.pipeline(groups.map((group) => ['ZRANGE', group, '0', '0']))
-    const members = heads.map(({ member, group }) =>
-      group === null ? member : (texts(ofGroups[groups.indexOf(group)])[0] ?? member),
-    )
-    const ids = members.flatMap((member) => (member === null ? [] : [memberId(member)]))
-    const rows = ids.length === 0 ? [] : rowsFrom(await redis.send(['HMGET', keys.jobs, ...ids]))
-    const times = new Map(ids.map((id, i) => [id, queuedAt(rows[i] ?? null)]))
-    return members.map((member) => (member === null ? null : (times.get(memberId(member)) ?? null)))
+    if (types.length === 0) return []
+    const [, , found] = await this.scripts.run('first', ['', typesText(types)])
+    const ids = texts(found)
+    const rows = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, ...ids]))
+    return rows.map(queuedAt)
   }
 
   async machineCounts(type: string): Promise<MachineCounts> {
@@ -275,44 +242,47 @@ export class Reading {
   }
 
   async counts(): Promise<Counts> {
-    const [, , seq, counts, pauses] = await this.scripts.run('counts', [''])
-    const { all, byType } = queueCountsOf(counts, pauses)
-    return withCursor({ ...all, types: Object.fromEntries(byType) }, this.epochs.cursor(Number(seq)))
+    const { seq, all, byType } = await this.figures()
+    const types = Object.fromEntries([...byType].map(([type, { counts }]) => [type, counts]))
+    return withCursor({ ...all, types }, this.epochs.cursor(seq))
   }
 
-  private async queueCounts(): Promise<QueueCounts> {
-    const [counts, pauses] = await this.redis.pipeline([
-      ['HGETALL', this.keys.counts],
-      ['HGETALL', this.keys.paused],
-    ])
-    return queueCountsOf(counts, pauses)
+  /** Of these types, or of all. */
+  private async figures(types: readonly string[] = []): Promise<Figures> {
+    const [, , seq, reply] = await this.scripts.run('figures', ['', ...types.map(scriptText)])
+    const byType = new Map(figuresFrom(reply))
+    const all = byType.get('')?.counts ?? noCounts()
+    byType.delete('')
+    return { seq: Number(seq), all, byType }
   }
 
   async activity(query: ActivityQuery, now: number): Promise<QueueActivity[]> {
     const { period, queues } = query
-    const starts = texts(
-      await this.redis.send(['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf']),
-    )
     const types = Array.isArray(queues) ? (queues as readonly string[]) : null
-    const periods =
-      types === null ? await this.allActivity(period, starts) : await this.activityOf(types, period, starts)
+    const starts = ['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf']
+    let figures = (await this.figures(types ?? [])).byType
+    let periods: readonly PeriodActivity[] = []
+    for (let before: typeof figures | null = null; before === null || !haveSameMinutes(before, figures);) {
+      const begun = texts(await this.redis.send(starts))
+      periods = await (types === null ? this.allActivity(period, begun) : this.activityOf(types, period, begun))
+      // The minute of each type's last change is written with its counts, and joins the others at its next one.
+      before = figures
+      figures = (await this.figures(types ?? [])).byType
+    }
+    const from = firstPeriod(query, now)
+    const latest = [...figures].flatMap(([type, each]): PeriodActivity[] => {
+      const at = periodOf(period, each)
+      return at < from ? [] : [{ at, byType: new Map([[type, each.tally]]) }]
+    })
+    const found = [...periods, ...latest]
     if (queues === 'total') {
-      const all = periods.flatMap(({ at, byType }) =>
-        byType
-          .values()
-          .toArray()
-          .map((tally) => [at, tally] as const),
-      )
+      const all = found.flatMap(({ at, byType }) => [...byType.values()].map((tally) => [at, tally] as const))
       return [{ type: null, buckets: bucketsOf(all) }]
     }
-    const shown = types ?? [...(await this.queueCounts()).byType.keys()]
-    return shown.map((type) => {
-      const own = periods.flatMap(({ at, byType }) => {
-        const tally = byType.get(type)
-        return tally === undefined ? [] : [[at, tally] as const]
-      })
-      return { type, buckets: bucketsOf(own) }
-    })
+    const shown = types ?? [...figures.keys()]
+    const byQueue = new Map(shown.map((type): [string, [number, Tally][]] => [type, []]))
+    for (const { at, byType } of found) for (const [type, tally] of byType) byQueue.get(type)?.push([at, tally])
+    return [...byQueue].map(([type, own]) => ({ type, buckets: bucketsOf(own) }))
   }
 
   private async allActivity(period: ActivityPeriod, starts: readonly string[]): Promise<PeriodActivity[]> {
@@ -399,9 +369,9 @@ export class Reading {
 
   /** The workers with what each holds, longest first. */
   async workers(now: number): Promise<WorkerRecord[]> {
-    const leases = texts(await this.redis.send(['ZRANGE', this.keys.leases, '0', '-1']))
-    const ids = leases.map(memberId)
-    const leased = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
+    const ids = await leasedIds(this.redis, this.keys)
+    const jobs = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
+    const leased = jobs.filter(({ row }) => isLeased(row.state))
     const byWorker = Map.groupBy(leased.toSorted(byStart), ({ row }) => textOfScript(row.field('worker')))
     const known = (await this.knownWorkers()).filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
     return known.map(({ info, seenAt }) => {
@@ -450,7 +420,7 @@ export class Reading {
   private async isGone(cursor: string): Promise<boolean> {
     const isKnown = this.epochs.knows(cursor)
     const [last, epochs] = await this.redis.pipeline([
-      ['GET', this.keys.seq],
+      ['HGET', this.keys.figures, seqField],
       ...(isKnown ? [] : [['LRANGE', this.keys.epochs, '0', '-1']]),
     ])
     return (isKnown ? this.epochs : new Epochs(texts(epochs))).isGone(cursor, Number(last ?? 0))
@@ -487,11 +457,33 @@ type Logged = HistoryEntry & { readonly id: string; readonly type: string }
 /** The transitions of entries of the log. */
 const logged = (reply: Reply | undefined): Logged[] =>
   (Array.isArray(reply) ? (reply as readonly Reply[]) : []).flatMap((entry) =>
-    pairs((entry as readonly Reply[])[1]).map(([id, typeAndText]) => {
-      const end = typeAndText.indexOf('\0')
-      return { id, type: textOfScript(typeAndText.slice(0, end)), ...entryOf(typeAndText.slice(end + 1)) }
-    }),
+    transitionsOf(texts((entry as readonly Reply[])[1])),
   )
+
+/**
+ * Ids and texts in turn; or an empty text, the text of the first of some transitions that differ in nothing but the job,
+ * with how many they are, and their ids.
+ */
+function transitionsOf(parts: readonly string[]): Logged[] {
+  const found: Logged[] = []
+  for (let i = 0; i < parts.length; i += 2) {
+    const [first, typeAndText] = [parts[i] as string, parts[i + 1] as string]
+    const end = typeAndText.indexOf(separator)
+    const textAt = typeAndText.indexOf('[', end)
+    const type = textOfScript(typeAndText.slice(0, end))
+    const entry = entryOf(typeAndText.slice(textAt))
+    if (first !== '') {
+      found.push({ id: first, type, ...entry })
+      continue
+    }
+    const amount = Number(typeAndText.slice(end + 1, textAt))
+    for (let k = 0; k < amount; k++) {
+      found.push({ id: parts[i + 2 + k] as string, type, ...entry, seq: entry.seq + k })
+    }
+    i += amount + (amount % 2)
+  }
+  return found
+}
 
 /** The figures of types in a period. */
 interface PeriodActivity {
@@ -506,29 +498,21 @@ const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - ti
 const noCounts = (): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobState, number>
 
-interface QueueCounts {
+interface Figures {
+  /** The number of the last transition. */
+  readonly seq: number
   readonly all: StateCounts
-  readonly byType: ReadonlyMap<string, StateCounts>
-  readonly paused: ReadonlyMap<string, string>
+  readonly byType: ReadonlyMap<string, TypeFigures>
 }
 
-function queueCountsOf(counts: Reply | undefined, pauses: Reply | undefined): QueueCounts {
-  const all = noCounts()
-  const paused = new Map(pairs(pauses).map(([type, value]) => [textOfScript(type), value]))
-  const byType = new Map([...paused.keys()].map((type) => [type, noCounts()]))
-  for (const [name, count] of countsFrom(counts)) {
-    const colon = name.indexOf(':')
-    const state = (colon < 0 ? name : name.slice(0, colon)) as JobState
-    if (colon < 0) all[state] = count
-    else {
-      const type = name.slice(colon + 1)
-      const ofType = byType.get(type) ?? noCounts()
-      ofType[state] = count
-      byType.set(type, ofType)
-    }
-  }
-  return { all, byType, paused }
-}
+const haveSameMinutes = (before: Figures['byType'], after: Figures['byType']): boolean =>
+  before.size === after.size && [...after].every(([type, { minute }]) => before.get(type)?.minute === minute)
+
+const infoOf = ([type, figures]: readonly [type: string, figures: TypeFigures | undefined]): QueueInfo => ({
+  type,
+  paused: figures?.paused === true,
+  counts: figures?.counts ?? noCounts(),
+})
 
 const byStart = ({ row: a }: StoredJob, { row: b }: StoredJob): number =>
   Number(a.field('startedAt')) - Number(b.field('startedAt')) || a.seq - b.seq

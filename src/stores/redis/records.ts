@@ -3,12 +3,14 @@ import type { JobRow } from '../../core/job-row.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { JobRecord } from '../../core/record.ts'
-import type { ClaimedJob } from '../../store.ts'
+import type { ClaimedJob, JobPins } from '../../store.ts'
 import { claimedOf, recordOf as recordOfJob, type ReadJob } from '../remote/record.ts'
+import type { LoadedRow } from '../remote/working-set.ts'
 import type { Reply } from './connection.ts'
-import { historyEntries } from './history-text.ts'
+import { afterClaim, waiting } from './grown.ts'
+import { historyEntries, separator } from './history-text.ts'
 import { pairs, parsedAll } from './loading.ts'
-import { dataFields, parseRow, restFields, unlessUnreadable, type StoredRow } from './row-text.ts'
+import { dataFields, inlineLetters, parseRow, restFields, unlessUnreadable, type StoredRow } from './row-text.ts'
 
 /** The stored data of a job. */
 export interface StoredJob {
@@ -33,28 +35,28 @@ export const recordOf = <Name extends keyof JobRecord = keyof JobRecord>(
 
 interface Claimed {
   readonly job: ClaimedJob
-  readonly row: StoredRow
+  readonly row: LoadedRow
 }
 
-/** A job in the answer of the claim script; null if it cannot be read. */
-export const claimedFrom = (reply: readonly Reply[]): Claimed | null => unlessUnreadable(() => readClaimed(reply))
+/** What a job has beside its row: fields that are kept apart, results of steps, the last checkpoint and the inbox. */
+export type Beside = readonly [data: Reply, steps: Reply, checkpoint: Reply, inbox: Reply]
 
-function readClaimed(reply: readonly Reply[]): Claimed | null {
-  const [first, text, input, data, steps, checkpoint, inbox] = reply
-  const id = String(first)
-  const row = parseRow(String(text))
-  if (row === null) return null
-  const rest = data === undefined ? {} : Object.fromEntries(pairs(data))
-  const whole = row.withData(input === '' ? rest : { ...rest, input: String(input) }, dataFields)
-  const stored: StoredJob = {
-    id,
-    row: whole,
-    checkpoint:
-      typeof checkpoint === 'string' && checkpoint !== '' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
-    inbox: parsedAll<InboxEntry>(inbox),
-  }
-  return { job: claimedJob(stored, pairs(steps)), row: row.withData(rest, restFields) }
-}
+/** A job whose row was written whole by its claim; null if it cannot be read. */
+export const claimedWhole = (id: string, text: string, beside: Beside): Claimed | null =>
+  unlessUnreadable(() => {
+    const [data, steps, checkpoint, inbox] = beside
+    const row = parseRow(text)
+    if (row === null) return null
+    const apart = Object.fromEntries(pairs(data))
+    const stored: StoredJob = {
+      id,
+      row: row.withData(apart, dataFields),
+      checkpoint:
+        typeof checkpoint === 'string' && checkpoint !== '' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
+      inbox: parsedAll<InboxEntry>(inbox),
+    }
+    return { job: claimedJob(stored, pairs(steps)), row: row.withData(apart, restFields) }
+  })
 
 function claimedJob(stored: StoredJob, steps: readonly [string, string][]): ClaimedJob {
   const row = stored.row.decode(stored.id)
@@ -73,4 +75,138 @@ function claimedJob(stored: StoredJob, steps: readonly [string, string][]): Clai
     meta: row.terms.meta === null ? null : meta,
     record: () => recordOf(stored),
   })
+}
+
+/** What one claim has appended to the rows of a type. */
+export interface ClaimOfType {
+  readonly type: string
+  readonly suffix: string
+  /** That of its lease. */
+  readonly name: string
+  readonly token: string
+  readonly worker: string
+  readonly startedAt: number
+  /** Attempts allowed; null: those of the enqueue. */
+  readonly maxAttempts: number | null
+}
+
+/** A job whose row has grown by its claim; null if it cannot be read. */
+export const claimedGrown = (id: string, text: string, seq: number, claim: ClaimOfType): Claimed | null =>
+  unlessUnreadable(() => {
+    const born = bornOf(text)
+    if (born?.type !== claim.type) return null
+    const row = new GrownRow(text, seq, claim)
+    return { job: new GrownJob(id, born, row), row }
+  })
+
+/** What the enqueue of a job whose row grows has given. */
+interface Born {
+  readonly type: string
+  readonly priority: number
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly generation: number
+  readonly pins: JobPins | null
+}
+
+const bornByText = new Map<string, Born>()
+const bornMax = 1_000
+/** Time, revision and number. */
+const ownHead = /^\+\d{16}\d+\0\d+$/
+const ownEnd = separator.repeat(5) + waiting + separator
+const inputMark = separator + inlineLetters.input
+
+/** Jobs of one type mostly have this in common: it is read once. */
+function bornOf(text: string): Born | null {
+  const from = text.indexOf(ownEnd)
+  if (!ownHead.test(text.slice(0, from))) return null
+  const to = text.indexOf(inputMark, from)
+  const common = text.slice(from, to < 0 ? undefined : to)
+  const known = bornByText.get(common)
+  if (known !== undefined) return known
+  const row = parseRow(text)
+  if (row === null) return null
+  const { type, priority, attempt, maxAttempts, generation, terms } = row.decode('')
+  const born = { type, priority, attempt, maxAttempts, generation, pins: terms.pins ?? null }
+  if (bornByText.size >= bornMax) bornByText.clear()
+  bornByText.set(common, born)
+  return born
+}
+
+/** The row of a claimed job. What is not asked for is not read. */
+export class GrownRow implements LoadedRow {
+  readonly seq: number
+  readonly claim: ClaimOfType
+  /** As it was before the claim. */
+  readonly text: string
+  private read: StoredRow | null = null
+
+  constructor(text: string, seq: number, claim: ClaimOfType) {
+    this.text = text
+    this.seq = seq
+    this.claim = claim
+  }
+
+  get stored(): StoredRow {
+    return (this.read ??= this.parsed())
+  }
+
+  private parsed(): StoredRow {
+    const row = parseRow(afterClaim(this.text, this.seq, this.claim.suffix))
+    if (row === null) throw new SyntaxError('a claimed row cannot be read')
+    return row.withData({}, restFields)
+  }
+
+  get revision(): string {
+    return this.stored.revision
+  }
+
+  decode(id: string): JobRow {
+    return this.stored.decode(id)
+  }
+}
+
+const noMessages: readonly InboxEntry[] = Object.freeze([])
+
+/** A claimed job whose row grows. */
+class GrownJob implements ClaimedJob {
+  readonly id: string
+  readonly type: string
+  readonly input: Json | undefined
+  readonly priority: number
+  readonly concurrencyKey = null
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly generation: number
+  readonly token: string
+  readonly startedAt: number
+  readonly seq: number
+  readonly steps = null
+  readonly checkpoint = null
+  readonly inbox = noMessages
+  readonly version = null
+  readonly pins: JobPins | null
+  readonly meta = null
+  private readonly row: GrownRow
+
+  constructor(id: string, born: Born, row: GrownRow) {
+    const { text, seq, claim } = row
+    const inputAt = text.indexOf(inputMark)
+    this.id = id
+    this.type = born.type
+    this.input = inputAt < 0 ? undefined : (JSON.parse(text.slice(inputAt + 2)) as Json)
+    this.priority = born.priority
+    this.attempt = born.attempt + 1
+    this.maxAttempts = born.pins?.maxAttempts ?? claim.maxAttempts ?? born.maxAttempts
+    this.generation = born.generation
+    this.token = claim.token
+    this.startedAt = claim.startedAt
+    this.seq = seq
+    this.pins = born.pins
+    this.row = row
+  }
+
+  record(): JobRecord {
+    return recordOf({ id: this.id, row: this.row.stored, checkpoint: null, inbox: [] })
+  }
 }

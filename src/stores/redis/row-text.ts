@@ -1,7 +1,8 @@
 /**
- * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then the
- * history. A script reads the first part with one call of `struct.unpack`, and passes the rest on as it is. An entry of
- * the history follows a zero byte. Fields that may be large are kept apart, and loaded when an operation asks for one.
+ * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then input and
+ * output if they are small, then the history. A script reads the first part with one call of `struct.unpack`, and
+ * passes the rest on as it is. An entry of the history follows a zero byte. Fields that may be large are kept apart, and
+ * loaded when an operation asks for one. A plain job has a row that grows: see `grown.ts`.
  */
 import { caps } from '../../core/caps.ts'
 import { Deferred, jsonOf, Packed, type Cell } from '../../core/cell.ts'
@@ -15,6 +16,7 @@ import { keyName } from '../remote/cells.ts'
 import { Unloaded } from '../remote/needs.ts'
 import { pending } from '../remote/transaction.ts'
 import type { LoadedRow } from '../remote/working-set.ts'
+import { entriesOf, entryEnd, finished, grownMark, started, timeChars, waiting } from './grown.ts'
 import { separator } from './history-text.ts'
 
 /** The fields that scripts read, in their order; `has` has a letter for each other field that is set. */
@@ -80,6 +82,13 @@ export const dataLetters = {
 
 export type DataField = keyof typeof dataLetters
 export const dataFields = Object.keys(dataLetters) as DataField[]
+/** An input and an output of at most so many characters stand in the row itself, each with its letter before it. */
+export const inlineMax = 4_096
+export const inlineLetters = { input: 'I', output: 'O' } as const
+type InlineField = keyof typeof inlineLetters
+type InlineData = Readonly<Partial<Record<InlineField, string>>>
+const isInline = (field: DataField, text: string): field is InlineField =>
+  (field === 'input' || field === 'output') && text.length <= inlineMax
 /** What a claim answers for the next write: inputs are mostly not needed again. */
 export const restFields = dataFields.filter((field) => field !== 'input')
 
@@ -139,10 +148,53 @@ export function unlessUnreadable<T>(read: () => T): T | null {
 /** Null of a text that is no row, as in scripts, or whose rare fields cannot be read. */
 export function parseRow(text: string): StoredRow | null {
   const parts = text.split(separator)
-  if (parts.length <= headFields.length || !isSound(parts)) return null
+  if (parts.length <= headFields.length) return null
+  const head = parts.slice(0, headFields.length)
   const rest = parts[headFields.length] as string
+  const first = head[0] as string
+  const hasGrown = first.startsWith(grownMark)
+  if (hasGrown) {
+    head[0] = first.slice(1 + timeChars)
+    head[at.enqueuedAt] = String(Number(first.slice(1, 1 + timeChars)))
+  }
+  if (!isSound(head)) return null
+  const inline: { input?: string; output?: string } = {}
+  let next = headFields.length + 1
+  for (const field of ['input', 'output'] as const) {
+    if (parts[next]?.startsWith(inlineLetters[field]) === true) inline[field] = (parts[next++] as string).slice(1)
+  }
+  let history: readonly string[] = parts.slice(next)
   const read = rest === '' ? noRest : unlessUnreadable(() => JSON.parse(rest) as Rest)
-  return read === null ? null : new StoredRow(parts, rest, read)
+  if (read === null) return null
+  if (hasGrown && text.endsWith(entryEnd)) {
+    const grown = unlessUnreadable(() => grow(head, history, inline))
+    if (grown === null) return null
+    history = grown
+  }
+  return new StoredRow(head, rest, read, history.join(separator), inline)
+}
+
+/** Folds the entries of a row into its head. @returns its history */
+function grow(head: string[], parts: readonly string[], inline: { output?: string }): readonly string[] {
+  const { claim, end, output } = entriesOf(parts)
+  if (claim === null) return parts
+  const attempt = Number(head[at.attempt]) + 1
+  const set = (field: HeadField, value: string | number): void => void (head[at[field]] = String(value))
+  set('rev', Number(head[at.rev]) + (end === null ? 1 : 2))
+  set('state', end === null ? started : finished)
+  set('attempt', attempt)
+  set('worker', scriptText(claim.worker))
+  set('token', scriptText(claim.token))
+  set('startedAt', claim.at)
+  set('last', (end ?? claim).seq)
+  if (claim.maxAttempts !== null && !head[at.has]?.includes(flagLetters.pinned)) set('maxAttempts', claim.maxAttempts)
+  set('onDead', scriptText(claim.onDead ?? ''))
+  const by = [attempt, claim.worker]
+  const history = [JSON.stringify([claim.seq, claim.at, 'CLAIM', waiting, started, ...by])]
+  if (end === null) return history
+  set('finishedAt', end.at)
+  if (output !== null) inline.output = output
+  return [...history, JSON.stringify([end.seq, end.at, 'COMPLETE', started, finished, ...by])]
 }
 
 function isSound(parts: readonly string[]): boolean {
@@ -174,11 +226,14 @@ class ErrorLines extends Deferred<readonly AttemptError[]> {
 
 /** A row as the server has it; of the fields that are kept apart those that were asked for. */
 export class StoredRow implements LoadedRow {
-  /** The fields of the head in their order. A history may follow. */
+  /** The fields of the head in their order. */
   readonly parts: readonly string[]
   /** The rare fields as text. */
   readonly restText: string
   private readonly rest: Rest
+  /** Entries, a zero byte between them. */
+  readonly history: string
+  readonly inline: InlineData
   private readonly data: Readonly<Partial<Record<DataField, string>>>
   /** Those that were asked for. */
   private readonly known: readonly DataField[]
@@ -187,23 +242,30 @@ export class StoredRow implements LoadedRow {
     parts: readonly string[],
     restText: string,
     rest: Rest,
+    history: string,
+    inline: InlineData,
     data: Readonly<Partial<Record<DataField, string>>> = {},
     known: readonly DataField[] = [],
   ) {
     this.parts = parts
     this.restText = restText
     this.rest = rest
+    this.history = history
+    this.inline = inline
     this.data = data
     this.known = known
   }
 
   /** With fields that are kept apart. @param known those that were asked for */
   withData(data: Readonly<Partial<Record<DataField, string>>>, known: readonly DataField[]): StoredRow {
-    return new StoredRow(this.parts, this.restText, this.rest, data, known)
+    return new StoredRow(this.parts, this.restText, this.rest, this.history, this.inline, data, known)
   }
 
-  /** The row after a write. @param base the number that the first transition of the commit got */
-  after({ head, rest: restText, data: changed }: RowText, base: number): StoredRow | null {
+  /**
+   * The row after a write that has added nothing to its history. @param base the number that the first transition of
+   * the commit got
+   */
+  after({ head, rest: restText, inline, data: changed }: RowText, base: number): StoredRow | null {
     if (this.known.length < restFields.length) return null
     const data: Partial<Record<DataField, string>> = { ...this.data }
     for (const [field, text] of Object.entries(changed) as [DataField, string | null][]) {
@@ -215,13 +277,7 @@ export class StoredRow implements LoadedRow {
     const given = head.map((value) =>
       value.length === 16 && Number(value) >= pending ? String(Number(value) - pending + base) : value,
     )
-    return new StoredRow(
-      [...given, restText, ...this.parts.slice(headFields.length + 1)],
-      restText,
-      rest,
-      data,
-      restFields,
-    )
+    return new StoredRow(given, restText, rest, this.history, inline, data, restFields)
   }
 
   field(name: HeadField): string {
@@ -249,11 +305,6 @@ export class StoredRow implements LoadedRow {
     return Number(this.field('last') || this.field('seq'))
   }
 
-  /** Entries, a zero byte between them. */
-  get history(): string {
-    return this.parts.length === headFields.length + 1 ? '' : this.parts.slice(headFields.length + 1).join(separator)
-  }
-
   /** Numbers of jobs are never given again, so a later job of the same id is told from it. */
   get revision(): string {
     return `${this.field('rev')}:${this.field('seq')}`
@@ -261,6 +312,12 @@ export class StoredRow implements LoadedRow {
 
   /** A field that is kept apart: null for none, undefined if it was not loaded. */
   dataText(field: DataField): string | null | undefined {
+    const inline = field === 'input' || field === 'output' ? this.inline[field] : undefined
+    return inline ?? this.apartText(field)
+  }
+
+  /** The same of a field that does not stand in the row itself. */
+  apartText(field: DataField): string | null | undefined {
     if (!this.has.includes(dataLetters[field])) return null
     return this.known.includes(field) ? (this.data[field] ?? null) : undefined
   }
@@ -397,6 +454,7 @@ function dataText(field: DataField, cell: Cell<unknown>): string | null | undefi
 export interface RowText {
   readonly head: string[]
   readonly rest: string
+  readonly inline: InlineData
   /** The fields kept apart that have changed; null: it is removed. */
   readonly data: Partial<Record<DataField, string | null>>
 }
@@ -406,10 +464,15 @@ export function rowTextOf(row: JobRow): RowText {
   const { run, machine, change } = row
   let has = ''
   const data: Partial<Record<DataField, string | null>> = {}
+  const inline: { input?: string; output?: string } = {}
   for (const field of dataFields) {
-    const text = dataText(field, dataCells[field](row))
+    let text = dataText(field, dataCells[field](row))
+    if (typeof text === 'string' && isInline(field, text)) {
+      inline[field] = text
+      text = null
+    }
     if (text !== null) has += dataLetters[field]
-    if (text !== undefined && text !== (stored === null ? null : stored.dataText(field))) data[field] = text
+    if (text !== undefined && text !== (stored === null ? null : stored.apartText(field))) data[field] = text
   }
   if (hasSteps(row, stored)) has += flagLetters.steps
   if (machine !== null) has += flagLetters.machine
@@ -444,7 +507,13 @@ export function rowTextOf(row: JobRow): RowText {
     row.key !== null && row.untilStart ? keyName(row.type, row.key) : '',
     row.rarely.failure ?? '',
   ]
-  return { head, rest: change === null && stored !== null ? stored.restText : restText(row), data }
+  return { head, rest: change === null && stored !== null ? stored.restText : restText(row), inline, data }
+}
+
+/** What stands in a row after its rare fields and before its history. */
+export function inlineText({ input, output }: InlineData): string {
+  const text = input === undefined ? '' : `${separator}${inlineLetters.input}${input}`
+  return output === undefined ? text : `${text}${separator}${inlineLetters.output}${output}`
 }
 
 const numeral = (value: number | null, none: number | null): string => (value === none ? '' : String(value))

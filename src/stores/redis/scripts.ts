@@ -19,8 +19,8 @@ interface Script {
 const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex')
 
 /** The body of a script. */
-const bodyOf = ({ call, answer }: LuaScript): string =>
-  `begin(KEYS, ARGV)\n${call}\nreturn { stamp(), finish(), ${answer} }`
+const bodyOf = ({ call, answer, typed }: LuaScript): string =>
+  `begin(KEYS, ARGV, ${typed === true ? 'typesOf(ARGV[4])' : '{}'})\n${call}\nreturn { stamp(), finish(), ${answer} }`
 
 /** A script by itself. */
 function textOf(script: LuaScript): string {

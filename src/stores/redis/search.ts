@@ -3,9 +3,12 @@ import { comparePositions, inSequence, isListed, scanMax, type Position } from '
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
-import type { Command, Commands } from './connection.ts'
+import { idsOf, walkBlocks, type Entry } from './blocks.ts'
+import type { Commands } from './connection.ts'
+import { countsByName, figuresFrom } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
-import { countsFrom, dataAt, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
+import { leasedIds } from './leases.ts'
+import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading.ts'
 import { unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
 import { matches } from '../remote/match.ts'
@@ -32,10 +35,7 @@ interface Found {
   readonly next: Position | null
 }
 
-/** An entry of an index: the id, and where the job stands in the order. */
-type Entry = readonly [id: string, position: Position]
-
-type DueScripts = Pick<Scripts<'due'>, 'run'>
+type SearchScripts = Pick<Scripts<'due' | 'figures'>, 'run'>
 
 /** Entries that are read in one round trip. */
 const chunk = 500
@@ -45,11 +45,11 @@ const fewMax = 4 * scanMax
 export class Search {
   private readonly redis: Commands
   private readonly keys: Keys
-  private readonly scripts: DueScripts
+  private readonly scripts: SearchScripts
 
   private readonly setAside: SetAside
 
-  constructor(redis: Commands, keys: Keys, scripts: DueScripts, setAside: SetAside) {
+  constructor(redis: Commands, keys: Keys, scripts: SearchScripts, setAside: SetAside) {
     this.setAside = setAside
     this.redis = redis
     this.keys = keys
@@ -59,7 +59,7 @@ export class Search {
   async find(filter: JobFilter, eligible: (state: JobState) => boolean, range: Range): Promise<Found> {
     const types = anyOf(filter.type)
     const among = statesOf(filter, (state) => eligible(state) && isListed(range.by, state))
-    const counts = countsFrom(await this.redis.send(['HGETALL', this.keys.counts]))
+    const counts = countsByName(figuresFrom((await this.scripts.run('figures', ['']))[3]))
     const countOf = (state: JobState): number =>
       types === null ? (counts.get(state) ?? 0) : sum([...types].map((type) => counts.get(`${state}:${type}`) ?? 0))
     /** Jobs of these states and types that have not been looked at. */
@@ -79,7 +79,8 @@ export class Search {
         const row = rows[i] ?? null
         if (looked === scanMax) return { jobs, next: last }
         if (row !== null && row.seq > until) return { jobs, next: null }
-        const isAmong = row !== null && among.has(row.state) && types?.has(row.type) !== false
+        const isAmong =
+          row !== null && isAt(row, range.by, position) && among.has(row.state) && types?.has(row.type) !== false
         if (isAmong && passes(id, row, filter, until)) {
           if (jobs.length === range.limit) return { jobs, next: last }
           jobs.push({ id, row })
@@ -147,7 +148,8 @@ export class Search {
   ): AsyncGenerator<readonly Entry[]> {
     const index = await this.smallestIndex(filter)
     const few = index === null ? await this.few(among, counts, ended, range) : null
-    if (few === null) yield* this.walk(index ?? this.keys.all, range)
+    if (few === null && index === null) yield* walkBlocks(this.redis, this.keys.all, range)
+    else if (few === null) yield* this.walk(index as string, range)
     else for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
   }
 
@@ -214,15 +216,11 @@ export class Search {
     if (!atHand || count > fewMax) return null
     const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
     if (count * 20 > total) return null
-    const leased: readonly Command[] = [...among].some(isLeased) ? [['ZRANGE', this.keys.leases, '0', '-1']] : []
-    const ended = indexes.map((index): Command => ['ZRANGE', index, '0', '-1'])
-    const replies = await this.redis.pipeline([...leased, ...ended])
-    const ids = replies.flatMap((reply, i) =>
-      texts(reply).map((member) => (i < leased.length ? memberId(member) : member.slice(member.indexOf(':') + 1))),
-    )
+    const leased = [...among].some(isLeased) ? await leasedIds(this.redis, this.keys) : []
+    const ids = [...new Set([...leased, ...(await idsOf(this.redis, indexes))])]
     if (ids.length === 0) return []
-    const numbers = texts(await this.redis.send(['ZMSCORE', this.keys.all, ...ids])).map(Number)
-    const entries = ids.map((id, i): Entry => [id, inSequence(numbers[i] ?? 0)])
+    const rows = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, ...ids]))
+    const entries = ids.map((id, i): Entry => [id, inSequence(rows[i]?.seq ?? 0)])
     const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
     return entries
       .filter(([, position]) => position.number > 0 && (after === null || compare(position, after) > 0))
@@ -249,16 +247,14 @@ export class Search {
     const heads = new Heap<Head>(({ entry: [, a] }, { entry: [, b] }) =>
       newestFirst ? a.number > b.number : a.number < b.number,
     )
-    const first = Math.ceil((2 * chunk) / indexes.length)
-    const walks = indexes.map((index) => singly(this.walk(index, range, Math.min(first, chunk))))
+    const walks = indexes.map((index) => singly(walkBlocks(this.redis, index, range)))
     const entries = await Promise.all(walks.map((walk) => walk.next()))
     for (const [i, { value: entry }] of entries.entries()) {
       if (entry !== undefined) heads.push({ entry, walk: walks[i] as Head['walk'], heapIndex: -1 })
     }
     let page: Entry[] = []
     for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
-      const [member, position] = head.entry
-      page.push([member.slice(member.indexOf(':') + 1), position])
+      page.push(head.entry)
       if (page.length === chunk) {
         yield page
         page = []
@@ -296,6 +292,10 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
   if (wanted === undefined) return null
   return new Set<string>(typeof wanted === 'string' ? [wanted] : wanted)
 }
+
+/** Does a job stand where an index names it? It may have been there before, or another one of its id. */
+const isAt = (row: StoredRow, by: ListOrder, { number }: Position): boolean =>
+  number === (by === 'finished' ? row.last : row.seq)
 
 /** Does a job pass a filter, and had it not ended after `until`? A job that cannot be read passes none. */
 const passes = (id: string, row: StoredRow, filter: JobFilter, until: number): boolean =>

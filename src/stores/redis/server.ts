@@ -6,6 +6,8 @@ import type { Keys } from './keys.ts'
 import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
 import type { EvictionWatch } from './eviction.ts'
 import { Exchange } from './exchange.ts'
+import { countsByName, figuresFrom } from './figures.ts'
+import { claimOf } from './leases.ts'
 import { load, texts, type Select } from './loading.ts'
 import type { Need } from '../remote/needs.ts'
 import { headOf, planOf, progressOf, rowsWritten } from './plan.ts'
@@ -24,7 +26,10 @@ type ScriptName =
   | 'exchange'
   | 'insert'
   | 'settle'
+  | 'extend'
+  | 'loosen'
   | 'remove'
+  | 'ended'
   | 'forget'
   | 'retain'
   | 'seen'
@@ -33,6 +38,7 @@ type ScriptName =
   | 'aside'
   | 'repair'
   | 'due'
+  | 'figures'
   | 'announce'
 
 /**
@@ -44,6 +50,13 @@ const greetEveryMs = 5_000
 export interface Redis {
   readonly server: RedisServer
   readonly driver: RemoteDriver
+}
+
+/** A claimed job whose row cannot be read, with its type as it is in rows, and the name of its claim. */
+export interface UnreadJob {
+  readonly id: string
+  readonly type: string
+  readonly claim: string
 }
 
 /** What a call needs of time. */
@@ -67,7 +80,7 @@ export class RedisServer implements Server {
   readonly time: StoreTime
   readonly exchange = new Exchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
-  private readonly select: Select
+  readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
   private readonly eviction: EvictionWatch
   /** When the epochs were read last, monotonic ms. */
@@ -102,8 +115,32 @@ export class RedisServer implements Server {
   }
 
   async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
-    const unreadable = await load(this.redis, this.keys, needs, into, this.select)
+    const unreadable = await load(this.redis, this.keys, needs, into, this)
+    const expired = (into.timers.get('leases')?.found ?? []).flatMap(([id, at]) =>
+      at <= this.now() ? (claimOf(id) ?? []) : [],
+    )
+    if (expired.length > 0) {
+      // The leases of their jobs are judged one by one.
+      await this.run('loosen', expired)
+      await load(
+        this.redis,
+        this.keys,
+        needs.filter((need) => need.kind === 'timers'),
+        into,
+        this,
+      )
+    }
     if (unreadable.length > 0) await this.setAside(unreadable)
+    await this.dropOrphans(needs, into)
+  }
+
+  /** A job that was set aside may stand in an index of times still: no later call meets it again. */
+  private async dropOrphans(needs: readonly Need[], into: WorkingSet): Promise<void> {
+    const missing = new Set(
+      needs.flatMap((need) => (need.kind === 'row' && into.rows.get(need.id) === null ? need.id : [])),
+    )
+    const indexes = [...into.timers].flatMap(([of, { found }]) => (found.some(([id]) => missing.has(id)) ? of : []))
+    if (missing.size > 0 && indexes.length > 0) await this.run('aside', ['orphans', ...indexes])
   }
 
   async commit(transaction: Transaction): Promise<Written | readonly string[]> {
@@ -147,6 +184,11 @@ export class RedisServer implements Server {
     })
   }
 
+  /** How many jobs there are: see `WorkingSet.counts`. */
+  async counts(): Promise<Map<string, number>> {
+    return countsByName(figuresFrom((await this.run('figures', []))[2]))
+  }
+
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
   async run(name: ScriptName, request: readonly string[]): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
@@ -183,6 +225,11 @@ export class RedisServer implements Server {
   /** Sets jobs aside that cannot be read: no call finds them, and none is held up by them. */
   async setAside(ids: readonly string[]): Promise<void> {
     await this.run('aside', ['put', ...ids])
+  }
+
+  /** The same of jobs that were just claimed for this worker, which is named as in rows. */
+  async setClaimedAside(jobs: readonly UnreadJob[], worker: string): Promise<void> {
+    await this.run('aside', ['claimed', ...jobs.flatMap(({ id, type, claim }) => [id, type, claim, worker])])
   }
 
   /** Removes jobs that were set aside. @returns the ids of those that were */

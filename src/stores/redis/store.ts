@@ -26,14 +26,17 @@ import { Reads } from './reads.ts'
 import { Scripts, ScriptTexts } from './scripts.ts'
 import { announceScript } from './scripts/announce.ts'
 import { asideScript } from './scripts/aside.ts'
+import { endedScript } from './scripts/blocks.ts'
 import { claimScript } from './scripts/claim.ts'
-import { countsScript } from './scripts/counts.ts'
 import { dueScript } from './scripts/due.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
+import { figuresScript } from './scripts/figures.ts'
 import { forgetScript } from './scripts/forget.ts'
 import { insertScript } from './scripts/insert.ts'
+import { extendScript, loosenScript } from './scripts/leases.ts'
+import { firstScript } from './scripts/queues.ts'
 import { removeScript } from './scripts/remove.ts'
 import { retainScript } from './scripts/retain.ts'
 import { repairScript } from './scripts/repair.ts'
@@ -51,6 +54,10 @@ const scriptsByName = {
   exchange: exchangeScript,
   insert: insertScript,
   settle: settleScript,
+  extend: extendScript,
+  loosen: loosenScript,
+  ended: endedScript,
+  first: firstScript,
   remove: removeScript,
   forget: forgetScript,
   retain: retainScript,
@@ -61,7 +68,7 @@ const scriptsByName = {
   repair: repairScript,
   epoch: epochScript,
   due: dueScript,
-  counts: countsScript,
+  figures: figuresScript,
 }
 
 /** A server that was asked and has not been heard for so long does not delay a close, ms. */
@@ -230,6 +237,7 @@ async function connect(
     signal.throwIfAborted()
     await redis.connect()
     checkServer(serverInfoOf(String(await redis.send(['INFO']))), where)
+    await checkLayout(redis, namespace, where)
     const texts = new ScriptTexts(scriptsByName)
     const scriptsOn = (by: Commands) => new Scripts(by, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])
@@ -268,6 +276,15 @@ function checkServer(info: RedisServerInfo, where: string): void {
   }
   const eviction = evictionOf(info, where)
   if (eviction !== null) throw eviction
+}
+
+/** Earlier builds had keys of these names. @throws JobchartError UNSUPPORTED */
+async function checkLayout(redis: Commands, namespace: string, where: string): Promise<void> {
+  const found = await redis.send(['EXISTS', `${namespace}counts`, `${namespace}seq`])
+  if (found === 0) return
+  throw new JobchartError('UNSUPPORTED', `Redis at ${where} has jobs of an earlier build under ${namespace}*`, {
+    hint: 'Use another prefix, or remove these keys: their jobs cannot be read.',
+  })
 }
 
 const closed = (where: string): JobchartError =>

@@ -30,6 +30,8 @@ import { promote, rescue } from '../../core/sweep.ts'
 import type {
   CancelAnswer,
   CancelRequest,
+  HeartbeatAnswer,
+  HeartbeatPayload,
   InsertAnswer,
   InsertRequest,
   NewJob,
@@ -67,21 +69,7 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
       partsOf(settlements, ({ output }) => output),
       (part) => settlePart(driver(), part),
     ),
-  extend: async ({ leaseMs, heartbeats }) =>
-    joined(partsOf(heartbeats), (part) =>
-      driver().write(
-        (each) =>
-          each.each(
-            part,
-            (heartbeat) => {
-              checkReadable(heartbeat)
-              return extend(each.unit, heartbeat, leaseMs)
-            },
-            heartbeatFailed,
-          ),
-        ofLeased(driver(), part),
-      ),
-    ),
+  extend: async ({ leaseMs, heartbeats }) => joined(partsOf(heartbeats), (part) => extendPart(driver(), part, leaseMs)),
   checkpoint: async (requests) =>
     joined(
       partsOf(requests, ({ checkpoint: { state } }) => state),
@@ -241,6 +229,29 @@ export const settlePart = (driver: RemoteDriver, settlements: readonly Settlemen
       ),
     ofLeased(driver, settlements),
   )
+
+/** @param first extends some by a way of the server's own: gives those that need nothing more */
+export function extendPart(
+  driver: RemoteDriver,
+  part: readonly HeartbeatPayload[],
+  leaseMs: number,
+  first?: () => Promise<ReadonlySet<HeartbeatPayload>>,
+): Promise<HeartbeatAnswer[]> {
+  let extended: ReadonlySet<HeartbeatPayload> = new Set()
+  const extendOne = ({ unit }: Transaction, heartbeat: HeartbeatPayload): HeartbeatAnswer => {
+    if (extended.has(heartbeat)) return { outcome: 'extended' }
+    checkReadable(heartbeat)
+    return extend(unit, heartbeat, leaseMs)
+  }
+  const attempt = async (): Promise<HeartbeatAnswer[] | null> => {
+    extended = (await first?.()) ?? extended
+    return extended.size === part.length ? part.map(() => ({ outcome: 'extended' })) : null
+  }
+  return driver.write((each) => each.each(part, (heartbeat) => extendOne(each, heartbeat), heartbeatFailed), {
+    ...ofLeased(driver, part),
+    attempt,
+  })
+}
 
 // ── changes of many jobs ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,5 @@
 /** Takes note that jobs are shown somewhere until a time: writes of them are told to every process. */
+import { figureAt } from '../figures.ts'
 import type { LuaScript } from './lua.ts'
 
 export const announceScript: LuaScript = {
@@ -11,6 +12,7 @@ for i = 5, #ARGV do
   list[#list + 1] = ARGV[i]
 end
 each('ZADD', shown, list)
+setFigure('', ${figureAt.waits}, 1)
 `,
   answer: '',
 }

@@ -1,7 +1,10 @@
 /**
- * Sets jobs aside that a process could not read (`put`), or removes such jobs with all that is kept of them (`drop`).
+ * Sets jobs aside that a process could not read (`put`; `claimed`, of its claim: with type, name of the claim and worker), or removes
+ * such jobs with all that is kept of them (`drop`). Or removes what indexes of times have of jobs that are not there
+ * (`orphans`).
  * Their unique keys are free from then on, if their rows tell them. Answers the ids of those that were there.
  */
+import { started } from '../grown.ts'
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
@@ -29,6 +32,27 @@ local function put(id)
   return true
 end
 
+-- A job of which the row itself may not tell what the claim has counted.
+local function putClaimed(id, type, claim, worker)
+  local text = call('HGET', JOBS, id)
+  if not text then return false end
+  if parse(text) then return put(id) end
+  count('${started}', type, -1)
+  leasedBy[worker] = (leasedBy[worker] or 0) - 1
+  left[type] = true
+  leaveClaim(claim, 1)
+  setAside(id, text)
+  return true
+end
+
+-- Due jobs, or expired leases, of which there is no row.
+local function dropOrphans(key)
+  for _, member in ipairs(call('ZRANGEBYSCORE', P .. key, '-inf', now, 'LIMIT', 0, 500)) do
+    if member:byte() ~= 1 and call('HEXISTS', JOBS, member:sub(17)) == 0 then call('ZREM', P .. key, member) end
+  end
+  return false
+end
+
 local function drop(id)
   local text = call('HGET', P .. 'aside', id)
   if not text then return false end
@@ -41,8 +65,9 @@ local function drop(id)
 end
 `,
   call: `
-local act, found = ARGV[4] == 'put' and put or drop, {}
-for i = 5, #ARGV do if act(ARGV[i]) then found[#found + 1] = ARGV[i] end end
+local acts, found = { put = put, claimed = putClaimed, drop = drop, orphans = dropOrphans }, {}
+local act, step = acts[ARGV[4]], ARGV[4] == 'claimed' and 4 or 1
+for i = 5, #ARGV, step do if act(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) then found[#found + 1] = ARGV[i] end end
 `,
   answer: 'found',
 }

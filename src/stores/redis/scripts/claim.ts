@@ -1,13 +1,17 @@
 /**
- * Claims jobs. Returns the time, the wake-ups, the jobs, and for each type with fewer jobs than asked for the values
- * from which the core computes the reason. Of a job: id, row and input; if it has them, also the fields that are stored
- * apart, results of steps, the last checkpoint and the inbox.
+ * Claims jobs. Answers the time, the wake-ups, the number before the first transition, the ids and rows of the jobs in
+ * the order of their numbers, what was appended to them, and for each type with fewer jobs than asked for the values
+ * from which the core computes the reason. What was appended: how many jobs, their type and the text; an empty one if their rows
+ * were written whole, and are answered so. Beside the rows: the place of a job, the fields that are stored apart,
+ * results of steps, the last checkpoint and the inbox.
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { creditMax } from '../../../core/shares.ts'
 import { termsHeldMs, termsNotedMs } from '../../../core/key-terms.ts'
 import { compiledArrow } from '../../../core/compiled-arrows.ts'
+import { figureAt } from '../figures.ts'
+import { timeChars } from '../grown.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
@@ -15,10 +19,12 @@ import { windowsLua } from './windows.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576
-/** As which each job counts at least, bytes: so a claim answers 200 jobs at most. */
-const claimBytesMin = Math.ceil(claimBytesMax / 200)
-/** So many jobs are claimed before their size is known. */
-const firstStep = 4
+/** Jobs that a claim answers at most. */
+const claimJobsMax = 100
+/** As which each job counts at least, bytes. */
+const claimBytesMin = Math.ceil(claimBytesMax / claimJobsMax)
+/** How often one call takes entries of queues. */
+const claimRounds = 4
 /** So many keys are arranged at once; a claim does that five times at most. */
 const arrangeStep = 100
 /**
@@ -46,20 +52,17 @@ function claimArrow(): { readonly from: JobState; readonly to: JobState } {
 const arrow = claimArrow()
 /** The state of a claimed job. */
 export const claimed: JobState = arrow.to
-/** A row with more data than its input. */
-const more = `[${Object.entries(dataLetters)
-  .flatMap(([field, letter]) => (field === 'input' ? [] : [letter]))
-  .join('')}${flagLetters.steps}${flagLetters.machine}]`
+/** A row with more data beside it. */
+const more = `[${Object.values(dataLetters).join('')}${flagLetters.steps}${flagLetters.machine}]`
 
 export const claimScript: LuaScript = {
   definitions: `
-local request, leaseEnd, jobs, shortfalls, unreadable, CLAIMED, WORKER
--- Numbers of transitions: the last one before the claim, and how many it has given.
-local base, given
+local request, leaseEnd, shortfalls, unreadable, CLAIMED, WORKER
+-- Ids and rows of the jobs, what was appended to these, and what a job has beside its row.
+local jobs, texts, runs, beside
+-- Numbers of transitions: the last one before the claim, and how many it has given. The ids of jobs with one lease.
+local base, given, claimIds
 
-local function countOf(state, type)
-  return tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') + (counts[type] and counts[type][state] or 0)
-end
 local function leased(type)
   local sum = 0
   for _, state in ipairs(${leasedStates}) do sum = sum + countOf(state, type) end
@@ -76,33 +79,39 @@ local function giveUpKey(id, row)
 end
 
 ${windowsLua}
--- What a job has beside row and input.
-local function addRest(job, id, has)
-  local data = {}
+-- What a job has beside its row, and how many bytes that is.
+local function besideOf(id, has)
+  local data, bytes = {}, 0
+  local function add(text) bytes = bytes + #(text or '') return text end
   for letter, field in pairs(${fieldsOfLetters}) do
-    if letter ~= '${dataLetters.input}' and has:find(letter, 1, true) then
+    if has:find(letter, 1, true) then
       data[#data + 1] = field
-      data[#data + 1] = call('HGET', P .. 'data:' .. field, id)
+      data[#data + 1] = add(call('HGET', P .. 'data:' .. field, id))
     end
   end
-  job[4] = data
-  job[5] = has:find('${flagLetters.steps}', 1, true) and call('HGETALL', P .. 'steps:' .. id) or {}
+  local steps = has:find('${flagLetters.steps}', 1, true) and call('HGETALL', P .. 'steps:' .. id) or {}
   local isMachine = has:find('${flagLetters.machine}', 1, true)
-  job[6] = isMachine and call('LINDEX', P .. 'checkpoints:' .. id, -1) or ''
-  job[7] = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
+  local checkpoint = isMachine and call('LINDEX', P .. 'checkpoints:' .. id, -1) or ''
+  local inbox = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
+  for _, text in ipairs(steps) do add(text) end
+  for _, text in ipairs(inbox) do add(text) end
+  add(checkpoint)
+  return { int(#jobs), data, steps, checkpoint, inbox }, bytes
 end
 
 -- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the
 -- rest.
 local bytesLeft
+local function spend(bytes) bytesLeft = bytesLeft - math.max(bytes, ${claimBytesMin}) end
 
--- As what a job counts, bytes.
-local function bytesOf(job)
-  local sum = #job[2] + #job[3] + #(job[6] or '')
-  for _, list in ipairs({ job[4] or {}, job[5] or {}, job[7] or {} }) do
-    for _, text in ipairs(list) do sum = sum + #(text or '') end
+-- Takes note of what was appended to the rows of jobs of a type.
+local function addRun(type, text, amount)
+  local n = #runs
+  if n > 0 and runs[n] == text and runs[n - 1] == type then
+    runs[n - 2] = runs[n - 2] + amount
+  else
+    runs[n + 1], runs[n + 2], runs[n + 3] = amount, type, text
   end
-  return math.max(sum, ${claimBytesMin})
 end
 
 -- When a queued row made its last transition.
@@ -111,50 +120,126 @@ local function queuedAt(row)
   return tonumber(at or row[${at.enqueuedAt}]) or nowMs
 end
 
--- Claims the jobs of members of queues, which the caller removes from them; each for its demand.
-local function claim(members, demands)
-  local ids = {}
-  for i, member in ipairs(members) do ids[i] = member:sub(17) end
-  local rows, inputs, written = values(JOBS, ids), values(P .. 'data:input', ids), {}
-  for i, id in ipairs(ids) do
-    local row, demand = rows[i] and parse(rows[i]), demands[i]
-    if rows[i] and not row then
-      -- Its type is that of the queue; what else it was is not known.
-      count('${arrow.from}', demand.type, -1)
-      setAside(id, rows[i])
-      unreadable[#unreadable + 1] = id
-    end
-    if row and row[${at.state}] == '${arrow.from}' then
-      local type, key, has = demand.type, row[${at.concurrencyKey}], row[${at.has}]
-      count('${arrow.from}', type, -1)
-      if key ~= '' or demand.keyShares then groups[#groups + 1] = { type, key } end
-      given = given + 1
-      demand.taken = demand.taken + 1
-      demand.waited = demand.waited + math.max(0, nowMs - queuedAt(row))
-      local seq = int(base + given)
-      local attempt = following(row[${at.attempt}])
-      row[${at.rev}] = following(row[${at.rev}])
-      row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
-      row[${at.worker}], row[${at.token}] = request.worker, request.token
-      row[${at.startedAt}], row[${at.wakeAt}] = now, leaseEnd
-      if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = demand.maxAttempts end
-      row[${at.onDead}] = demand.onDead or ''
-      local text = '[' .. seq .. CLAIMED .. attempt .. WORKER
-      remember(row, text)
-      log(id, type, text)
-      index(id, row, 1)
-      giveUpKey(id, row)
-      if demand.rate then call('ZADD', rateWindow(type), now, seq) end
-      local whole = rowText(row)
-      written[#written + 1] = id
-      written[#written + 1] = whole
-      local job = { id, whole, inputs[i] or '' }
-      if has:find('${more}') then addRest(job, id, has) end
-      jobs[#jobs + 1] = job
-      bytesLeft = bytesLeft - bytesOf(job)
-    end
+-- Claims a job whose row is written whole.
+local function claimWhole(id, text, demand, written)
+  local row, type = parse(text), demand.type
+  if not row then
+    -- Its type is that of the queue; what else it was is not known.
+    count('${arrow.from}', type, -1)
+    setAside(id, text)
+    unreadable[#unreadable + 1] = id
+    return
   end
+  if row[${at.state}] ~= '${arrow.from}' then return end
+  local key, has = row[${at.concurrencyKey}], row[${at.has}]
+  count('${arrow.from}', type, -1)
+  if key ~= '' or demand.keyShares then groups[#groups + 1] = { type, key } end
+  given = given + 1
+  demand.taken = demand.taken + 1
+  demand.waited = demand.waited + math.max(0, nowMs - queuedAt(row))
+  local seq = int(base + given)
+  local attempt = following(row[${at.attempt}])
+  row[${at.rev}] = following(row[${at.rev}])
+  row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
+  row[${at.worker}], row[${at.token}] = request.worker, request.token
+  row[${at.startedAt}], row[${at.wakeAt}] = now, leaseEnd
+  if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = demand.maxAttempts end
+  row[${at.onDead}] = demand.onDead or ''
+  local entry = '[' .. seq .. CLAIMED .. attempt .. WORKER
+  remember(row, entry)
+  log(id, type, entry)
+  index(id, row, 1)
+  giveUpKey(id, row)
+  if demand.rate then call('ZADD', rateWindow(type), now, seq) end
+  local whole = rowText(row)
+  written[#written + 1] = id
+  written[#written + 1] = whole
+  jobs[#jobs + 1] = id
+  texts[#texts + 1] = whole
+  addRun(type, '', 1)
+  local bytes = 0
+  if has:find('${more}') then beside[#beside + 1], bytes = besideOf(id, has) end
+  spend(#whole + bytes)
+end
+
+-- Claims jobs whose rows grow, all of one demand: what is appended is the same for all but its number.
+local function claimGrowing(ids, rows, demand)
+  local amount, n, type = #ids, #later, demand.type
+  if amount == 0 then return end
+  local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
+    .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
+  local prefix, waited, came, cameAt = '\\0C' .. int(base) .. '+', 0, nil, nowMs
+  for i = 1, amount do
+    local row = rows[i]
+    local since = row:sub(2, ${timeChars + 1})
+    if since ~= came then came, cameAt = since, tonumber(since) or nowMs end
+    if nowMs > cameAt then waited = waited + nowMs - cameAt end
+    given = given + 1
+    later[n + 2 * i - 1], later[n + 2 * i] = ids[i], row .. prefix .. TEXTS[given] .. suffix
+    jobs[#jobs + 1], texts[#texts + 1] = ids[i], row
+    spend(#row)
+    claimIds[#claimIds + 1] = ids[i]
+  end
+  addRun(type, suffix, amount)
+  count('${arrow.from}', type, -amount)
+  count('${arrow.to}', type, amount)
+  leasedBy[request.worker] = (leasedBy[request.worker] or 0) + amount
+  demand.taken, demand.waited = demand.taken + amount, demand.waited + waited
+  logAll(ids, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
+  if demand.rate then
+    for i = 1, amount do call('ZADD', rateWindow(type), now, int(base + given - amount + i)) end
+  end
+end
+
+-- The jobs whose rows have grown have one lease.
+local function leaseClaim()
+  local amount = #claimIds
+  if amount == 0 then return end
+  local claim, ids = claimOf(leaseEnd, request.tokenPlain), cjson.encode(claimIds)
+  local name = claimName(claim)
+  -- A claim that was cut goes on with the same token.
+  if call('HINCRBY', P .. 'claims', name, amount) > amount then
+    ids = call('HGET', P .. 'claims', claim):sub(1, -2) .. ',' .. ids:sub(2)
+  end
+  call('HSET', P .. 'claims', claim, ids)
+  call('ZADD', LEASES, leaseEnd, name)
+end
+
+-- Claims the jobs of entries of queues, which the caller removes from them. Gives the place of the first that is not
+-- claimed because of its size.
+local function claim(entries)
+  local ids = {}
+  for i, entry in ipairs(entries) do ids[i] = entry.id end
+  local rows, written = values(JOBS, ids), {}
+  local growingIds, growing, of = {}, {}, nil
+  local function claimGathered()
+    if of then claimGrowing(growingIds, growing, of) end
+    growingIds, growing, of = {}, {}, nil
+  end
+  local i, last = 1, #ids
+  while i <= last and bytesLeft > 0 do
+    local text, entry = rows[i], entries[i]
+    local demand, place = entry.demand, entry.place
+    if text then
+      local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
+      if not grows or demand ~= of then claimGathered() end
+      if grows and place and not isFreshAt(text, place) then grows = false end
+      if not place or grows or isQueuedAt(text, place) then
+        if grows then
+          of = demand
+          growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text
+          -- Its bytes are spent when it is claimed.
+          if #growing * ${claimBytesMin} >= bytesLeft then claimGathered() end
+        else
+          claimWhole(ids[i], text, demand, written)
+        end
+      end
+    end
+    i = i + 1
+  end
+  claimGathered()
   writeRows(written)
+  return i
 end
 
 -- How many claims a window has free.
@@ -234,6 +319,7 @@ local function settleTerms(demand, cap, rate, terms)
     return
   end
   call('HSET', P .. 'terms', type, int(since) .. ' ' .. now)
+  setFigure(type, ${figureAt.limited}, 1)
   keepLimits(demand)
   if cap ~= ownCap then
     call('HSET', P .. 'caps', type, ownCap)
@@ -311,41 +397,79 @@ local function charge(demand, key, head, member)
   end
 end
 
--- Jobs of queues without groups: those of all queues are read and written together, few at first, and then as many as
--- the bytes allow.
-local function claimPlain(demands)
-  local open, step = demands, ${firstStep}
-  while #open > 0 do
-    local members, of, full = {}, {}, {}
-    for _, demand in ipairs(open) do
-      local wanted = math.min(demand.room - demand.taken, step - #members)
-      if wanted > 0 then
-        local popped = call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted))
-        for i = 1, #popped, 2 do
-          members[#members + 1] = popped[i]
-          of[#of + 1] = demand
-        end
-        if #popped == 2 * wanted then full[#full + 1] = demand end
-      elseif demand.taken < demand.room then
-        full[#full + 1] = demand
-      end
-    end
-    local before = bytesLeft
-    if #members > 0 then claim(members, of) end
-    open = full
-    if bytesLeft <= 0 then
-      for _, demand in ipairs(open) do demand.cut = demand.taken < demand.room end
-      return
-    end
-    local each = math.max(1, (before - bytesLeft) / math.max(1, #members))
-    step = math.max(1, math.min(4 * step, math.floor(bytesLeft / each)))
+-- Takes entries out of the sorted set of a queue.
+local function takeSorted(demand, max, wanted, entries)
+  local key = P .. 'queue:' .. demand.type
+  local found, members = call('ZRANGEBYSCORE', key, '-inf', max, 'WITHSCORES', 'LIMIT', 0, int(wanted)), {}
+  for i = 1, #found, 2 do
+    members[#members + 1] = found[i]
+    entries[#entries + 1] = { id = found[i]:sub(17), member = found[i], score = found[i + 1], demand = demand }
   end
+  each('ZREM', key, members)
+  return #members
+end
+
+-- Takes the first entries out of a queue: those with a priority or back in their old place, then those of the list, then
+-- those with less than no priority.
+local function takeEntries(demand, wanted, entries)
+  local type, left = demand.type, wanted
+  local isSorted = figuresOf(type)[${figureAt.sorted}] == 1
+  if isSorted then left = left - takeSorted(demand, '0', left, entries) end
+  for _, entry in ipairs(popList(type, left)) do
+    local place, id = parseEntry(entry)
+    entries[#entries + 1] = { id = id, place = place, demand = demand }
+    left = left - 1
+  end
+  if isSorted and left > 0 then
+    left = left - takeSorted(demand, '+inf', left, entries)
+    if left > 0 then setFigure(type, ${figureAt.sorted}, 0) end
+  end
+  return wanted - left
+end
+
+local function putBack(entry)
+  local type = entry.demand.type
+  if entry.member then
+    call('ZADD', P .. 'queue:' .. type, entry.score, entry.member)
+    setFigure(type, ${figureAt.sorted}, 1)
+  else
+    call('LPUSH', listOf(type), entry.place .. ' ' .. entry.id)
+    setFigure(type, ${figureAt.listed}, figuresOf(type)[${figureAt.listed}] + 1)
+  end
+end
+
+-- Jobs of queues without groups: those of all queues are read and written together. Those that are too much for one
+-- call are put back.
+local function claimPlain(demands)
+  writePushes()
+  for _ = 1, ${claimRounds} do
+    local entries, room, isCut = {}, math.ceil(bytesLeft / ${claimBytesMin}), false
+    for _, demand in ipairs(demands) do
+      local wanted = math.max(0, math.min(demand.room - demand.taken, room - #entries))
+      local taken = wanted > 0 and takeEntries(demand, wanted, entries) or 0
+      demand.hasMore = taken == wanted
+    end
+    if #entries == 0 then break end
+    local left = claim(entries)
+    for i = #entries, left, -1 do
+      putBack(entries[i])
+      entries[i].demand.hasMore = true
+    end
+    for _, demand in ipairs(demands) do
+      demand.cut = demand.hasMore and demand.taken < demand.room
+      isCut = isCut or demand.cut
+    end
+    -- Entries of jobs that are no longer queued were skipped.
+    if not isCut or bytesLeft <= 0 then return end
+  end
+  for _, demand in ipairs(demands) do demand.cut = demand.hasMore and demand.taken < demand.room end
 end
 
 -- Jobs with keys, one by one: each claim may change which key is next.
 local function claimGrouped(demand)
   local type, room, next = demand.type, demand.room, 1
-  local queue, of = P .. 'queue:' .. type, { demand }
+  local queue = P .. 'queue:' .. type
+  sortHead(type)
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
   arrangeSome(type)
   while demand.taken < room do
@@ -366,7 +490,7 @@ local function claimGrouped(demand)
     end
     if not member then break end
     call('ZREM', from, member)
-    claim({ member }, of)
+    claim({ { id = member:sub(17), demand = demand } })
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()
   end
@@ -374,7 +498,7 @@ end
 
 -- How many jobs of a type may be claimed.
 local function roomFor(demand)
-  local type, room = demand.type, demand.max
+  local type, room = demand.type, math.min(demand.max, countOf('${arrow.from}', demand.type))
   if demand.concurrency then room = math.min(room, demand.concurrency - leased(type)) end
   if room > 0 and demand.rate then room = math.min(room, free(rateWindow(type), demand.rate)) end
   return math.max(room, 0)
@@ -385,7 +509,7 @@ local function facts(demand)
   local type, rate = demand.type, demand.rate
   local queued = countOf('${arrow.from}', type)
   if demand.paused or queued <= 0 then return { type, demand.paused and 1 or 0, int(queued) } end
-  local open = firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
+  local open = demand.limited and firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type, listOf(type)) > 0)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''
   -- The next claim arranges more keys.
   if not open and (demand.goesOn or call('EXISTS', P .. 'unarranged:' .. type) == 1) then keysAt = now end
@@ -396,6 +520,7 @@ local function facts(demand)
   end
   -- The end of a run is news of this type: a cap may have been the reason, also that of a key.
   call('HSET', P .. 'capped', type, '1')
+  setFigure('', ${figureAt.waits}, 1)
   return { type, 0, int(queued), int(leased(type)), open and 1 or 0, keysAt, int(rateFree), rateAt }
 end
 
@@ -403,32 +528,42 @@ end
 local function claimAll(text)
   request = cjson.decode(text)
   leaseEnd = int(nowMs + request.leaseMs)
-  jobs, shortfalls, unreadable, base, given = {}, {}, {}, seqNow, 0
+  jobs, texts, runs, beside, claimIds = {}, {}, {}, {}, {}
+  shortfalls, unreadable, base, given = {}, {}, seqNow, 0
   bytesLeft = ${claimBytesMax}
   local cut = {}
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
   WORKER = ',' .. request.workerText .. ']'
-  local demands, types, heads = request.demand, {}, {}
-  for i, demand in ipairs(demands) do
-    types[i] = demand.type
-    heads[i] = P .. 'head:' .. demand.type
+  local demands, limited = request.demand, {}
+  for _, demand in ipairs(demands) do
+    local ofType = figuresOf(demand.type)
+    demand.paused, demand.room, demand.taken, demand.waited = ofType[${figureAt.paused}] == 1, 0, 0, 0
+    -- Of a type that has, or had, keys or limits by key.
+    demand.limited = ofType[${figureAt.limited}] == 1 or demand.perKey or demand.keyRate or demand.keyShares
+    if demand.limited then
+      limited[#limited + 1] = demand.type
+    else
+      shares[demand.type] = { on = false }
+    end
   end
-  local paused, caps, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'key-rates', types)
-  local terms = values(P .. 'terms', types)
+  local caps, rates = values(P .. 'caps', limited), values(P .. 'key-rates', limited)
+  local terms, next = values(P .. 'terms', limited), 0
   arrangeable = ${arrangeStep * 5}
-  for i, text in ipairs(values(P .. 'shares', types)) do readShare(types[i], text) end
-  for i, demand in ipairs(demands) do
-    demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
+  for i, text in ipairs(values(P .. 'shares', limited)) do readShare(limited[i], text) end
+  for _, demand in ipairs(demands) do
+    if demand.limited then next = next + 1 end
     if not demand.paused then
-      settleTerms(demand, caps[i], rates[i], terms[i])
-      refreshKeyRates(demand.type, demand.keyRate)
+      if demand.limited then
+        sortHead(demand.type)
+        settleTerms(demand, caps[next], rates[next], terms[next])
+        refreshKeyRates(demand.type, demand.keyRate)
+      end
       demand.room = roomFor(demand)
     end
   end
-  local plain, grouped = {}, false
-  for i = 1, #heads, 2000 do grouped = call('EXISTS', unpack(heads, i, math.min(i + 1999, #heads))) > 0 or grouped end
-  for i, demand in ipairs(demands) do
-    if grouped and demand.room > 0 and call('EXISTS', heads[i]) == 1 then
+  local plain = {}
+  for _, demand in ipairs(demands) do
+    if demand.limited and demand.room > 0 and call('EXISTS', P .. 'head:' .. demand.type) == 1 then
       -- Jobs are answered in the order of the demands.
       claimPlain(plain)
       plain = {}
@@ -438,6 +573,7 @@ local function claimAll(text)
     end
   end
   claimPlain(plain)
+  leaseClaim()
   for _, demand in ipairs(demands) do
     if demand.taken > 0 then
       tally(demand.type, ${claimCounted.figure}, demand.taken)
@@ -454,9 +590,10 @@ local function claimAll(text)
     end
   end
   advance(given)
-  return jobs, shortfalls, cut, unreadable
+  return { int(base), jobs, texts, runs, beside, shortfalls, cut, unreadable }
 end
 `,
-  call: 'local jobs, shortfalls, cut, unreadable = claimAll(ARGV[4])',
-  answer: 'jobs, shortfalls, cut, unreadable',
+  typed: true,
+  call: 'local claimed = claimAll(ARGV[5])',
+  answer: 'unpack(claimed)',
 }

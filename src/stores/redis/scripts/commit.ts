@@ -5,6 +5,7 @@
  */
 import { caps } from '../../../core/caps.ts'
 import { pending } from '../../remote/transaction.ts'
+import { figureAt } from '../figures.ts'
 import { flagLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 
@@ -56,6 +57,11 @@ end
 -- @param before nil: the job is new
 -- @param after nil: it is gone
 local function reindex(id, before, after)
+  -- It stands where it stood.
+  local isSame = before and after and before[${at.last}] == after[${at.last}] and before[${at.state}] == after[${at.state}]
+  if isSame and INDEX[after[${at.state}]] == 'ended' then return end
+  local isPlain = isSame and INDEX[after[${at.state}]] == 'queue' and before[${at.concurrencyKey}] .. after[${at.concurrencyKey}] == ''
+  if isPlain and placeOf(before) == placeOf(after) and before[${at.priority}] == after[${at.priority}] then return end
   if before then index(id, before, -1) end
   if after then index(id, after, 1) end
   if not before or INDEX[before[${at.state}]] ~= 'lease' then return end
@@ -134,16 +140,17 @@ local function carryOut(plan, before)
     local id = row.id
     if row.gone then
       reindex(id, before[i], nil)
-      leave(P .. 'all', id)
       removeRest(id, before[i])
       gone[#gone + 1] = id
     else
       local after = row.head
       after[${tail}] = row.tail
       for field, fix in pairs(NUMBERED) do after[field] = fix(after[field]) end
+      -- The process does not know when the lease of a claim ends.
+      if after[${at.wakeAt}] == '' and INDEX[after[${at.state}]] == 'lease' then after[${at.wakeAt}] = before[i][${at.wakeAt}] end
       for _, text in ipairs(histories[id] or {}) do remember(after, text) end
       reindex(id, before[i], after)
-      if not before[i] then enter(P .. 'all', after[${at.seq}], id) end
+      if not before[i] then addBlock(P .. 'all', tonumber(after[${at.seq}]), '', { id }) end
       for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
       written[#written + 1] = id
       written[#written + 1] = rowText(after)
@@ -153,9 +160,11 @@ local function carryOut(plan, before)
   end
   writeRows(written)
   each('HDEL', JOBS, gone)
+  if #gone > 0 then tidyAll(2 * #gone + 10) end
   for _, cell in ipairs(cells) do
     if cell[4] == false then call('HDEL', cell[1], cell[2])
     elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end
+    if cell[1] == P .. 'paused' and cell[4] ~= 0 then setFigure(cell[2], ${figureAt.paused}, cell[4] == '1' and 1 or 0) end
   end
   for _, key in ipairs(plan.freed or {}) do
     if call('HGET', key[1], key[2]) == key[3] then call('HDEL', key[1], key[2]) end
@@ -169,6 +178,7 @@ local function carryOut(plan, before)
     if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
   end
   if plan.now then activeAt = plan.now end
+  if plan.full or plan.fullQueues or plan.fullSlots then setFigure('', ${figureAt.waits}, 1) end
   if plan.full then call('SET', P .. 'full', '1') end
   for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
   looksForSlots = looksForSlots or plan.fullSlots ~= nil or plan.hints ~= nil

@@ -15,7 +15,7 @@ export const forgetScript: LuaScript = {
 ${windowsLua}
 local function hasLiveJob(type)
   for state in pairs(STATES) do
-    if INDEX[state] ~= 'ended' and tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') > 0 then return true end
+    if INDEX[state] ~= 'ended' and countOf(state, type) > 0 then return true end
   end
   return false
 end

@@ -1,4 +1,5 @@
 /** The part of the scripts that knows the free slots of the workers. The rule is that of `core/hand-over.ts`. */
+import { figureAt } from '../figures.ts'
 import { claimableState, leasedStates } from './lua.ts'
 
 /** What the script answers where the core says -Infinity: there is no free slot. */
@@ -7,10 +8,12 @@ const noSlot = -1_000_000_000
 const namespacesMax = 20
 
 export const handOverLua = `
+local writeLeasedBy, registeredWorkers, handOverRoom, freedTypes
+do
 local LEASED = ${leasedStates}
 
 -- Writes how many jobs each worker has leased: in the script that changes the leases, so that both always agree.
-local function writeLeasedBy()
+function writeLeasedBy()
   local names, amounts, n = {}, {}, 0
   for worker, by in pairs(leasedBy) do
     if by ~= 0 then
@@ -27,23 +30,15 @@ end
 
 -- Of each of some types: is it paused, and how many jobs of it are queued, and how many leased?
 local function loadsOf(types)
-  local fields, width, loads = {}, 1 + #LEASED, {}
+  local loads = {}
+  loadFigures(types)
   for _, type in ipairs(types) do
-    fields[#fields + 1] = '${claimableState}:' .. type
-    for _, state in ipairs(LEASED) do fields[#fields + 1] = state .. ':' .. type end
-  end
-  local paused, numbers = values(P .. 'paused', types), values(P .. 'counts', fields)
-  for i, type in ipairs(types) do
-    local load, first = { paused = paused[i] == '1', leased = 0 }, width * (i - 1) + 1
-    load.queued = tonumber(numbers[first]) or 0
-    for n = 1, #LEASED do load.leased = load.leased + (tonumber(numbers[first + n]) or 0) end
+    local load = { paused = figuresOf(type)[${figureAt.paused}] == 1, queued = countOf('${claimableState}', type), leased = 0 }
+    for _, state in ipairs(LEASED) do load.leased = load.leased + countOf(state, type) end
     loads[type] = load
   end
   return loads
 end
-
--- A text of a worker's record as rows and keys have it: see row-text.ts.
-local function asInRows(text) return (text:gsub('\\1', '\\0011'):gsub('%z', '\\0010')) end
 
 -- What a type may run at once, by the limits of a worker; without limits there are none.
 local function mostOf(limits)
@@ -58,7 +53,7 @@ local function kindOf(info, kinds)
   local kind, parts = {}, {}
   for i, each in ipairs(info.types) do
     local most, isUncertain = mostOf(info.limits[each])
-    kind[i] = { type = asInRows(each), most = most, isUncertain = isUncertain }
+    kind[i] = { type = inRows(each), most = most, isUncertain = isUncertain }
     parts[i] = kind[i].type .. '\0' .. tostring(most) .. tostring(isUncertain)
   end
   local name = table.concat(parts, '\0')
@@ -72,7 +67,7 @@ end
 local recordsOf, recordsKept = {}, 0
 
 -- The registered workers, and those that list a type.
-local function registeredWorkers()
+function registeredWorkers()
   local version = call('GET', P .. 'workers-version')
   local known = recordsOf[P]
   if version and known and known.version == version then return known end
@@ -84,7 +79,7 @@ local function registeredWorkers()
     if flat[i] ~= '' then
       local info, n = cjson.decode(flat[i + 1]).info, #known.all + 1
       local worker = { id = flat[i], number = n, slots = info.slots, leaseMs = info.leaseMs, paused = info.paused, kind = kindOf(info, kinds) }
-      known.all[n], known.names[n] = worker, asInRows(worker.id)
+      known.all[n], known.names[n] = worker, inRows(worker.id)
       known.leaseMs = math.min(known.leaseMs, worker.leaseMs)
       for _, each in ipairs(worker.kind) do
         local list = known.listing[each.type] or {}
@@ -112,8 +107,8 @@ local function workersNow()
 end
 
 -- How many more jobs of a type may be handed over now.
-local function handOverRoom(type)
-  if call('HGET', P .. 'paused', type) == '1' then return ${noSlot} end
+function handOverRoom(type)
+  if figuresOf(type)[${figureAt.paused}] == 1 then return ${noSlot} end
   local current, free, kinds, runnable, types = workersNow(), 0, {}, {}, {}
   for _, worker in ipairs(registeredWorkers().listing[type] or {}) do
     if not worker.paused and nowMs - (current.seenAt[worker.id] or current.others) < worker.leaseMs then
@@ -137,7 +132,7 @@ local function handOverRoom(type)
 end
 
 -- Types for which there are more free slots now than a refused insert has found.
-local function freedTypes()
+function freedTypes()
   local waiting = call('HGETALL', P .. 'full-slots')
   if #waiting == 0 then return waiting end
   local freed = {}
@@ -152,5 +147,6 @@ local function freedTypes()
     end
   end
   return freed
+end
 end
 `

@@ -64,6 +64,8 @@ export interface LuaScript {
   readonly call: string
   /** What it answers behind the time and the wake-ups: values, a comma between them. */
   readonly answer: string
+  /** Its first argument names types that it touches, a zero byte between them. */
+  readonly typed?: true
   /** It stores new jobs: while the memory of the server is full, it is refused. */
   readonly stores?: true
 }

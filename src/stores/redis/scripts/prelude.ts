@@ -7,21 +7,22 @@
  *   of indexes are gathered and carried out together by `flush`.
  * - Numbers are passed on as texts: Lua writes 300000000 as 3e+8. Payloads are never decoded.
  */
-import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
-import { fullHistoryChars, headFields, numericFields } from '../row-text.ts'
-import { backlogLua } from './backlog.ts'
+import { figureAt } from '../figures.ts'
+import { started, timeChars, waiting, finished } from '../grown.ts'
+import { flagLetters, fullHistoryChars, headFields, numericFields } from '../row-text.ts'
+import { blocksLua } from './blocks.ts'
 import { failuresLua } from './failures.ts'
+import { figuresLua } from './figures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
-import { allStates, at, claimableState, indexOfState, isBacklog, tail } from './lua.ts'
+import { allStates, at, claimableState, indexOfState, tail } from './lua.ts'
+import { queuesLua } from './queues.ts'
 
-/** Adds to each period. */
-const periods = periodNames
-  .map(
-    (name) => `addToPeriod('${name}', ${activityPeriods[name].ms}, ${activityPeriods[name].kept}, at, fields, amounts)`,
-  )
-  .join('\n  ')
+/** Transitions of an entry of the log, if they are written one by one. */
+const logEntryMax = 100
+/** Those of a call that differ in nothing but the job: an entry has them as one text and their ids. */
+const runMax = 500
 
 export const prelude = `
 local INDEX, STATES = ${indexOfState}, ${allStates}
@@ -30,55 +31,29 @@ local ZEROS = '0000000000000000'
 -- The number that follows a small one, as text; no text counts as 0.
 local FOLLOWING = { [''] = '1' }
 for i = 0, 9 do FOLLOWING[i .. ''] = i + 1 .. '' end
+-- Small numbers as texts.
+local TEXTS = {}
+for i = 0, 1000 do TEXTS[i] = i .. '' end
 local call, P, JOBS, LEASES, origin, logMax
 -- The time of the server, and the one by which leases, due times and workers are judged, also as a number: the same,
 -- unless a test holds the clock.
 local clock, now, nowMs
--- The number of the last transition.
-local seqNow
-local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
+-- The number of the last transition, and what it was before the call; how many the call has logged, and how many of
+-- these are written.
+local seqNow, seqFirst, logCount, logWritten
+local groups, shares, ready, more, quiet, left, ended, cancelled, hints
 local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
 -- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less.
 local looks
--- Lists of the jobs that were written: the id of each, and what follows it.
-local touched
+-- Lists of the jobs that were written: the id of each, and what follows it; rows that are written at the end.
+local touched, later
+-- What is entered into indexes in the order of numbers, and into lists of queues.
+local blocks, pushes
+-- Is all built anew?
+local rebuilds
 -- The time that the activity is counted at.
 local activeAt
-
--- Begins a call.
-local function begin(KEYS, ARGV)
-  call, P = redis.call, KEYS[1]
-  JOBS, LEASES = P .. 'jobs', P .. 'leases'
-  origin, logMax = ARGV[1], tonumber(ARGV[2])
-  local time = call('TIME')
-  clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
-  now = ARGV[3] ~= '' and ARGV[3] or clock
-  nowMs = tonumber(now)
-  activeAt = now
-  seqNow = tonumber(call('GET', P .. 'seq') or '0')
-  -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity;
-  -- by type.
-  counts, counted, activity = {}, {}, {}
-  -- Groups to be arranged, and what is known of the shares of types.
-  groups, shares = {}, {}
-  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
-  -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
-  -- gave a claim fewer jobs than it asked for.
-  ready, more, quiet = {}, {}, {}
-  -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
-  left, ended, cancelled = {}, {}, {}
-  hints = {}
-  -- The earliest due time, and by how much the backlog became shorter; also by type.
-  dueAt, shrunk, shrunkOf = nil, 0, {}
-  -- May there be more free slots than before though no run has ended and no queue has become shorter?
-  looksForSlots = false
-  -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
-  leasedBy, workersKnown = {}, nil
-  -- Changes of indexes by key, and of the log, which are gathered.
-  entering, leaving, logged = {}, {}, {}
-  looks, touched = {}, {}
-end
 
 -- A whole number as text.
 local function int(n) return string.format('%d', n) end
@@ -86,11 +61,7 @@ local function following(text) return FOLLOWING[text] or int(text + 1) end
 local function pad(text) return ZEROS:sub(#text + 1) .. text end
 local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
 
-local function advance(by)
-  if by == 0 then return end
-  seqNow = seqNow + by
-  call('SET', P .. 'seq', int(seqNow))
-end
+local function advance(by) seqNow = seqNow + by end
 
 -- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a
 -- rollback.
@@ -98,19 +69,6 @@ local function stamp() return clock .. ' ' .. int(seqNow) end
 
 -- The id of the current epoch of the log; '' if none has begun.
 local function epochNow() return (call('LINDEX', P .. 'epochs', -1) or ''):match('^%S*') end
-
--- Adds to the sum of a name, by type.
-local function addTo(sums, type, name, by)
-  local ofType = sums[type]
-  if not ofType then
-    ofType = {}
-    sums[type] = ofType
-  end
-  ofType[name] = (ofType[name] or 0) + by
-end
-
--- By how much the number of jobs of a type in a state changes.
-local function count(state, type, by) addTo(counts, type, state, by) end
 
 -- Carries out a command with a list of arguments, as many at a time as Lua's stack holds; an even number.
 local function each(command, key, list)
@@ -151,29 +109,111 @@ local function addNumbers(key, fields, amounts)
   return sums
 end
 
-local function unpackHead(text) return { struct.unpack(HEAD, text) } end
+${figuresLua}
+-- The types that an argument names.
+local function typesOf(text)
+  local types = {}
+  for type in text:gmatch('%Z+') do types[#types + 1] = type end
+  return types
+end
 
--- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written
--- by it: an error would end a script in the middle of its writes.
-local function parse(text)
-  local isWhole, row = pcall(unpackHead, text)
-  if not isWhole or not STATES[row[${at.state}]] or row[${at.type}] == '' or row[${at.rev}] == '' then return nil end
-  local numbers = ${numericFields.map((field) => `row[${at[field]}]`).join(' .. ')}
-  if numbers:find('[^%d%.%-+e]') then return nil end
-  row[${tail}] = text:sub(row[${tail}])
+-- Begins a call.
+-- @param types those that it will touch, as far as they are known
+local function begin(KEYS, ARGV, types)
+  call, P = redis.call, KEYS[1]
+  JOBS, LEASES = P .. 'jobs', P .. 'leases'
+  origin, logMax = ARGV[1], tonumber(ARGV[2])
+  local time = call('TIME')
+  clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
+  now = ARGV[3] ~= '' and ARGV[3] or clock
+  nowMs = tonumber(now)
+  activeAt = now
+  -- Groups to be arranged, and what is known of the shares of types.
+  groups, shares = {}, {}
+  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
+  -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
+  -- gave a claim fewer jobs than it asked for.
+  ready, more, quiet = {}, {}, {}
+  -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
+  left, ended, cancelled = {}, {}, {}
+  hints = {}
+  -- The earliest due time, and by how much the backlog became shorter; also by type.
+  dueAt, shrunk, shrunkOf = nil, 0, {}
+  -- May there be more free slots than before though no run has ended and no queue has become shorter?
+  looksForSlots = false
+  -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
+  leasedBy, workersKnown = {}, nil
+  -- Changes of indexes by key, and of the log, which are gathered.
+  entering, leaving, logged = {}, {}, {}
+  looks, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, false
+  beginFigures(types)
+end
+
+-- A text of a process as rows and keys have it: see row-text.ts.
+local function inRows(text) return (text:gsub('\\1', '\\0011'):gsub('%z', '\\0010')) end
+
+-- A claim is named by the end of its lease and its token; so is its lease, behind a character that no job begins with.
+local function claimOf(leaseEnd, token) return leaseEnd .. ' ' .. token end
+local function claimName(claim) return '\\1' .. claim end
+
+local parse
+do
+-- Folds what was appended to a row into its fields: see grown.ts.
+local function grow(row)
+  local text = row[${tail}]
+  local first = text:find('\\0C', 1, true)
+  local before, output, history = text:sub(1, first - 1), '', ''
+  for entry in text:sub(first):gmatch('%z(%Z+)') do
+    local kind = entry:sub(1, 1)
+    if kind == 'O' then
+      output = '\\0' .. entry
+    else
+      local base, place, rest = entry:match('^.(%d+)%+(%d+),(.*)\\1$')
+      local seq = int(base + place)
+      row[${at.rev}], row[${at.last}] = int(row[${at.rev}] + 1), seq
+      if kind == 'C' then
+        local at, worker, token, leaseEnd, maxAttempts, onDead = unpack(cjson.decode('[' .. rest .. ']'), 1, 6)
+        row[${at.state}], row[${at.attempt}] = '${started}', int((tonumber(row[${at.attempt}]) or 0) + 1)
+        row[${at.worker}], row[${at.token}], row[${at.startedAt}] = inRows(worker), inRows(token), int(at)
+        if maxAttempts ~= cjson.null and not row[${at.has}]:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = int(maxAttempts) end
+        row[${at.onDead}] = onDead == cjson.null and '' or inRows(onDead)
+        row.claim, row.by = claimOf(int(leaseEnd), token), row[${at.attempt}] .. ',' .. cjson.encode(worker) .. ']'
+        row[${at.wakeAt}] = call('ZSCORE', LEASES, claimName(row.claim)) or int(leaseEnd)
+        history = history .. '\\0[' .. seq .. ',' .. int(at) .. ',"CLAIM","${waiting}","${started}",' .. row.by
+      else
+        row[${at.state}], row[${at.finishedAt}], row[${at.wakeAt}], row.claim = '${finished}', rest, '', nil
+        history = history .. '\\0[' .. seq .. ',' .. rest .. ',"COMPLETE","${started}","${finished}",' .. row.by
+      end
+    end
+  end
+  row[${tail}] = before .. output .. history
+end
+
+local function unpackRow(text)
+  local grown = text:byte() == 43
+  local whole = grown and text:sub(${timeChars + 2}) or text
+  local row = { struct.unpack(HEAD, whole) }
+  row[${tail}] = whole:sub(row[${tail}])
+  if not grown then return row end
+  row[${at.enqueuedAt}] = int(tonumber(text:sub(2, ${timeChars + 1})))
+  if text:byte(-1) == 1 then grow(row) end
   return row
 end
 
+-- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written
+-- by it: an error would end a script in the middle of its writes.
+function parse(text)
+  local isWhole, row = pcall(unpackRow, text)
+  if not isWhole or not STATES[row[${at.state}]] or row[${at.type}] == '' or row[${at.rev}] == '' then return nil end
+  local numbers = ${numericFields.map((field) => `row[${at[field]}]`).join(' .. ')}
+  if numbers:find('[^%d%.%-+e]') then return nil end
+  return row
+end
+end
+${blocksLua}
 -- Sets a job aside that cannot be read: nothing finds it any more but the list of these. Of a row that can be read the
 -- caller has taken it out of the indexes.
 local function setAside(id, text)
-  local seq = call('ZSCORE', P .. 'all', id)
-  if seq then
-    local member = pad(int(tonumber(seq))) .. id
-    call('ZREM', P .. 'due', member)
-    call('ZREM', LEASES, member)
-    call('ZREM', P .. 'all', id)
-  end
   call('HSET', P .. 'aside', id, text)
   call('HDEL', JOBS, id)
 end
@@ -182,6 +222,14 @@ end
 local function writeRows(list)
   each('HSET', JOBS, list)
   if #list > 0 then touched[#touched + 1] = list end
+end
+
+-- Jobs of a claim are no longer leased by it: ended, or with a lease of their own.
+local function leaveClaim(claim, amount)
+  local name = claimName(claim)
+  if call('HINCRBY', P .. 'claims', name, -amount) > 0 then return end
+  call('HDEL', P .. 'claims', claim, name)
+  call('ZREM', LEASES, name)
 end
 
 -- Of the jobs that were written, those that are shown somewhere.
@@ -206,12 +254,11 @@ local function remember(row, text)
   local rest = row[${tail}] .. '\\0' .. text
   row[${tail}] = rest
   if #rest < ${fullHistoryChars} then return end
-  local _, entries = rest:gsub('%z', '%0')
-  for _ = ${caps.history + 1}, entries do
-    local first = rest:find('%z')
-    rest = rest:sub(1, first - 1) .. rest:sub(rest:find('%z', first + 1) or #rest + 1)
-  end
-  row[${tail}] = rest
+  local first = rest:find('\\0[', 1, true)
+  local entries = rest:sub(first)
+  local _, count = entries:gsub('%z', '%0')
+  for _ = ${caps.history + 1}, count do entries = entries:sub((entries:find('%z', 2))) end
+  row[${tail}] = rest:sub(1, first - 1) .. entries
 end
 
 local function enter(key, score, member)
@@ -230,17 +277,20 @@ local function leave(key, member)
   if not list then leaving[key] = { member } else list[#list + 1] = member end
 end
 
+${queuesLua}
 -- Carries out the changes of indexes that were gathered.
 local function flush()
   for key, members in pairs(leaving) do each('ZREM', key, members) end
   for key, members in pairs(entering) do each('ZADD', key, members) end
   leaving, entering = {}, {}
+  writePushes()
 end
 
 -- Does a type share its claims among its keys by weight (see core/shares.ts), and its virtual clock, if it has ever
 -- shared them.
 local function readShare(type, text) shares[type] = { on = text and text:sub(1, 1) == '+', clock = text and text:sub(2) } end
 local function shareOf(type)
+  if not shares[type] and figuresOf(type)[${figureAt.limited}] == 0 then shares[type] = { on = false } end
   if not shares[type] then readShare(type, call('HGET', P .. 'shares', type)) end
   return shares[type]
 end
@@ -249,39 +299,6 @@ end
 local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
 
 ${failuresLua}
-${backlogLua}
--- Adds to a figure of the activity of a type, by its index.
-local function tally(type, figure, by) addTo(activity, type, figure, by) end
-
--- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are
--- removed.
-local function addToPeriod(period, ms, kept, at, fields, amounts)
-  local start = math.floor(tonumber(at) / ms) * ms
-  local starts = P .. 'activity:' .. period
-  local sums = addNumbers(starts .. ':' .. int(start), fields, amounts)
-  -- A figure that stood at 0 may be the first of its period.
-  if sums[1] ~= amounts[1] or call('ZADD', starts, int(start), int(start)) == 0 then return end
-  for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - kept * ms), 'LIMIT', 0, 10)) do
-    call('UNLINK', starts .. ':' .. old)
-    call('ZREM', starts, old)
-  end
-end
-
-local function writeActivity()
-  local at, fields, amounts, n = activeAt, {}, {}, 0
-  for type, figures in pairs(activity) do
-    for figure, by in pairs(figures) do
-      if by ~= 0 then
-        n = n + 1
-        fields[n], amounts[n] = figure .. ':' .. type, by
-      end
-    end
-  end
-  activity = {}
-  if n == 0 then return end
-  ${periods}
-end
-
 -- Enters a row into the indexes, or takes it out of them.
 local function index(id, r, by)
   local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
@@ -289,8 +306,8 @@ local function index(id, r, by)
   local kind = INDEX[state]
   if kind == 'queue' then
     local queue = key ~= '' and groupKey(type, key) or P .. 'queue:' .. type
-    local place = r[${at.place}]
-    local member = pad(place ~= '' and place or r[${at.seq}]) .. id
+    local place = placeOf(r)
+    local member = pad(place) .. id
     if by > 0 then
       local clock = shareOf(type).clock
       if clock then
@@ -298,11 +315,17 @@ local function index(id, r, by)
         -- A key that gets work begins where the clock is.
         if call('EXISTS', queue) == 0 then call('HSET', P .. 'starts:' .. type, key, clock) end
       end
-      enter(queue, negative(r[${at.priority}] ~= '' and r[${at.priority}] or '0'), member)
+      if key == '' and isLast(r) and figuresOf(type)[${figureAt.limited}] == 0 and not rebuilds then
+        push(type, place, id)
+      else
+        enter(queue, negative(r[${at.priority}] ~= '' and r[${at.priority}] or '0'), member)
+        if key == '' then setFigure(type, ${figureAt.sorted}, 1) end
+      end
       ready[type] = true
     else
       leave(queue, member)
     end
+    if key ~= '' and by > 0 then setFigure(type, ${figureAt.limited}, 1) end
     if key ~= '' or shareOf(type).on then groups[#groups + 1] = { type, key } end
   elseif kind == 'due' then
     local due = r[${at.wakeAt}]
@@ -320,21 +343,22 @@ local function index(id, r, by)
     local member = pad(r[${at.seq}]) .. id
     local worker = r[${at.worker}]
     leasedBy[worker] = (leasedBy[worker] or 0) + by
-    if by > 0 then enter(LEASES, r[${at.wakeAt}], member) else leave(LEASES, member) end
+    if by < 0 then
+      if r.claim then leaveClaim(r.claim, 1) else leave(LEASES, member) end
+    elseif not r.claim then
+      enter(LEASES, r[${at.wakeAt}], member)
+    end
     if key ~= '' then
       call('HINCRBY', P .. 'held:' .. type, key, by)
       groups[#groups + 1] = { type, key }
     end
   elseif kind == 'ended' then
-    local member = r[${at.finishedAt}] .. ':' .. id
     if state == 'dead' and r[${at.failure}] ~= '' then
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
     if by > 0 then
-      enter(P .. 'ended:' .. state .. ':' .. type, r[${at.last}], member)
+      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id })
       ended[#ended + 1] = id
-    else
-      leave(P .. 'ended:' .. state .. ':' .. type, member)
     end
     looks[type] = '0'
   end
@@ -355,38 +379,12 @@ local function arrangeGroups()
   groups = {}
 end
 
--- Writes the numbers of jobs.
-local function writeCounts()
-  local fields, amounts, n, all = {}, {}, 0, {}
-  for type, states in pairs(counts) do
-    for state, by in pairs(states) do
-      if by ~= 0 then
-        n = n + 1
-        fields[n], amounts[n] = state .. ':' .. type, by
-        all[state] = (all[state] or 0) + by
-        if ${isBacklog('state')} then
-          shrunk = shrunk - by
-          shrunkOf[type] = (shrunkOf[type] or 0) - by
-        end
-      end
-    end
-  end
-  for state, by in pairs(all) do
-    n = n + 1
-    fields[n], amounts[n] = state, by
-  end
-  local numbers = addNumbers(P .. 'counts', fields, amounts)
-  for i, field in ipairs(fields) do counted[field] = numbers[i] end
-  for type in pairs(counts) do
-    if counted['${claimableState}:' .. type] == 0 then quiet[#quiet + 1] = type end
-  end
-  counts = {}
-end
-
--- How many jobs of a type may be claimed, when the counts were written.
-local function claimableOf(type)
-  local name = '${claimableState}:' .. type
-  return counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
+local function writeLog()
+  if #logged == 0 then return end
+  logWritten = logCount
+  local number = seqFirst + logCount
+  call('XADD', P .. 'log', 'MINID', '~', int(math.max(0, number - logMax + 1)), int(number) .. '-0', unpack(logged))
+  logged = {}
 end
 
 -- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the
@@ -395,16 +393,23 @@ local function log(id, type, text)
   local n = #logged
   logged[n + 1] = id
   logged[n + 2] = type .. '\\0' .. text
+  logCount = logCount + 1
+  if logCount - logWritten >= ${logEntryMax} then writeLog() end
 end
 
-local function writeLog()
-  local n = #logged
-  for i = 1, n, 200 do
-    local to = math.min(i + 199, n)
-    local number = seqNow - (n - to) / 2
-    call('XADD', P .. 'log', 'MINID', '~', int(math.max(0, number - logMax + 1)), int(number) .. '-0', unpack(logged, i, to))
+-- Transitions that follow each other and differ in nothing but the job.
+-- @param first the number of the first of them
+-- @param text what follows it in the text of each
+local function logAll(ids, type, first, text)
+  for from = 1, #ids, ${runMax} do
+    local n, amount = #logged, math.min(#ids - from + 1, ${runMax})
+    logged[n + 1] = ''
+    logged[n + 2] = type .. '\\0' .. int(amount) .. '[' .. int(first + from - 1) .. text
+    for i = 1, amount do logged[n + 2 + i] = ids[from + i - 1] end
+    if amount % 2 == 1 then logged[n + 3 + amount] = '' end
+    logCount = logCount + amount
+    if logCount - logWritten >= ${logEntryMax} then writeLog() end
   end
-  logged = {}
 end
 
 ${handOverLua}
@@ -420,8 +425,11 @@ end
 local function writeLooks()
   local list = {}
   for type, at in pairs(looks) do
-    list[#list + 1] = at
-    list[#list + 1] = type
+    local isNow = at == '0' and 1 or 0
+    if setFigure(type, ${figureAt.looked}, isNow) or isNow == 0 then
+      list[#list + 1] = at
+      list[#list + 1] = type
+    end
   end
   each('ZADD', P .. 'looks', list)
 end
@@ -429,13 +437,16 @@ end
 -- Writes what follows from the rows that have changed; gives the wake-ups.
 local function finish()
   arrangeGroups()
-  writeCounts()
   writeLooks()
   writeLeasedBy()
-  writeLog()
   writeActivity()
-  -- Is there a type that was found at a cap, or an insert that was refused?
-  local waits = call('EXISTS', P .. 'capped', P .. 'full', P .. 'full-queues', P .. 'full-slots') > 0
+  writeRows(later)
+  -- Is there a type that was found at a cap, or an insert that was refused, or a job that is shown?
+  local waits = figuresOf('')[${figureAt.waits}] == 1
+  if waits and call('EXISTS', P .. 'capped', P .. 'full', P .. 'full-queues', P .. 'full-slots', P .. 'shown') == 0 then
+    setFigure('', ${figureAt.waits}, 0)
+    waits = false
+  end
   if waits then uncap() end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
@@ -449,27 +460,42 @@ local function finish()
     if looksForSlots or shrunk > 0 then
       for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
     end
+    local shown = shownOf()
+    if #shown > 0 then hints[#hints + 1] = { kind = 'changed', ids = shown } end
   end
-  local shown = shownOf()
-  if #shown > 0 then hints[#hints + 1] = { kind = 'changed', ids = shown } end
   -- Others are told of a type once, until it is quiet: a worker that has found jobs is told with them how many are
   -- left.
-  local news = {}
-  for i, hint in ipairs(hints) do news[i] = hint end
-  for i = 1, #quiet, 2000 do call('HDEL', P .. 'told', unpack(quiet, i, math.min(i + 1999, #quiet))) end
+  local own, news = {}, {}
+  for i, hint in ipairs(hints) do
+    own[i] = cjson.encode(hint)
+    news[i] = own[i]
+  end
+  for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
+  for _, type in ipairs(quiet) do
+    setFigure(type, ${figureAt.told}, 0)
+    -- What is left in the list is of jobs that are not queued any more.
+    if figuresOf(type)[${figureAt.listed}] > 0 and countOf('${claimableState}', type) <= 0 then
+      call('UNLINK', listOf(type))
+      setFigure(type, ${figureAt.listed}, 0)
+    end
+  end
   for type in pairs(ready) do
-    local queued = claimableOf(type)
+    local queued = countOf('${claimableState}', type)
     if queued > 0 then
-      hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued }
-      if call('HSETNX', P .. 'told', type, '1') == 1 then news[#news + 1] = { kind = 'ready', type = type } end
+      own[#own + 1] = cjson.encode({ kind = 'ready', type = type, atMost = queued })
+      if setFigure(type, ${figureAt.told}, 1) then news[#news + 1] = cjson.encode({ kind = 'ready', type = type }) end
     end
   end
   for type in pairs(more) do
-    local queued = claimableOf(type)
-    if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
+    local queued = countOf('${claimableState}', type)
+    if queued > 0 then own[#own + 1] = cjson.encode({ kind = 'ready', type = type, atMost = queued }) end
   end
-  if #hints == 0 then return '' end
-  if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' ' .. cjson.encode(news)) end
-  return cjson.encode(hints)
+  -- Before the log, whose entries have numbers: they must not be given again.
+  writeFigures()
+  writeLog()
+  writeBlocks()
+  if #own == 0 then return '' end
+  if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' [' .. table.concat(news, ',') .. ']') end
+  return '[' .. table.concat(own, ',') .. ']'
 end
 `

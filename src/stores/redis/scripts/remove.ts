@@ -4,6 +4,7 @@
  * wake-ups, and those that have a machine or a parent: they stand in more indexes, and are left to the core.
  */
 import { flagLetters } from '../row-text.ts'
+import { grownState } from './blocks.ts'
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
 
 export const removeScript: LuaScript = {
@@ -13,16 +14,23 @@ local FIELDS = ${fieldsOfLetters}
   call: `
 local ids, gone, data, others = {}, {}, {}, {}
 for letter in pairs(FIELDS) do data[letter] = {} end
-local looked, first = cjson.decode(ARGV[4]), 5
-for i = first, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local request, first, grown = cjson.decode(ARGV[4]), 5, {}
+for i = first, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
 for i, text in ipairs(values(JOBS, ids)) do
-  local id, row = ids[i], text and parse(text)
-  local isThere = row and INDEX[row[${at.state}]] == 'ended' and row[${at.last}] == ARGV[first + 2 * i - 1]
-  if isThere and row[${at.has}]:find('${flagLetters.machine}', 1, true) then
+  local id, number, type = ids[i], ARGV[first + 3 * i - 2], ARGV[first + 3 * i - 1]
+  local own = text and endOf(text)
+  local row = text and not own and parse(text)
+  local isThere = row and INDEX[row[${at.state}]] == 'ended' and row[${at.last}] == number
+  if own then
+    -- Nothing is kept beside it.
+    if own == tonumber(number) then
+      grown[type] = (grown[type] or 0) + 1
+      gone[#gone + 1] = id
+    end
+  elseif isThere and row[${at.has}]:find('${flagLetters.machine}', 1, true) then
     others[#others + 1] = id
   elseif isThere then
     index(id, row, -1)
-    leave(P .. 'all', id)
     gone[#gone + 1] = id
     local has = row[${at.has}]
     for letter in has:gmatch('%a') do
@@ -34,15 +42,22 @@ for i, text in ipairs(values(JOBS, ids)) do
   end
 end
 each('HDEL', JOBS, gone)
+for type, amount in pairs(grown) do
+  count('${grownState}', type, -amount)
+  looks[type] = '0'
+end
+-- Up to these numbers no job stands in the indexes any more.
+for _, trim in ipairs(request.trims or {}) do
+  local key = P .. 'ended:' .. trim[1] .. ':' .. trim[2]
+  call('XTRIM', key, 'MINID', int(trim[3] + 1))
+  if call('XLEN', key) == 0 then call('DEL', key) end
+end
+tidyAll(2 * #gone + 10)
 -- Before the numbers of what was removed here are written.
-for _, look in ipairs(looked) do
+for _, look in ipairs(request.looks or {}) do
   local type, at, counted = look[1], look[2], look[3]
-  local names = {}
-  for state in pairs(INDEX) do if INDEX[state] == 'ended' then names[#names + 1] = state .. ':' .. type end end
   local isSame = true
-  for i, number in ipairs(values(P .. 'counts', names)) do
-    if (number or '0') ~= counted[names[i]] then isSame = false end
-  end
+  for state, number in pairs(counted) do if countOf(state, type) ~= tonumber(number) then isSame = false end end
   if isSame then looks[type] = at end
 end
 for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. FIELDS[letter], list) end

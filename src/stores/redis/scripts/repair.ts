@@ -6,15 +6,17 @@
  * back, those that are aside, and how many counts were wrong.
  */
 import { bornTimed } from '../../../core/insert.ts'
-import { flagLetters } from '../row-text.ts'
-import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
+import { figureAt } from '../figures.ts'
+import { flagLetters, inlineLetters } from '../row-text.ts'
+import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
 /** What is made anew. */
-const singles = ['all', 'counts', 'due', 'leases', 'leased-by', 'told', 'unsupported']
+const singles = ['all', 'tidied', 'due', 'leases', 'claims', 'leased-by', 'unsupported']
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
   'queue',
+  'list',
   'group',
   'head',
   'heads',
@@ -67,6 +69,10 @@ local function readable(id, text)
   local row = parse(text)
   local fields = row and rareFields(row)
   if not fields then return nil end
+  for _, letter in ipairs({ '${inlineLetters.input}', '${inlineLetters.output}' }) do
+    local value = row[${tail}]:match('%z' .. letter .. '(%Z*)')
+    if value and not isJson(value) then return nil end
+  end
   for letter, field in pairs(FIELDS) do
     local value = row[${at.has}]:find(letter, 1, true) and call('HGET', P .. 'data:' .. field, id)
     if value and not areJson(value) then return nil end
@@ -74,16 +80,34 @@ local function readable(id, text)
   return row, fields
 end
 
-local function countsNow()
-  local flat, byName = call('HGETALL', P .. 'counts'), {}
-  for i = 1, #flat, 2 do if flat[i + 1] ~= '0' then byName[flat[i]] = flat[i + 1] end end
-  return byName
+-- The numbers of jobs by type and state, which begin at 0 again; what else is known of types by their figures follows
+-- from what is kept of them.
+local function clearFigures()
+  local before = {}
+  figuresOf('')
+  local types = {}
+  for _, type in ipairs(call('HKEYS', P .. 'figures')) do if type ~= SEQ then types[#types + 1] = type end end
+  loadFigures(types)
+  for type, list in pairs(figures) do
+    before[type] = { unpack(list) }
+    for _, place in pairs(COUNT_AT) do list[place] = 0 end
+    list[${figureAt.told}], list[${figureAt.listed}], changed[type] = 0, 0, true
+  end
+  local paused = call('HGETALL', P .. 'paused')
+  for i = 1, #paused, 2 do setFigure(paused[i], ${figureAt.paused}, tonumber(paused[i + 1])) end
+  for _, key in ipairs({ 'terms', 'shares' }) do
+    for _, type in ipairs(call('HKEYS', P .. key)) do setFigure(type, ${figureAt.limited}, 1) end
+  end
+  setFigure('', ${figureAt.waits}, 1)
+  return before
 end
 
+-- How many of the numbers were wrong.
 local function wrong(before)
-  local after, n = countsNow(), 0
-  for name, value in pairs(before) do if after[name] ~= value then n = n + 1 end end
-  for name in pairs(after) do if not before[name] then n = n + 1 end end
+  local n = 0
+  for type, list in pairs(figures) do
+    for _, place in pairs(COUNT_AT) do if list[place] ~= (before[type] and before[type][place] or 0) then n = n + 1 end end
+  end
   return n
 end
 
@@ -151,6 +175,33 @@ local function writeKeys()
   end
 end
 
+-- Jobs that one claim has taken have one lease.
+local claims
+-- @param leaseEnds the index of leases before the repair
+local function writeClaims(leaseEnds)
+  local known = {}
+  for i = 1, #leaseEnds, 2 do known[leaseEnds[i]] = leaseEnds[i + 1] end
+  for claimed, claim in pairs(claims) do
+    local name = claimName(claimed)
+    call('HSET', P .. 'claims', claimed, cjson.encode(claim.ids), name, int(#claim.ids))
+    call('ZADD', LEASES, known[name] or int(claim.leaseEnd), name)
+  end
+end
+
+-- Indexes in the order of numbers are written in that order.
+local ordered
+local function writeOrdered(key)
+  while true do
+    local members = call('ZPOPMIN', P .. key, 500)
+    for i = 1, #members, 2 do
+      local entered, id = members[i]:match('^(%d*)%+(.*)$')
+      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id })
+    end
+    writeBlocks()
+    if #members < 1000 then return end
+  end
+end
+
 local last, seen
 local function enterRow(id, text)
   -- A walk may come to a field twice.
@@ -161,7 +212,7 @@ local function enterRow(id, text)
     setAside(id, text)
     return 0
   end
-  enter(P .. 'all', row[${at.seq}], id)
+  enter(P .. 'rebuild:all', row[${at.seq}], '+' .. id)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
@@ -169,7 +220,21 @@ local function enterRow(id, text)
   row[${at.failure}] = ''
   -- A key that shares the claims of its type goes on from where it was.
   shareOf(row[${at.type}]).clock = nil
-  index(id, row, 1)
+  if INDEX[row[${at.state}]] == 'ended' then
+    local key = 'rebuild:ended:' .. row[${at.state}] .. ':' .. row[${at.type}]
+    ordered[key] = true
+    enter(P .. key, row[${at.last}], row[${at.finishedAt}] .. '+' .. id)
+    count(row[${at.state}], row[${at.type}], 1)
+    looks[row[${at.type}]] = '0'
+  else
+    index(id, row, 1)
+  end
+  if row.claim then
+    local claim = claims[row.claim] or { ids = {}, leaseEnd = 0 }
+    claim.ids[#claim.ids + 1] = id
+    claim.leaseEnd = math.max(claim.leaseEnd, tonumber(row[${at.wakeAt}]))
+    claims[row.claim] = claim
+  end
   last = math.max(last, tonumber(row[${at.seq}]) or 0, tonumber(row[${at.last}]) or 0)
   return 1
 end
@@ -178,14 +243,16 @@ end
 -- wrong.
 local function tellAll()
   arrangeGroups()
-  writeCounts()
   shrunk, looksForSlots = 1, true
   for _, type in ipairs(call('HKEYS', P .. 'full-queues')) do shrunkOf[type] = 1 end
   for _, type in ipairs(call('HKEYS', P .. 'capped')) do left[type] = true end
 end
 `,
   call: `
-local before, back, total, cursor = countsNow(), bringBack(), 0, '0'
+rebuilds = true
+local before, back, total, cursor = clearFigures(), bringBack(), 0, '0'
+local leaseEnds = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
+claims, ordered = {}, { ['rebuild:all'] = true }
 last, seen, held, waiting = seqNow, {}, {}, {}
 clear()
 repeat
@@ -194,7 +261,9 @@ repeat
   for i = 1, #page[2], 2 do total = total + enterRow(page[2][i], page[2][i + 1]) end
   flush()
 until cursor == '0'
+for key in pairs(ordered) do writeOrdered(key) end
 writeKeys()
+writeClaims(leaseEnds)
 advance(last - seqNow)
 tellAll()
 `,

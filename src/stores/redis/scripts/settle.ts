@@ -1,7 +1,9 @@
 /**
- * Ends attempts of plain jobs: without a machine, a parent or a unique key. Target states and counts of attempts come
- * from the chart's table. Returns the time, the wake-ups, the number before the first transition, its time, and the
- * items that differ from what the caller expects, with their outcome; `generic` for those that are left to the core.
+ * Ends attempts of plain jobs: without a machine, a parent or a unique key. Of jobs whose rows grow and that are done,
+ * the caller names what their claim has appended: if a row still ends with that, nothing else has happened to it, and
+ * the end is appended. Of the others, target states and counts of attempts come from the chart's table. Returns the
+ * time, the wake-ups, the number before the first transition, its time, and the items that differ from what the caller
+ * expects, with their outcome; `generic` for those that are left to the core.
  */
 import { countedOf } from '../../../core/activity.ts'
 import { countersAfter, jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
@@ -10,6 +12,7 @@ import { compiledArrow } from '../../../core/compiled-arrows.ts'
 import { caps } from '../../../core/caps.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
+import { finished, started } from '../grown.ts'
 import { at, type LuaScript } from './lua.ts'
 
 /** The events of plain jobs. */
@@ -85,9 +88,18 @@ const counted = cases(
   }),
 )
 
+/** What the end of a job whose row grows counts as. */
+const finishedCounted = countedOf({ event: 'COMPLETE', to: finished }) ?? raise()
+
+function raise(): never {
+  throw new TypeError('job.machine.ts: the end of a job counts as something')
+}
+
 export const settleScript: LuaScript = {
   definitions: `
 local base, given, unexpected, written, data, errorsCleared, jsons
+-- How many jobs of claims have ended.
+local endedOf
 -- Where an event leads, and by how much it changes the attempts; nil where the chart has no arrow.
 local function arrowOf(event, from, left, fatal)
 ${arrows}
@@ -228,17 +240,78 @@ local function settle(id, token, attempt, kindText, extras, row)
 end
 
 
--- Settles items, each of five values from an index on. Gives the number before the first transition, its time, and what
--- differs.
+-- Ends jobs of a claim: what is appended is the same for all but its number.
+local function finishClaim(run, ids, rows, first, outputs)
+  local suffix, type, amount = run.suffix, run.type, run.amount
+  local from, prefix, post = -#suffix, '\\0D' .. int(base) .. '+', ',' .. now .. '\\1'
+  local n, gone, key = #later, {}, P .. 'ended:${finished}:' .. type
+  for i = first, first + amount - 1 do
+    local row, id = rows[i], ids[i]
+    if row and row:find(suffix, from, true) then
+      given = given + 1
+      gone[#gone + 1] = id
+      later[n + 1], later[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
+      ended[#ended + 1] = id
+      n = n + 2
+    else
+      unexpected[#unexpected + 1] = { int(i - 1), 'generic' }
+    end
+  end
+  local done = #gone
+  if done == 0 then return end
+  endedOf[run.claim] = (endedOf[run.claim] or 0) + done
+  count('${started}', type, -done)
+  count('${finished}', type, done)
+  leasedBy[run.worker] = (leasedBy[run.worker] or 0) - done
+  looks[type], left[type] = '0', true
+  addBlock(key, base + given - done + 1, now, gone)
+  tally(type, ${finishedCounted.figure}, done)
+  tally(type, ${finishedCounted.time}, done * math.max(0, nowMs - run.startedAt))
+  logAll(gone, type, base + given - done + 1, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. run.workerText .. ']')
+end
+
+-- Ends what claims have taken: how many runs there are; of each what the claim has appended, its name, type, worker,
+-- the same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the job,
+-- and the output. Gives where the other items begin, and how many jobs there were.
+local function finishAll(items, from)
+  local runs, last = {}, tonumber(items[from])
+  from = from + 1
+  if last == 0 then return from, 0 end
+  local amounts = 0
+  for i = 1, last do
+    runs[i] = { suffix = items[from], claim = items[from + 1], type = items[from + 2], worker = items[from + 3],
+      workerText = items[from + 4], startedAt = tonumber(items[from + 5]), amount = tonumber(items[from + 6]) }
+    amounts = amounts + runs[i].amount
+    from = from + 7
+  end
+  local ids, outputs = {}, {}
+  for i = 1, amounts do ids[i] = items[from + i - 1] end
+  from = from + amounts
+  for i = 1, tonumber(items[from]) do outputs[tonumber(items[from + 2 * i - 1])] = '\\0O' .. items[from + 2 * i] end
+  from = from + 1 + 2 * tonumber(items[from])
+  local rows, first = values(JOBS, ids), 1
+  for _, run in ipairs(runs) do
+    finishClaim(run, ids, rows, first, outputs)
+    first = first + run.amount
+  end
+  for claim, amount in pairs(endedOf) do leaveClaim(claim, amount) end
+  return from, amounts
+end
+
+-- Settles items from an index on: those of claims as above, and others, each of five values. Gives the number
+-- before the first transition, its time, and what differs.
 local function settleAll(items, from)
   base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
+  endedOf = {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
+  local before
+  from, before = finishAll(items, from)
   local ids = {}
   for i = from, #items, 5 do ids[#ids + 1] = items[i] end
   for i, text in ipairs(values(JOBS, ids)) do
     local first = from + 5 * i - 4
     local outcome, left, to, attempt, due = settle(ids[i], items[first], items[first + 1], items[first + 2], items[first + 3], text and parse(text))
-    if outcome then unexpected[#unexpected + 1] = { int(i - 1), outcome, left, to, attempt, due } end
+    if outcome then unexpected[#unexpected + 1] = { int(before + i - 1), outcome, left, to, attempt, due } end
   end
   writeRows(written)
   for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
@@ -247,6 +320,7 @@ local function settleAll(items, from)
   return int(base), now, unexpected
 end
 `,
-  call: 'local base, at, unexpected = settleAll(ARGV, 4)',
+  typed: true,
+  call: 'local base, at, unexpected = settleAll(ARGV, 5)',
   answer: 'base, at, unexpected',
 }

@@ -1,0 +1,123 @@
+/** Blocks of ids in the order of numbers: see ../blocks.ts. */
+import { finished } from '../grown.ts'
+import { at, type LuaScript } from './lua.ts'
+
+/** Rows that one call looks at of each index, to find those that were asked for. */
+const lookMax = 300
+
+export const blocksLua = `
+-- @param entered what is told of them: when they have ended
+local function addBlock(key, first, entered, ids)
+  local list = blocks[key]
+  if not list then
+    list = {}
+    blocks[key] = list
+  end
+  local last = list[#list]
+  if #ids == 1 and last and last.entered == entered and last.open and last.first + #last.ids == first then
+    last.ids[#last.ids + 1] = ids[1]
+  else
+    list[#list + 1] = { first = first, entered = entered, ids = ids, open = #ids == 1 }
+  end
+end
+
+local writeBlocks
+do
+local function writeBlock(key, block, from, to)
+  local fields, n = { block.entered, int(block.first + from - 1) }, to - from + 1
+  for i = 1, n do fields[i + 2] = block.ids[from + i - 1] end
+  if n % 2 == 1 then fields[n + 3] = '' end
+  call('XADD', key, int(block.first + to - 1) .. '-0', unpack(fields))
+end
+
+function writeBlocks()
+  for key, list in pairs(blocks) do
+    if #list > 1 then table.sort(list, function(a, b) return a.first < b.first end) end
+    for _, block in ipairs(list) do
+      for from = 1, #block.ids, 100 do writeBlock(key, block, from, math.min(from + 99, #block.ids)) end
+    end
+  end
+  blocks = {}
+end
+end
+-- The number of the end of a row that has grown to its end.
+local function endOf(text)
+  if text:byte() ~= 43 then return nil end
+  local base, place = text:match('%zD(%d+)%+(%d+),%d+\\1$')
+  return base and base + place
+end
+
+-- Is a row that of a job that the transition of this number has ended?
+local function isEndedBy(text, number)
+  if not text then return false end
+  local own = endOf(text)
+  if own then return own == number end
+  local row = parse(text)
+  return row and INDEX[row[${at.state}]] == 'ended' and tonumber(row[${at.last}]) == number
+end
+
+-- A step of removing blocks of the index of all jobs of which none is there any more. It goes on where the last one has
+-- stopped.
+local function tidyAll(most)
+  local key, from, looked = P .. 'all', call('GET', P .. 'tidied') or '-', 0
+  while looked < most do
+    local block = call('XRANGE', key, from, '+', 'COUNT', 1)[1]
+    if not block then
+      from = '-'
+      break
+    end
+    local n, isGone = #block[2], true
+    if block[2][n] == '' then n = n - 1 end
+    for _, text in ipairs(values(JOBS, { unpack(block[2], 3, n) })) do if text then isGone = false end end
+    if isGone then call('XDEL', key, block[1]) end
+    looked, from = looked + n, '(' .. block[1]
+  end
+  if call('XLEN', key) == 0 then
+    call('DEL', key, P .. 'tidied')
+  else
+    call('SET', P .. 'tidied', from)
+  end
+end
+`
+
+/**
+ * Finds the first ended jobs of states and types, each with when it has ended and the number of that transition. Answers
+ * for each whether there may be more than were found, though fewer than asked for.
+ */
+export const endedScript: LuaScript = {
+  definitions: `
+local function firstEnded(key, limit)
+  local found, looked, from = {}, 0, '-'
+  while true do
+    local block = call('XRANGE', key, from, '+', 'COUNT', 1)[1]
+    if not block then return { 0, found } end
+    local entered, first, alive, n = block[2][1], tonumber(block[2][2]), false, #block[2]
+    if block[2][n] == '' then n = n - 1 end
+    local ids = { unpack(block[2], 3, n) }
+    for part = 1, #ids, 20 do
+      local some = { unpack(ids, part, math.min(part + 19, #ids)) }
+      for i, text in ipairs(values(JOBS, some)) do
+        local number = first + part + i - 2
+        if isEndedBy(text, number) then
+          alive = true
+          found[#found + 1], found[#found + 2], found[#found + 3] = some[i], entered, int(number)
+          if #found == 3 * limit then return { 0, found } end
+        end
+      end
+      looked = looked + #some
+      if looked >= ${lookMax} then return { 1, found } end
+    end
+    if not alive then call('XDEL', key, block[1]) end
+    from = '(' .. block[1]
+  end
+end
+`,
+  call: `
+local answer = {}
+for i = 4, #ARGV, 3 do answer[#answer + 1] = firstEnded(P .. 'ended:' .. ARGV[i] .. ':' .. ARGV[i + 1], tonumber(ARGV[i + 2])) end
+`,
+  answer: 'answer',
+}
+
+/** The state that a row which has grown to its end is in. */
+export const grownState = finished

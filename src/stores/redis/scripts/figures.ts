@@ -1,0 +1,175 @@
+/** The figures of types: see ../figures.ts. */
+import { activityFigures, activityPeriods, periodNames } from '../../../core/activity.ts'
+import { jobStates } from '../../../core/lifecycle.ts'
+import { figureAt, figuresSize, seqField } from '../figures.ts'
+import { backlogStates, isBacklog, type LuaScript } from './lua.ts'
+
+/** Adds to each period. */
+const periods = periodNames
+  .map(
+    (name) => `addToPeriod('${name}', ${activityPeriods[name].ms}, ${activityPeriods[name].kept}, at, fields, amounts)`,
+  )
+  .join('\n  ')
+
+/** Where the count of each state stands. */
+export const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
+
+export const figuresLua = `
+local COUNT_AT, SEQ = ${countAt}, '${seqField.replace('\x01', '\\1')}'
+local FIGURES = '>${'d'.repeat(figuresSize)}'
+-- The figures of types that were read, those of them that have changed, and what is added to the activity, by type.
+local figures, changed, activity
+
+local function readFigures(type, text)
+  local list = {}
+  if text then list = { struct.unpack(FIGURES, text) } else for i = 1, ${figuresSize} do list[i] = 0 end end
+  figures[type] = list
+  return list
+end
+-- Reads the figures of types together.
+local function loadFigures(types)
+  local missing = {}
+  for _, type in ipairs(types) do if not figures[type] then missing[#missing + 1] = type end end
+  for i, text in ipairs(values(P .. 'figures', missing)) do readFigures(missing[i], text) end
+end
+-- Begins a call: reads the number of the last transition, and the figures of all types together and of some.
+local function beginFigures(types)
+  figures, changed, activity = {}, {}, {}
+  local fields = { SEQ, '', unpack(types) }
+  local texts = values(P .. 'figures', fields)
+  seqNow = tonumber(texts[1] or '0')
+  seqFirst, logCount, logWritten = seqNow, 0, 0
+  for i = 2, #fields do readFigures(fields[i], texts[i]) end
+end
+local function figuresOf(type) return figures[type] or readFigures(type, call('HGET', P .. 'figures', type)) end
+local function countOf(state, type) return figuresOf(type)[COUNT_AT[state]] end
+
+local function setFigure(type, place, value)
+  local list = figuresOf(type)
+  if list[place] == value then return false end
+  list[place], changed[type] = value, true
+  return true
+end
+
+-- By how much the number of jobs of a type in a state changes.
+local function count(state, type, by)
+  local place, ofType, all = COUNT_AT[state], figuresOf(type), figuresOf('')
+  ofType[place], all[place] = ofType[place] + by, all[place] + by
+  changed[type], changed[''] = true, true
+  if ${isBacklog('state')} then
+    shrunk = shrunk - by
+    shrunkOf[type] = (shrunkOf[type] or 0) - by
+  end
+end
+
+-- How long the backlog is: of a type, or of all.
+local function backlog(type)
+  local sum = 0
+  for _, state in ipairs(${backlogStates}) do sum = sum + countOf(state, type or '') end
+  return sum
+end
+
+-- Adds to a figure of the activity of a type, by its index.
+local function tally(type, figure, by)
+  local ofType = activity[type]
+  if not ofType then
+    ofType = {}
+    activity[type] = ofType
+  end
+  ofType[figure] = (ofType[figure] or 0) + by
+end
+
+local writeActivity
+do
+-- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are
+-- removed.
+local function addToPeriod(period, ms, kept, at, fields, amounts)
+  local start = math.floor(at / ms) * ms
+  local starts = P .. 'activity:' .. period
+  local sums = addNumbers(starts .. ':' .. int(start), fields, amounts)
+  -- A figure that stood at 0 may be the first of its period.
+  if sums[1] ~= amounts[1] or call('ZADD', starts, int(start), int(start)) == 0 then return end
+  for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - kept * ms), 'LIMIT', 0, 10)) do
+    call('UNLINK', starts .. ':' .. old)
+    call('ZREM', starts, old)
+  end
+end
+
+local function addToPeriods(type, at, amountOf)
+  local fields, amounts = {}, {}
+  for figure = 0, ${activityFigures.length - 1} do
+    local by = amountOf(figure)
+    if by ~= 0 then
+      fields[#fields + 1] = figure .. ':' .. type
+      amounts[#amounts + 1] = by
+    end
+  end
+  if #fields == 0 then return end
+  ${periods}
+end
+
+function writeActivity()
+  local at = tonumber(activeAt)
+  local minute = at - at % 60000
+  for type, ofType in pairs(activity) do
+    local list = figuresOf(type)
+    if list[${figureAt.minute}] < minute then
+      if list[${figureAt.minute}] > 0 then
+        addToPeriods(type, list[${figureAt.minute}], function(figure) return list[${figureAt.activity} + figure] end)
+      end
+      for figure = 0, ${activityFigures.length - 1} do list[${figureAt.activity} + figure] = 0 end
+      list[${figureAt.minute}] = minute
+    end
+    if list[${figureAt.minute}] == minute then
+      for figure, by in pairs(ofType) do list[${figureAt.activity} + figure] = list[${figureAt.activity} + figure] + by end
+      changed[type] = true
+    else
+      -- The clock was set back.
+      addToPeriods(type, at, function(figure) return ofType[figure] or 0 end)
+    end
+  end
+  activity = {}
+end
+end
+-- With the number of the last transition.
+local function writeFigures()
+  local list, n = {}, 0
+  if seqNow ~= seqFirst then
+    list[1], list[2] = SEQ, int(seqNow)
+    n = 2
+  end
+  for type in pairs(changed) do
+    local numbers = figures[type]
+    list[n + 1], list[n + 2] = type, struct.pack(FIGURES, unpack(numbers))
+    n = n + 2
+  end
+  each('HSET', P .. 'figures', list)
+  changed = {}
+end
+`
+
+/**
+ * Reads the figures of some types, or of all, with the number of the last transition: as they were together. Of each the
+ * name, and the numbers as a text.
+ */
+export const figuresScript: LuaScript = {
+  definitions: `
+local function figuresText(type)
+  local list, texts = figuresOf(type), {}
+  for i = 1, #list do texts[i] = int(list[i]) end
+  return table.concat(texts, ' ')
+end
+`,
+  call: `
+local types, answer = { unpack(ARGV, 4) }, {}
+if #types == 0 then
+  for _, type in ipairs(call('HKEYS', P .. 'figures')) do if type ~= SEQ then types[#types + 1] = type end end
+end
+loadFigures(types)
+for _, type in ipairs(types) do
+  answer[#answer + 1] = type
+  answer[#answer + 1] = figuresText(type)
+end
+`,
+  answer: 'int(seqNow), answer',
+}
