@@ -45,4 +45,3 @@ export async function hasCommitted(write: TxWrite): Promise<boolean> {
     throw error
   }
 }
-

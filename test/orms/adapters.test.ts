@@ -7,13 +7,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transactions as functions } from '../../src/stores/postgres/migrations/0002-transactions.ts'
 import { transactionsOf } from '../../src/stores/postgres/transactions/index.ts'
 import type { OpenTransaction, TransactionStore, TxIntent } from '../../src/store.ts'
+import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
 import { missingLibraries } from './install.ts'
 import type { Library, Opened } from './libraries.ts'
 
 const missing = missingLibraries()
 if (missing.length > 0) console.error(`Tests of libraries with transactions are left out: node test/orms/install.ts`)
 
-const server = process.env['JOBCHART_POSTGRES'] ?? 'postgres://postgres@127.0.0.1:5432'
+const server = postgresOfFile()
+const urlOf = (database: string, role = 'postgres'): string =>
+  server()
+    .url.replace('postgres@', `${role}@`)
+    .replace(/postgres$/, database)
 const schema = `"odd ""?$1 ${process.pid}"`
 const restricted = `jobchart_may_enqueue_${process.pid}`
 
@@ -31,15 +36,16 @@ interface Db {
   end(): Promise<void>
 }
 
-describe.skipIf(missing.length > 0)('transactions of', async () => {
-  if (missing.length > 0) return
+describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', async () => {
+  if (missing.length > 0 || !canStartPostgres) return
   const { libraries } = await import('./libraries.ts')
   const { Client } = await import('pg')
   let db: Db
   let store: Pick<TransactionStore, 'write' | 'fates'>
 
   beforeAll(async () => {
-    const client = new Client(`${server}/test`)
+    await server().query('CREATE DATABASE shop')
+    const client = new Client(urlOf('shop'))
     await client.connect()
     db = { query: (text, values = []) => client.query(text, [...values]), end: () => client.end() }
     await db.query(`CREATE SCHEMA ${schema};
@@ -86,7 +92,7 @@ describe.skipIf(missing.length > 0)('transactions of', async () => {
   describe.for(libraries)('$name', ({ name, open }: Library) => {
     let library: Opened
     beforeAll(async () => {
-      library = await open(`${server}/test`)
+      library = await open(urlOf('shop'))
     })
     afterAll(() => library.close())
 
@@ -155,7 +161,7 @@ describe.skipIf(missing.length > 0)('transactions of', async () => {
     })
 
     test('a transaction on another database is refused', async () => {
-      const other = await open(`${server}/postgres`)
+      const other = await open(urlOf('postgres'))
       try {
         await expect(other.transaction(({ tx }) => store.write(tx, [intent('a')]))).rejects.toMatchObject({
           code: 'TX_OTHER_DATABASE',
@@ -166,7 +172,7 @@ describe.skipIf(missing.length > 0)('transactions of', async () => {
     })
 
     test('a role that may do nothing else writes in its transactions', async () => {
-      const own = await open(`${server.replace('postgres@', `${restricted}@`)}/test`)
+      const own = await open(urlOf('shop', restricted))
       try {
         await own.transaction(({ tx }) => store.write(tx, [intent('a')]))
         await expect(own.transaction(({ run }) => run(`SELECT * FROM ${schema}.cells`))).rejects.toThrow()

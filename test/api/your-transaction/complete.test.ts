@@ -260,13 +260,24 @@ test('while the transaction is open, leases of other jobs are extended, expired 
       await ctx.complete(tx, 'kept')
       opened()
       await committing
+      expect(ctx.signal.aborted).toBe(false)
     })
     return 'ignored'
   }
+  const observer = new PgClient(server().url)
+  await observer.connect()
+  onTestFinished(() => observer.end())
   const runtime = await started('1s')
   const job = await runtime.enqueue(work, 'open')
   await isOpen
   const { store } = runtime
+  const leaseEnd = async (): Promise<number> => {
+    const { rows } = await observer.query<{ at: string }>(`SELECT wake_at AS at FROM ${schema}.jobs WHERE id = $1`, [
+      job.id,
+    ])
+    return Number(rows[0]?.at)
+  }
+  const endsAt = await leaseEnd()
   const before = store.now()
   // Three leases long: its own heartbeats go on beside the transaction, and so does everything else.
   for (let i = 0; store.now() < before + 3_000; i++) {
@@ -275,6 +286,7 @@ test('while the transaction is open, leases of other jobs are extended, expired 
     await store.rescue(10)
   }
   expect((await job.record()).attempt).toBe(1)
+  expect(await leaseEnd()).toBeGreaterThan(endsAt + 1_000)
   commit()
   expect(await job.result()).toBe('kept')
   expect((await job.record()).history.map(({ event }) => event)).toEqual(['ENQUEUE', 'CLAIM', 'COMPLETE'])
