@@ -6,8 +6,13 @@ import type { Param, ResultRow, Statement } from './connection.ts'
 import { documentFrom } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
-/** Columns of all parts: the number of the part, three texts, five numbers. */
-const row = 'SELECT $PART, j.id, j.doc, NULL, j.base::float8, NULL::float8, NULL::float8, NULL::float8, NULL::float8'
+/** Columns of all parts: the number of the part, three texts, six numbers. */
+const columns = (texts: readonly string[], numbers: readonly string[]): string => {
+  const all = Array.from({ length: 9 }, (_, i) =>
+    i < 3 ? (texts[i] ?? 'NULL') : `${numbers[i - 3] ?? 'NULL'}::float8`,
+  )
+  return `SELECT $PART, ${all.join(', ')}`
+}
 
 type Rows = readonly ResultRow[]
 
@@ -56,14 +61,12 @@ export function loadingOf(
   }
 }
 
-const none = 'NULL::float8'
-
 function rowPart(schema: string, wanted: Of<'row'>, into: Loaded): Part[] {
   if (wanted.length === 0) return []
   const ids = wanted.map(({ id }) => id)
   return [
     {
-      text: `${row} FROM ${schema}.jobs j WHERE j.id = ANY($1::text[])`,
+      text: `${columns(['j.id', 'j.doc'], ['j.base'])} FROM ${schema}.jobs j WHERE j.id = ANY($1::text[])`,
       values: [ids.map(columnText)],
       take(rows) {
         const found = new Map(rows.map(([, id, doc, , base]) => [textOfColumn(id as string), { base, doc }]))
@@ -80,7 +83,7 @@ function cellPart(schema: string, wanted: Of<'cell'>, into: Loaded): Part[] {
   if (wanted.length === 0) return []
   return [
     {
-      text: `SELECT $PART, c.kind, c.field, c.value, ${Array.from({ length: 5 }, () => none).join(', ')}
+      text: `${columns(['c.kind', 'c.field', 'c.value'], [])}
         FROM unnest($1::text[], $2::text[]) AS w(kind, field)
         JOIN ${schema}.cells c ON c.kind = w.kind AND c.field = w.field`,
       values: [wanted.map(({ cells }) => cells), wanted.map(({ field }) => columnText(field))],
@@ -99,7 +102,7 @@ function valuePart(schema: string, wanted: Of<'values'>, into: Loaded): Part[] {
   if (wanted.length === 0) return []
   return [
     {
-      text: `SELECT $PART, c.kind, c.value, NULL, ${Array.from({ length: 5 }, () => none).join(', ')}
+      text: `${columns(['c.kind', 'c.value'], [])}
         FROM ${schema}.cells c WHERE c.kind = ANY($1::text[])`,
       values: [wanted.map(({ cells }) => cells)],
       take(rows) {
@@ -117,7 +120,7 @@ function firstValuesPart(schema: string, { cells, limit }: Of<'values'>[number],
   if (limit === undefined) return []
   return [
     {
-      text: `SELECT $PART, c.field, c.value, NULL, ${Array.from({ length: 5 }, () => none).join(', ')}
+      text: `${columns(['c.field', 'c.value'], [])}
         FROM (SELECT field, value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int) c`,
       values: [cells, limit],
       take(rows) {
@@ -136,7 +139,7 @@ function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[]
   if (wanted.length === 0) return []
   return [
     {
-      text: `SELECT $PART, j.parent, j.id, NULL, j.seq::float8, ${none}, ${none}, ${none}, ${none}
+      text: `${columns(['j.parent', 'j.id'], ['j.seq'])}
         FROM ${schema}.jobs j WHERE j.parent = ANY($1::text[])`,
       values: [wanted.map(({ id }) => columnText(id))],
       take(rows) {
@@ -160,7 +163,7 @@ const timed = {
 
 function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Part {
   return {
-    text: `SELECT $PART, j.id, NULL, NULL, j.wake_at::float8, j.seq::float8, ${none}, ${none}, ${none}
+    text: `${columns(['j.id'], ['j.wake_at', 'j.seq'])}
       FROM ${schema}.jobs j WHERE ${timed[of]} ORDER BY j.wake_at, j.seq LIMIT $1`,
     values: [limit],
     take(rows) {
@@ -177,11 +180,16 @@ function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Lo
 }
 
 function headPart(schema: string, { type, limit }: Of<'heads'>[number], into: Loaded): Part {
+  const numbers = ['h.priority', 'h.place', 'h.weight', 'h.queued', 'h.leased', 'h.base']
   return {
-    text: `SELECT $PART, h.concurrency, h.id, NULL, h.priority::float8, h.place::float8, h.weight, h.queued::float8,
-      h.leased::float8 FROM ${schema}.heads($1, $2) h`,
+    text: `${columns(['h.concurrency', 'h.id', 'h.doc'], numbers)} FROM ${schema}.heads($1, $2) h`,
     values: [columnText(type), limit],
-    take: (rows) => into.heads(type, headsOf(rows)),
+    take(rows) {
+      into.heads(type, headsOf(rows))
+      for (const [, , id, doc, , , , , , base] of rows) {
+        if (doc !== null) into.row(textOfColumn(id as string), documentFrom(base, doc))
+      }
+    },
   }
 }
 

@@ -194,9 +194,10 @@ BEGIN
 END $$;
 
 -- What may be claimed of a type: of each concurrency key the first jobs, and how many there are ("queued" up to one more
--- than asked for).
+-- than asked for). With the documents of those that are first of all.
 CREATE FUNCTION @schema@.heads(of_type text, most int)
-RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint)
+RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint,
+  base bigint, doc text)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
@@ -213,9 +214,10 @@ BEGIN
     (SELECT count(*) FROM (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
       AND j.concurrency = keys.name LIMIT most + 1) q),
     CASE WHEN keys.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running', 'cancelling')
-      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = keys.name) END
+      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = keys.name) END,
+    f.base, CASE WHEN row_number() OVER (ORDER BY f.priority DESC, f.place) <= most THEN f.doc END
   FROM keys CROSS JOIN LATERAL (
-    SELECT j.id, j.priority, j.place, j.weight FROM @schema@.jobs j
+    SELECT j.id, j.priority, j.place, j.weight, j.base, j.doc FROM @schema@.jobs j
     WHERE j.state = 'queued' AND j.type = of_type AND j.concurrency = keys.name
     ORDER BY j.priority DESC, j.place LIMIT most) f
   WHERE keys.name IS NOT NULL;
