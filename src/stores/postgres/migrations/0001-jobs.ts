@@ -223,6 +223,30 @@ BEGIN
   WHERE keys.name IS NOT NULL;
 END $$;
 
+-- What most calls load, with plans that are made once. "part": -1 are rows, -2 small values, -3 and below the heads of
+-- each type.
+CREATE FUNCTION @schema@.load(row_ids text[], cell_kinds text[], cell_fields text[], head_types text[], head_sizes int[])
+RETURNS TABLE (part int, a text, b text, c text, n1 float8, n2 float8, n3 float8, n4 float8, n5 float8, n6 float8)
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET jit = off
+AS $$
+BEGIN
+  IF row_ids <> '{}' THEN
+    RETURN QUERY SELECT -1, j.id, j.doc, NULL::text, j.base::float8, NULL::float8, NULL::float8, NULL::float8,
+      NULL::float8, NULL::float8 FROM @schema@.jobs j WHERE j.id = ANY(row_ids);
+  END IF;
+  IF cell_kinds <> '{}' THEN
+    RETURN QUERY SELECT -2, x.kind, x.field, x.value, NULL::float8, NULL::float8, NULL::float8, NULL::float8, NULL::float8,
+      NULL::float8 FROM unnest(cell_kinds, cell_fields) AS w(kind, field)
+      JOIN @schema@.cells x ON x.kind = w.kind AND x.field = w.field;
+  END IF;
+  FOR i IN 1 .. cardinality(head_types) LOOP
+    RETURN QUERY SELECT -2 - i, h.concurrency, h.id, h.doc, h.priority::float8, h.place::float8, h.weight,
+      h.queued::float8, h.leased::float8, h.base::float8 FROM @schema@.heads(head_types[i], head_sizes[i]) h;
+  END LOOP;
+END $$;
+
 -- Adds what was folded by a process to the figures, if no other process has.
 CREATE FUNCTION @schema@.fold(known bigint, folded bigint, types text[], backlogs bigint[], vals text[])
 RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '1s' AS $$
