@@ -48,11 +48,12 @@ export function loadingOf(
   const add = ({ text, values: own }: Part, number: number): string => {
     const before = values.length
     values.push(...own)
-    return `(${text.replaceAll(/\$(\d+)/g, (_, n: string) => `$${Number(n) + before}`).replaceAll('$PART', String(number))})`
+    const renumbered = text.replaceAll(/\$(\d+)/g, (_, n: string) => `$${Number(n) + before}`)
+    return `(${renumbered.replaceAll('$PART', String(number))})`
   }
   const texts = [...(frequent === null ? [] : [add(frequent, -1)]), ...parts.map(add)]
   return {
-    statement: { text: texts.join(' UNION ALL '), values },
+    statement: { text: texts.join(' UNION ALL '), values, ...(parts.length === 0 && { name: 'jobchart load' }) },
     take(rows) {
       const byPart = Map.groupBy(rows, ([part]) => part as number)
       frequent?.take(rows)
