@@ -38,6 +38,7 @@ export type {
   Middleware,
   RetryOptions,
   RunContext,
+  StepOptions,
 } from './core/definition.ts'
 export type { JsonMachine, MachineEvent, MachineTypes, StatePath } from './core/machine-record.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/index.ts'

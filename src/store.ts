@@ -69,6 +69,7 @@ import type {
   InsertRequest,
   Lease,
   PruneAnswer,
+  QueueChange,
   RepairAnswer,
   RetentionPolicies,
   RetryAnswer,
@@ -196,11 +197,11 @@ export interface BulkStore {
  */
 export interface TransactionStore {
   /**
-   * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no row
-   * that anybody else reads or writes, and never waits.
+   * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no
+   * row that anybody else reads or writes, and never waits.
    * @returns a receipt, for `fates`
-   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED if it is no transaction of this store; and what
-   * the library of the transaction throws
+   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE; LEASE_LOST, see `LeasedIntent`; and what the library of the
+   * transaction throws
    */
   write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
   /** What has become of writes, in the order of their receipts. */
@@ -330,7 +331,7 @@ export interface Store {
    * Changes a queue, if `change` is given.
    * @returns the queue after the change; a pause applies to every claim after the answer
    */
-  queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
+  queue(type: string, change?: QueueChange): Promise<QueueInfo>
   /**
    * Since when the first queued job of each type is queued: the first by priority, then by place, whatever its
    * concurrency key.

@@ -47,8 +47,8 @@ export interface ClientOptions {
    */
   readonly jobs?: readonly JobDefinition[]
   /**
-   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, `postgres://…`, the path of a SQLite file, or
-   * `memory:`. Default: `memoryStore()`.
+   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, `postgres://…`, the path of a SQLite
+   * file, or `memory:`. Default: `memoryStore()`.
    * @example createRuntime({ jobs, store: process.env.JOBS ?? 'jobs.db' })
    */
   readonly store?: Store | string
@@ -86,8 +86,8 @@ export interface ClientOptions {
    */
   readonly newId?: () => string
   /**
-   * Gives the transaction that calls join which name none (`{ tx }`), or null: for libraries that keep the transaction of
-   * the present request, for example in an `AsyncLocalStorage`. Called in the turn of each call of `enqueue`,
+   * Gives the transaction that calls join which name none (`{ tx }`), or null: for libraries that keep the transaction
+   * of the present request, for example in an `AsyncLocalStorage`. Called in the turn of each call of `enqueue`,
    * `enqueueMany`, `tryEnqueue`, `send`, `cancel` and `schedule`. `tx: null` of a call joins none. Default: none.
    * @example createClient({ store, jobs, tx: () => current.getStore() })
    */

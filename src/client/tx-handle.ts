@@ -45,12 +45,12 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
     const { timeout, signal } = waitOptions(options, 'options of stored')
     if (signal?.aborted) throw new AbortError('waiting for the commit was aborted', signal.reason)
     const { id, outcome } = await new Promise<Stored>((resolve, reject) => {
-      const done = (): void => {
+      const release = (): void => {
         timer?.cancel()
         signal?.removeEventListener('abort', onAbort)
       }
       const failed = (error: unknown): void => {
-        done()
+        release()
         reject(error)
       }
       const onAbort = (): void => failed(new AbortError('waiting for the commit was aborted', signal?.reason))
@@ -60,7 +60,7 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
           : this.waiting.after(timeout, () => failed(notEnded(this.id, timeout)))
       signal?.addEventListener('abort', onAbort, { once: true })
       this.found().then((stored) => {
-        done()
+        release()
         resolve(stored)
       }, failed)
     })

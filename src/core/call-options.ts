@@ -99,9 +99,9 @@ export interface EnqueueOptions {
   /** Aborts the wait for capacity. */
   readonly signal?: AbortSignal
   /**
-   * Your open transaction: the job is stored if it commits, and runs after the commit. On stores that share your database
-   * (`capabilities.transactions`). Such a call never waits: without room it is refused with CAPACITY. Default: the
-   * transaction that the client joins, if it was made with `tx`; null joins none.
+   * Your open transaction: the job is stored if it commits, and runs after the commit. On stores that share your
+   * database (`capabilities.transactions`). Such a call never waits: without room it is refused with CAPACITY. Default:
+   * the transaction that the client joins, if it was made with `tx`; null joins none.
    */
   readonly tx?: OpenTransaction | null
   /** How long the call waits for capacity. Default: no limit. The time of an attempt is `attemptTimeout`. */
@@ -229,8 +229,8 @@ export interface CancelOptions {
   /** Among cancels requested at the same time, higher priorities are written first. Default 0. */
   readonly priority?: number
   /**
-   * Your open transaction, as at an enqueue: the jobs are cancelled right after its commit. For ids only; the lists of the
-   * report are empty.
+   * Your open transaction, as at an enqueue: the jobs are cancelled right after its commit. For ids only; the lists of
+   * the report are empty.
    */
   readonly tx?: OpenTransaction | null
 }
@@ -341,8 +341,8 @@ export interface SendOptions {
    */
   readonly keep?: Duration
   /**
-   * Your open transaction, as at an enqueue: the event is delivered right after its commit. It cannot be `accept: 'now'`;
-   * the default is `'later'` then.
+   * Your open transaction, as at an enqueue: the event is delivered right after its commit. It cannot be `accept:
+   * 'now'`; the default is `'later'` then.
    */
   readonly tx?: OpenTransaction | null
 }

@@ -74,7 +74,8 @@ export function table<const T extends Table>(of: T, settings: TableSettings = {}
 
 /**
  * The members that are checked, each read once. V8 copies an object of known shape faster than it adds members to
- * another, and most rules leave their value as it is. An instance of a class may have options that a loop does not find.
+ * another, and most rules leave their value as it is. An instance of a class may have options that a loop does not
+ * find.
  */
 function copyOf(value: Given, rules: ReadonlyMap<string, unknown>): Record<string, unknown> {
   if (Object.getPrototypeOf(value) === Object.prototype) return { ...value }

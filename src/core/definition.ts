@@ -9,6 +9,7 @@ import { backoffRule, exponential, type Backoff } from './backoff.ts'
 import type { EnqueueArguments, EnqueueOptions, RunEnqueueOptions, UniqueOption } from './call-options.ts'
 import { beforeOwner, byDefault, integer, orNull, syncFn, table, type RulesOf } from './checks.ts'
 import type { Random, Timer } from './clock.ts'
+import type { Duration } from './duration.ts'
 import type { JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import type { FatalError, Snooze } from './intent.ts'
@@ -24,6 +25,7 @@ import type {
   InboxEntry,
   NewCheckpoint,
 } from './machine-record.ts'
+import type { OpenTransaction } from './open-transaction.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
@@ -57,6 +59,15 @@ export const retryOption = <BackoffFunction>() =>
     } satisfies RulesOf<RetryOptions>,
     { nameOf: beforeOwner },
   )
+
+/** Options of `ctx.step`. */
+export interface StepOptions {
+  /**
+   * Your open transaction, in which `work` writes: the result of the step is stored if it commits. The step is run
+   * again by a later attempt if it is rolled back.
+   */
+  readonly tx?: OpenTransaction
+}
 
 /** The context of a run. Its members may be destructured. */
 export interface RunContext {
@@ -99,7 +110,30 @@ export interface RunContext {
    *   after the run's end
    * @example for (const order of orders) await step(`charge:${order.id}`, () => charge(order))
    */
-  readonly step: <T>(name: string, work: () => T | PromiseLike<T>) => Promise<T>
+  readonly step: <T>(name: string, work: () => T | PromiseLike<T>, options?: StepOptions) => Promise<T>
+  /**
+   * Ends the job with your transaction: the job is done if it commits, and its writes and the job's end are there both
+   * or neither. Call it within the transaction, before its commit; what the handler does afterwards does not matter:
+   * its return value is ignored, and an error that it throws after the commit is logged. If the transaction is rolled
+   * back, the attempt has failed, with the error of the handler or with NOT_COMMITTED.
+   * @param tx your open transaction, on the database of the store
+   * @throws JobchartError LEASE_LOST, in the transaction, if the job was cancelled or its lease has expired: let it
+   *   roll the transaction back; INVALID_OUTPUT; TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED; NOT_ACCEPTED after the
+   *   run's end; the reason of `signal`
+   * @example
+   * await db.transaction(async (tx) => {
+   *   await tx.insert(receipts).values({ order: input.order })
+   *   await ctx.complete(tx, { ok: true })
+   * })
+   */
+  readonly complete: (tx: OpenTransaction, output?: unknown) => Promise<void>
+  /** As `complete`: the attempt fails with your transaction, as if the handler had thrown this error. */
+  readonly fail: (tx: OpenTransaction, error: unknown) => Promise<void>
+  /**
+   * As `complete`: the job is postponed with your transaction, and the attempt is not spent.
+   * @param delay from the commit on
+   */
+  readonly snooze: (tx: OpenTransaction, delay: Duration) => Promise<void>
   /**
    * Enqueues another job. Allowed while the runtime drains. It does not wait for capacity, because only the end of this
    * run might free it. A later attempt gets the same job (`deduplicated` is true): its id is derived from this job, its
@@ -249,7 +283,12 @@ export interface MachineRunContext {
   /** Results of completed steps at the claim, by name. */
   readonly steps: Readonly<Record<string, Json>> | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
-  readonly saveStep: (name: string, result: Json) => Promise<void>
+  /** @returns as `StepsOptions.save` */
+  readonly saveStep: (
+    name: string,
+    result: Json,
+    tx: OpenTransaction | null,
+  ) => Promise<(() => Promise<boolean>) | null>
   /**
    * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
    */

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'INVALID_OUTPUT'
   | 'LEASE_LOST'
   | 'NOT_ACCEPTED'
+  | 'NOT_COMMITTED'
   | 'NOT_DURABLE'
   | 'NOT_FOUND'
   | 'SLOW_READER'

@@ -190,7 +190,8 @@ export class Run {
   settled: Cell<Settled | null> = null
 }
 
-const noRun: Readonly<Run> = Object.freeze(new Run())
+/** Not frozen: it would have another shape than the others. */
+const noRun: Readonly<Run> = new Run()
 
 /** A cancel that was requested. */
 export interface CancelMark {
@@ -215,7 +216,7 @@ export class RareFields {
   dueAfter: number | null = null
 }
 
-const noRareFields: Readonly<RareFields> = Object.freeze(new RareFields())
+const noRareFields: Readonly<RareFields> = new RareFields()
 
 /** What a job with a machine, or with a parent, has beside a plain one. */
 export class JobMachine {

@@ -1,8 +1,8 @@
 /**
  * Transactions of the libraries that people use, as far as one statement can be sent through them. The types are
- * structural, because no library is imported, and each has a member that a plain connection of the library lacks: a call
- * outside of a transaction does not compile. `pg` and TypeORM have one type for both: these are asked when they are
- * used.
+ * structural, because no library is imported, and each has a member that a plain connection of the library lacks: a
+ * call outside of a transaction does not compile. `pg` and TypeORM have one type for both: these are asked when they
+ * are used.
  */
 
 /** A client of `pg` (8.21 or later) on which BEGIN was sent; also one of a pool. */

@@ -5,12 +5,15 @@
  */
 import { describe, invalidOption, JobchartError } from './errors.ts'
 import { limits, payloadLimits } from './limits.ts'
+import type { OpenTransaction } from './open-transaction.ts'
 import { copyPayload, toPayload, type Json } from './payload.ts'
 
 /** The results of the completed steps of a job, and their size. */
 export class StepResults {
   private readonly jobId: string
   private readonly results = new Map<string, { readonly result: Json; readonly chars: number }>()
+  /** Of results whose transactions may be open. */
+  private readonly transactions = new Map<string, Promise<void>>()
   /** Characters of all results as JSON. */
   private chars = 0
 
@@ -35,6 +38,22 @@ export class StepResults {
     const { length: chars } = JSON.stringify(result)
     this.results.set(name, { result, chars })
     this.chars += chars
+  }
+
+  /** Adds a result when its transaction has committed. */
+  addIf(name: string, result: Json, committed: Promise<boolean>): void {
+    const decided = committed.then((isKept) => {
+      this.transactions.delete(name)
+      if (isKept) this.add(name, result)
+    })
+    // Who asks for the step again gets the error.
+    decided.catch(() => {})
+    this.transactions.set(name, decided)
+  }
+
+  /** Resolves when it is known whether the transaction of a result has committed; undefined if there is none. */
+  undecided(name: string): Promise<void> | undefined {
+    return this.transactions.get(name)
   }
 
   forget(name: string): void {
@@ -66,8 +85,12 @@ interface StepsOptions {
    * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
    */
   readonly refusal: () => JobchartError | null
-  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
-  readonly save: (key: string, result: Json) => Promise<void>
+  /**
+   * Keeps the result of a step with the job.
+   * @returns null if it is kept; in a transaction, what tells whether it has committed
+   * @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE
+   */
+  readonly save: (key: string, result: Json, tx: OpenTransaction | null) => Promise<(() => Promise<boolean>) | null>
 }
 
 /** The steps of one attempt. */
@@ -81,18 +104,21 @@ export class Steps {
   }
 
   /** Returns the stored result of a step, or runs its work and stores the result. */
-  async once<T>(name: string, work: () => T | PromiseLike<T>): Promise<T> {
+  async once<T>(name: string, work: () => T | PromiseLike<T>, tx: OpenTransaction | null = null): Promise<T> {
     this.use(name)
     const { results, key = sameKey, refusal, save } = this.options
-    const stored = results.find(key(name))
-    if (stored !== undefined) return fromStored(stored) as T
     try {
+      const undecided = results.undecided(key(name))
+      if (undecided !== undefined) await undecided
+      const stored = results.find(key(name))
+      if (stored !== undefined) return fromStored(stored) as T
       const refused = refusal()
       if (refused !== null) throw refused
       results.checkRoom(name)
       const result = toStored(await work(), name)
-      await save(key(name), result)
-      results.add(key(name), result)
+      const committed = await save(key(name), result, tx)
+      if (committed === null) results.add(key(name), result)
+      else results.addIf(key(name), result, committed())
       return fromStored(copyPayload(result)) as T
     } catch (error) {
       this.used.delete(name)

@@ -6,13 +6,29 @@
 import type { ErrorRecord } from './failure.ts'
 import type { SendRequest } from './machine-values.ts'
 import type { PutSchedule } from './schedule-record.ts'
-import type { CancelRequest, InsertRequest, WrittenTransition } from './values.ts'
+import type { Settlement } from './settlement.ts'
+import type { CancelRequest, HeartbeatPayload, InsertRequest, Lease, WrittenTransition } from './values.ts'
 
 export type TxIntent =
   | { readonly kind: 'insert'; readonly request: InsertRequest }
   | { readonly kind: 'send'; readonly request: SendRequest }
   | { readonly kind: 'cancel'; readonly request: CancelRequest }
   | { readonly kind: 'schedule'; readonly request: PutSchedule }
+  | LeasedIntent
+
+/**
+ * What a run leaves in a transaction of its handler. It is refused there, with LEASE_LOST, if the lease is not that of
+ * the job any more; and from then on until it is carried out, or the transaction is rolled back, nobody else ends the
+ * lease.
+ */
+export type LeasedIntent =
+  | { readonly kind: 'settle'; readonly request: Settlement }
+  | { readonly kind: 'extend'; readonly request: HeartbeatPayload; readonly leaseMs: number }
+
+/** The lease that intents depend on; null: none. */
+export const leaseOfIntents = (intents: readonly TxIntent[]): Lease | null =>
+  intents.find((intent): intent is LeasedIntent => intent.kind === 'settle' || intent.kind === 'extend')?.request ??
+  null
 
 /**
  * What has become of a write in a transaction: `rolledBack` also if only its savepoint was rolled back, or the server

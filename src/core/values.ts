@@ -401,6 +401,11 @@ export interface RetryAnswer {
   readonly transitions: readonly WrittenTransition[]
 }
 
+/** A change of a queue. */
+export interface QueueChange {
+  readonly paused: boolean
+}
+
 /** What a repair has found. */
 export interface RepairAnswer {
   /** Jobs that can be read. */

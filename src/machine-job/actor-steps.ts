@@ -38,14 +38,15 @@ export class ActorSteps {
       attempt: `${attempt} in job ${context.id}`,
       key: (name) => `${address}/${nameInAddress(name)}`,
       refusal: () => refusal() ?? context.refusal(),
-      save: async (key, result) => {
+      save: async (key, result, tx) => {
         const refused = refusal()
         if (refused !== null) throw refused
-        await context.saveStep(key, result).catch((error: unknown) => {
+        const committed = await context.saveStep(key, result, tx).catch((error: unknown) => {
           if (isStoreError(error)) this.options.failed(error)
           throw error
         })
         this.keep(address, key)
+        return committed
       },
     })
   }

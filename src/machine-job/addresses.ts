@@ -17,7 +17,10 @@ interface StartCounts {
 
 /** The part of a checkpoint that holds the start counts. */
 export interface AddressState {
-  /** By the address of the parent. Parents that have ended are left out: their address is never used again. */
+  /**
+   * By the address of the parent. Parents that have ended are left out, because their address is never used again, and
+   * those whose children live and were started once.
+   */
   readonly starts: Readonly<Record<string, StartCounts>>
 }
 
@@ -101,15 +104,17 @@ export class ActorAddresses {
   /** What a checkpoint keeps. */
   state(): AddressState {
     const starts: Record<string, StartCounts> = {}
+    const visited = new Set<string>()
     const visit = (parent: AnyActorRef): void => {
       const address = this.of(parent)
       const children = childrenOf(parent)
+      visited.add(address)
       const kept = this.startCountsOf(address, children)
       if (kept !== null) starts[address] = kept
       for (const child of Object.values(children)) if (child !== undefined) visit(child)
     }
     visit(this.root())
-    for (const parent of this.starts.keys()) if (!(parent in starts)) this.starts.delete(parent)
+    for (const parent of this.starts.keys()) if (!visited.has(parent)) this.starts.delete(parent)
     return { starts }
   }
 
@@ -129,7 +134,7 @@ export class ActorAddresses {
         starts.counts.delete(name)
       } else kept.push(entry)
     }
-    return { floor: starts.floor, counts: Object.fromEntries(kept) }
+    return starts.floor === 0 && kept.length === 0 ? null : { floor: starts.floor, counts: Object.fromEntries(kept) }
   }
 
   private assign(actor: AnyActorRef, numberOf: (starts: Starts, id: string) => number): string {

@@ -29,11 +29,14 @@ export class NotStorable {
 }
 
 /** The address of an actor; null for an actor of another actor system. */
-export type AddressOf = (actor: AnyActorRef) => string | null
+type AddressOf = (actor: AnyActorRef) => string | null
 
 /** @throws JobchartError NOT_DURABLE, naming the path, for a value that JSON cannot represent */
-export const encode = (value: unknown, addressOf: AddressOf = () => null): Json =>
-  toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, {
+export type Encode = (value: unknown) => Json
+
+/** Encodes the states and events of a job. Made once per run: a checkpoint encodes several values. */
+export function encoder(addressOf: AddressOf): Encode {
+  const encoding: Encoding = {
     object: standIns({
       actor: (actor) => {
         const address = addressOf(actor)
@@ -42,7 +45,12 @@ export const encode = (value: unknown, addressOf: AddressOf = () => null): Json 
       error: (record) => ({ [errorKey]: record }),
     }),
     key: escaped,
-  })
+  }
+  return (value) => toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, encoding)
+}
+
+/** Encodes what holds no actors. */
+export const encode: Encode = encoder(() => null)
 
 /** JSON for people to read, which cannot be decoded: errors as records, actors by name. @throws as `encode` */
 export const toDisplayJson = (value: unknown): Json =>
@@ -56,13 +64,13 @@ interface StandIns {
   readonly error: (record: ErrorRecord) => unknown
 }
 
-const standIns =
-  ({ actor, error }: StandIns): Encoding['object'] =>
-  (value) => {
+function standIns({ actor, error }: StandIns): Encoding['object'] {
+  return (value) => {
     if (value instanceof Actor) return actor(value as AnyActorRef)
     if (value instanceof NotStorable) return { [notStorableKey]: value.what }
     return value instanceof Error ? error(recordError(value)) : undefined
   }
+}
 
 /** A new copy at each call, because machines may change it. Actors are decoded as `ActorReference`. */
 export function decode(json: Json): unknown {

@@ -24,6 +24,7 @@ import { StepResults, Steps } from '../core/steps.ts'
 import { backoffMs, exponential, type AttemptBackoff, type BackoffPolicy } from '../core/backoff.ts'
 import { attemptTimeoutOf, attemptTimeoutRules, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
+import type { OpenTransaction } from '../core/open-transaction.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import { runnerOf, untraced } from './machine-run-services.ts'
 
@@ -314,7 +315,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       signal: attempt.controller.signal,
       attempt: number,
       maxAttempts: this.maxAttempts,
-      step: (name, work) => steps.once(name, () => traced('step', name, work)),
+      step: (name, work, options) => steps.once(name, () => traced('step', name, work), options?.tx),
       self,
       system,
       emit,
@@ -351,7 +352,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     if (services !== null) return services.attempts.steps(self, attempt, refusal)
     const results = this.results.get(self) ?? new StepResults(self.id, null)
     this.results.set(self, results)
-    return new Steps({ results, attempt, refusal, save: () => Promise.resolve() })
+    return new Steps({ results, attempt, refusal, save: outsideOfJob })
   }
 
   /** Aborts the running attempt, if any. */
@@ -367,6 +368,13 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     attempt.timer?.cancel()
     return true
   }
+}
+
+/** There is no job to keep a result with, and so no transaction. */
+const outsideOfJob = (_key: string, _result: unknown, tx: OpenTransaction | null): Promise<null> => {
+  if (tx === null) return Promise.resolve(null)
+  const hint = 'Run the machine as a job: defineJob({ machine }).'
+  throw new JobchartError('UNSUPPORTED', 'a step in a transaction needs a job', { hint })
 }
 
 const withAttempt = <Output, Input>(

@@ -11,6 +11,7 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
   type EventObject,
+  type InspectionEvent,
   type StateValue,
 } from 'xstate'
 import { recordError } from '../core/failure.ts'
@@ -19,7 +20,7 @@ import type { FailedPromise } from '../core/machine-record.ts'
 import type { MachineStanding } from '../core/machine-tally.ts'
 import { factsOf } from './actor-facts.ts'
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
-import { withActors } from './codec.ts'
+import { encoder, withActors, type Encode } from './codec.ts'
 import { jobOf } from './from-job.ts'
 import { isNamedByState, activeNodes, standingOf } from './machines.ts'
 import type { ActorSteps } from './actor-steps.ts'
@@ -31,10 +32,10 @@ import { Plan, type PendingEffect } from './plan.ts'
 import { Recorder } from './recorder.ts'
 import { isSnapshotOnly, isMachineActor, plannedLogicOf, doesWork, type PlannedLogic } from './actor-kinds.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
-import type { MachineState } from './state.ts'
+import type { MachineState, WrittenState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
-import type { MachineVersion, PersistedMachine } from './versions.ts'
-import { dropChild, replaceScheduler, wrapRelays } from './xstate-internals.ts'
+import type { LeanMachine, MachineVersion } from './versions.ts'
+import { dropChild, replaceScheduler, watchSnapshots, wrapRelays } from './xstate-internals.ts'
 
 interface LiveMachineOptions {
   readonly logic: PlannedLogic
@@ -67,6 +68,7 @@ type Status = 'active' | 'done' | 'error' | 'stopped'
 export class LiveMachine {
   readonly timers: DurableTimers
   readonly plan: Plan
+  readonly encode: Encode
   /** Events and states since the last checkpoint, for its note. */
   notes: string[] = []
   /** Attempts of promises that have failed since the last checkpoint. */
@@ -95,11 +97,13 @@ export class LiveMachine {
     this.addresses = new ActorAddresses(jobId, from?.actors ?? null, () => this.root)
     const { addresses } = this
     this.isNew = from === null
-    this.recorder = new Recorder((actor) => addresses.find(actor))
+    this.encode = encoder((actor) => addresses.find(actor))
+    this.recorder = new Recorder(this.encode)
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
     this.plan = new Plan({ addresses, nextActorNumber: from?.actorNumber ?? 0, changed, log: attempts.log })
-    this.inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
+    const inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
+    this.inspector = inspector
     const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
       ...options.logic,
       runServices: { jobs, plan: this.plan, attempts: this.attemptServices() },
@@ -108,12 +112,9 @@ export class LiveMachine {
       id: jobId,
       logger,
       ...(from === null ? { input } : { snapshot: withoutContexts(from.snapshot) as never }),
-      inspect: (inspected) => {
-        this.inspector?.take(inspected)
-        if (inspected.type !== '@xstate.snapshot') return
-        this.snapshotChanged(inspected.actorRef as AnyActorRef, inspected.snapshot, inspected.event)
-      },
+      ...(inspector !== null && { inspect: (inspected: InspectionEvent) => inspector.take(inspected) }),
     })
+    watchSnapshots(this.root.system, (actor, snapshot, event) => this.snapshotChanged(actor, snapshot, event))
     addresses.of(this.root)
     replaceScheduler(this.root.system, this.timers)
     wrapRelays(this.root.system, (source, target, event, deliver) => {
@@ -270,11 +271,6 @@ export class LiveMachine {
     }
   }
 
-  /** The address of an actor; null for an actor of another actor system. */
-  addressOf(actor: AnyActorRef): string | null {
-    return this.addresses.find(actor)
-  }
-
   /** The actor of a child job; null if there is none. */
   jobActor(jobId: string): AnyActorRef | null {
     if (this.jobActorsListedAt !== this.plan.actorsAdded) {
@@ -308,7 +304,7 @@ export class LiveMachine {
   }
 
   /** The state for a checkpoint. @throws JobchartError NOT_DURABLE */
-  state(pending: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs' | 'cancel'> {
+  state(pending: readonly PendingEffect[]): Omit<WrittenState, 'read' | 'jobs' | 'cancel'> {
     const machines = this.machines()
     this.dropEnded(machines)
     const passed = this.passedDelays(machines)
@@ -361,12 +357,12 @@ export class LiveMachine {
     }
   }
 
-  private persisted(): PersistedMachine {
-    const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
-    if (snapshot.status !== 'done') return snapshot
+  private persisted(): LeanMachine {
+    const snapshot = this.root.getPersistedSnapshot() as unknown as LeanMachine
+    if (snapshot.status !== 'done' || snapshot.children === undefined) return snapshot
     // All actors are stopped. Child machines are kept: the outbox may hold actions of theirs.
-    const machines = Object.entries(snapshot.children).filter(([, child]) => isPersistedMachine(child.snapshot))
-    return { ...snapshot, children: Object.fromEntries(machines) }
+    const machines = Object.entries(snapshot.children).filter(([, { kind }]) => kind === 'machine')
+    return { ...snapshot, children: machines.length === 0 ? undefined : Object.fromEntries(machines) }
   }
 
   /** The pending effects that the outbox of a checkpoint holds. */
@@ -463,9 +459,6 @@ function dropChildren(machine: AnyActorRef): void {
   const children = childrenOf(machine)
   for (const id of Object.keys(children)) dropChild(children, id)
 }
-
-const isPersistedMachine = (snapshot: unknown): snapshot is PersistedMachine =>
-  typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
 
 /** `APPROVE → paid.shipping` */
 function noteOf({ type }: EventObject, snapshot: unknown): string {

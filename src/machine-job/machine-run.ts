@@ -240,7 +240,7 @@ export class MachineRun {
       const { states, tags } = machine.standing
       const checkpoint: NewCheckpoint = {
         number: ++this.number,
-        state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, (actor) => machine.addressOf(actor)),
+        state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, machine.encode),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,

@@ -56,7 +56,9 @@ export function nodesOf(machine: AnyStateMachine): AnyStateNode[] {
 
 /** Does the current state handle the event by its name, not by a wildcard? */
 export function isNamedByState(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
-  const transitions = (snapshot.machine as AnyStateMachine).getTransitionData(snapshot as never, event)
+  const machine = snapshot.machine as AnyStateMachine
+  if (!(machine.events as readonly string[]).includes(event.type)) return false
+  const transitions = machine.getTransitionData(snapshot as never, event)
   return transitions.some(
     ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
   )
@@ -76,9 +78,22 @@ export function activeNodes(node: AnyStateNode, value: StateValue): AnyStateNode
 
 /** Paths of the active states for a value, the outer ones first, and their tags. */
 export function standingOf(machine: AnyStateMachine, value: StateValue): MachineStanding {
-  const nodes = activeNodes(machine.root, value)
-  const states = nodes.slice(1).map(({ path }) => path.join('.'))
-  return { states, tags: [...new Set(nodes.flatMap(({ tags }) => tags))] }
+  const states: string[] = []
+  const tags: string[] = []
+  for (const node of activeNodes(machine.root, value)) {
+    if (node.path.length > 0) states.push(pathOf(node))
+    for (const tag of node.tags) if (!tags.includes(tag)) tags.push(tag)
+  }
+  return { states, tags }
+}
+
+/** Each checkpoint names the active states: their paths are made once for all jobs. */
+const paths = new WeakMap<AnyStateNode, string>()
+
+function pathOf(node: AnyStateNode): string {
+  let path = paths.get(node)
+  if (path === undefined) paths.set(node, (path = node.path.join('.')))
+  return path
 }
 
 /** An invoke as it is written in the config. */

@@ -2,8 +2,9 @@
  * The actor logic of a machine in a job: one for all jobs of a definition. It finds the plan of a job through the root
  * actor.
  */
-import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
+import type { AnyActorRef, AnyActorScope, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import { kindOfActor, type PlannedLogic } from './actor-kinds.ts'
+import type { Children } from './addresses.ts'
 import { prepareBuiltIns } from './built-ins.ts'
 import { runnerOf } from './machine-run-services.ts'
 import { isFullyStorable, storable } from './action-args.ts'
@@ -11,6 +12,8 @@ import { isMachine, namedActors } from './machines.ts'
 import { MachineActions } from './actions.ts'
 import { Plan } from './plan.ts'
 import { delayPlaces } from './timers.ts'
+import type { LeanActor, LeanMachine } from './versions.ts'
+import { reportsSnapshots, systemIdOf } from './xstate-internals.ts'
 
 export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   const planned = machine.provide({
@@ -46,38 +49,57 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
       plan.addresses.restored(scope.self)
       return plan.registerRestored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, target)))
     },
-    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => persist(planned, snapshot),
+    getPersistedSnapshot: (snapshot: Snapshot<unknown>) =>
+      persist(snapshot as AnyMachineSnapshot) as object as Snapshot<unknown>,
     start: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
       planOf(scope).machineStarted(snapshot, scope)
     },
   }
 }
 
-function persist(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Snapshot<unknown> {
-  // XState would replace actors in the context by their ids; the codec stores their addresses.
-  const kept = machine.getPersistedSnapshot({ ...snapshot, context: undefined } as never) as PersistedChildren
-  const { children } = snapshot as { readonly children?: Readonly<Record<string, AnyActorRef>> }
-  const persisted = Object.entries(kept.children).map(([id, child]) => {
-    const actor = children?.[id]
-    if (actor === undefined) return [id, child] as const
-    const kind = kindOfActor(actor)
-    const isOver = kind === 'work' && actor.getSnapshot().status !== 'active'
-    return [id, { ...child, kind, ...(isOver && { snapshot: finalState(child.snapshot) }) }] as const
+/**
+ * As XState persists it, without what is the default, and with actors in the context as they are: XState would replace
+ * them by their ids, the codec stores their addresses.
+ */
+function persist(snapshot: AnyMachineSnapshot): LeanMachine {
+  const { status, value, context, output, error, children, historyValue } = snapshot
+  const actors = Object.entries(children as Children).flatMap(([id, actor]) => {
+    return actor === undefined ? [] : [[id, persistedActor(actor)] as const]
   })
-  const whole: object = { ...kept, context: contextOf(snapshot), children: Object.fromEntries(persisted) }
-  return whole as Snapshot<unknown>
+  const histories = Object.entries(historyValue as Readonly<Record<string, readonly { readonly id: string }[]>>)
+  return {
+    status: status === 'active' ? undefined : status,
+    output,
+    error,
+    value: value as LeanMachine['value'],
+    context,
+    children: actors.length === 0 ? undefined : Object.fromEntries(actors),
+    historyValue:
+      histories.length === 0
+        ? undefined
+        : Object.fromEntries(histories.map(([id, nodes]) => [id, nodes.map((node) => ({ id: node.id }))])),
+  }
 }
 
-type PersistedChildren = Snapshot<unknown> & {
-  readonly children: Readonly<Record<string, { readonly snapshot: Snapshot<unknown> }>>
+function persistedActor(actor: AnyActorRef): LeanActor {
+  const kind = kindOfActor(actor)
+  const persisted = actor.getPersistedSnapshot()
+  return {
+    snapshot: kind === 'work' ? workState(persisted, actor.getSnapshot().status !== 'active') : persisted,
+    src: actor.src,
+    systemId: systemIdOf(actor),
+    syncSnapshot: reportsSnapshots(actor) || undefined,
+    kind: kind === 'work' ? undefined : kind,
+  }
 }
 
-/** An ended actor is stored without its input, and without an output that JSON cannot represent. */
-function finalState({ status, output, error }: Snapshot<unknown>): Snapshot<unknown> {
-  return { status, error, output: isFullyStorable(storable(output)) ? output : undefined } as Snapshot<unknown>
+/** Ended work is stored without its input, and without an output that JSON cannot represent. */
+function workState(snapshot: Snapshot<unknown>, isOver: boolean): unknown {
+  const { status, output, error } = snapshot
+  if (isOver) return { status, error, output: isFullyStorable(storable(output)) ? output : undefined }
+  const says = Object.entries(snapshot).some(([name, member]) => name !== 'status' && member !== undefined)
+  return status === 'active' && !says ? undefined : snapshot
 }
-
-const contextOf = (snapshot: Snapshot<unknown>): unknown => (snapshot as { readonly context?: unknown }).context
 
 function planOf({ self }: AnyActorScope): Plan {
   const plan = runnerOf(self)?.plan

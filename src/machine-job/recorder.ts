@@ -3,9 +3,9 @@
  * them again.
  */
 import type { EventObject } from 'xstate'
-import type { Json } from '../core/payload.ts'
+import { roughSize, type Json } from '../core/payload.ts'
 import { storable } from './action-args.ts'
-import { encode, type AddressOf } from './codec.ts'
+import type { Encode } from './codec.ts'
 
 /** An event for a machine: of a caller, a timer or an actor that does work. */
 export interface RecordedEvent {
@@ -21,22 +21,22 @@ export interface RecordedEvent {
   readonly timer?: true
 }
 
-/** Characters of the events of a checkpoint that are kept. */
+/** About how many characters of the events of a checkpoint are kept. */
 const charsMax = 16_384
 
 export class Recorder {
-  private readonly addressOf: AddressOf
+  private readonly encode: Encode
   private events: RecordedEvent[] = []
   private chars = 0
 
-  constructor(addressOf: AddressOf) {
-    this.addressOf = addressOf
+  constructor(encode: Encode) {
+    this.encode = encode
   }
 
   record(event: EventObject, { at, by, to, timer }: Omit<RecordedEvent, 'event'>): void {
     if (this.chars > charsMax) return
-    const encoded = encode(storable(event), this.addressOf)
-    this.chars += JSON.stringify(encoded).length
+    const encoded = this.encoded(event)
+    this.chars += roughSize(encoded)
     this.events.push({
       at,
       ...(by !== undefined && by !== at && { by }),
@@ -44,6 +44,15 @@ export class Recorder {
       event: encoded,
       ...(timer === true && { timer }),
     })
+  }
+
+  /** Few events hold what JSON cannot represent. */
+  private encoded(event: EventObject): Json {
+    try {
+      return this.encode(event)
+    } catch {
+      return this.encode(storable(event))
+    }
   }
 
   /** The events since the last call; null if they were more than are kept. */

@@ -102,7 +102,7 @@ class VirtualMachine {
     this.now = now
     this.isNew = from === null
     const nothing = (): void => {}
-    const context = { id, steps: null, saveStep: () => Promise.resolve(), refusal: () => null }
+    const context = { id, steps: null, saveStep: () => Promise.resolve(null), refusal: () => null }
     this.machine = new LiveMachine(
       {
         logic,

@@ -2,10 +2,10 @@
 import type { EventObject } from 'xstate'
 import type { Json } from '../core/payload.ts'
 import type { AddressState } from './addresses.ts'
-import { decode, encode, type AddressOf } from './codec.ts'
+import { decode, type Encode } from './codec.ts'
 import type { RecordedEvent } from './recorder.ts'
 import type { PassedDelay, TimerRecord } from './timers.ts'
-import type { MachineVersion, PersistedMachine } from './versions.ts'
+import type { LeanMachine, MachineVersion, PersistedMachine } from './versions.ts'
 
 /** An effect of this checkpoint that may not have been executed yet: an action, an event, the cancel of a child job. */
 export type OutboxEntry =
@@ -64,11 +64,55 @@ export interface MachineState {
   readonly read: number
 }
 
+/** A state to be stored, its snapshot without defaults. */
+export type WrittenState = Omit<MachineState, 'snapshot'> & { readonly snapshot: LeanMachine }
+
+/** What most states have is left out: a checkpoint is written at each step of a machine. */
+const defaults = {
+  timers: [],
+  actors: { starts: {} },
+  actorNumber: 0,
+  outbox: [],
+  jobs: { generation: 0, ids: [] },
+  cancel: null,
+  events: [],
+  read: 0,
+} as const satisfies Partial<MachineState>
+
 /** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
-export const packState = (state: MachineState, addressOf: AddressOf): Json => encode(state, addressOf)
+export function packState(state: WrittenState, encode: Encode): Json {
+  const { timers, actors, actorNumber, outbox, jobs, cancel, events, read } = state
+  const lean = {
+    ...state,
+    timers: timers.length === 0 ? undefined : timers,
+    actors: Object.keys(actors.starts).length === 0 ? undefined : actors,
+    actorNumber: actorNumber === 0 ? undefined : actorNumber,
+    outbox: outbox.length === 0 ? undefined : outbox,
+    jobs: jobs.ids.length === 0 ? undefined : jobs,
+    cancel: cancel ?? undefined,
+    events: events?.length === 0 ? undefined : events,
+    read: read === 0 ? undefined : read,
+  }
+  return encode(lean)
+}
 
 /** @param json written by `packState`. Actors are decoded as `ActorReference`. */
-export const unpackState = (json: Json): MachineState => decode(json) as MachineState
+export const unpackState = (json: Json): MachineState => withDefaults(decode(json) as WrittenState)
+
+/** A stored state with what was left out of it. */
+export function withDefaults(written: WrittenState): MachineState {
+  const state = { ...defaults, ...written }
+  // What another release has written is refused by its format.
+  return { ...state, snapshot: state.snapshot === undefined ? state.snapshot : whole(state.snapshot) }
+}
+
+/** A snapshot with its defaults, as XState restores it and `migrate` gets it. */
+function whole({ status = 'active', children = {}, historyValue = {}, ...rest }: LeanMachine): PersistedMachine {
+  const actors = Object.entries(children).map(([id, { kind = 'work', snapshot = { status: 'active' }, ...child }]) => {
+    return [id, { ...child, kind, snapshot: kind === 'machine' ? whole(snapshot as LeanMachine) : snapshot }] as const
+  })
+  return { ...rest, status, historyValue, children: Object.fromEntries(actors) }
+}
 
 /** The machine that wrote a packed state; null if the state does not say. */
 export function machineIn(json: Json): MachineVersion | null {

@@ -35,10 +35,26 @@ interface PersistedActor {
 /** A snapshot as XState persists it, with the kinds of actors: the members that are read here. */
 export interface PersistedMachine {
   readonly context?: unknown
+  readonly output?: unknown
+  readonly error?: unknown
   readonly value: StateValue
   readonly status: string
   readonly children: Readonly<Record<string, PersistedActor>>
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>
+}
+
+/** The same as it is stored: without what is the default. */
+export type LeanMachine = Omit<PersistedMachine, 'status' | 'children' | 'historyValue'> & {
+  readonly status?: string | undefined
+  readonly children?: Readonly<Record<string, LeanActor>> | undefined
+  readonly historyValue?: PersistedMachine['historyValue'] | undefined
+}
+
+/** `kind` is left out for work, `snapshot` for work that goes on and has no input. */
+export type LeanActor = Omit<PersistedActor, 'snapshot'> & {
+  readonly snapshot?: unknown
+  readonly syncSnapshot?: true | undefined
+  readonly systemId?: string | undefined
 }
 
 type StateValue = string | { readonly [key: string]: StateValue }

@@ -3,7 +3,7 @@
  * owns, and event types that XState derives. `test/machine-job/xstate-contract.test.ts` checks it: read both before an
  * upgrade.
  */
-import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine } from 'xstate'
+import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine, InspectionEvent } from 'xstate'
 
 type System = AnyActorRef['system']
 type Relay = (source: AnyActorRef | undefined, target: AnyActorRef, event: AnyEventObject) => void
@@ -19,6 +19,9 @@ export const logicOf = (actor: AnyActorRef): AnyActorLogic | undefined =>
 /** Does the parent of the actor get its snapshots as events (`onSnapshot`)? */
 export const reportsSnapshots = (actor: AnyActorRef): boolean =>
   (actor as { readonly options?: { readonly syncSnapshot?: boolean } }).options?.syncSnapshot === true
+
+/** The name under which an actor is registered in its system; undefined for most. */
+export const systemIdOf = (actor: AnyActorRef): string | undefined => (actor as { readonly systemId?: string }).systemId
 
 // ── actor systems ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -43,6 +46,22 @@ export function wrapRelays(
   const relay = Reflect.get(system, '_relay') as Relay
   const wrapped: Relay = (source, target, event) => wrap(source, target, event, () => relay(source, target, event))
   Object.assign(system, { _relay: wrapped })
+}
+
+/**
+ * Calls back whenever an actor of the system has a snapshot, also the same one again. An inspector would be told of
+ * all else, too, with a copy of each event.
+ */
+export function watchSnapshots(
+  system: System,
+  listener: (actor: AnyActorRef, snapshot: unknown, event: AnyEventObject) => void,
+): void {
+  const send = Reflect.get(system, '_sendInspectionEvent') as (event: InspectionEvent) => void
+  const watched = (event: InspectionEvent): void => {
+    send(event)
+    if (event.type === '@xstate.snapshot') listener(event.actorRef as AnyActorRef, event.snapshot, event.event)
+  }
+  Object.assign(system, { _sendInspectionEvent: watched })
 }
 
 // ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -60,12 +60,7 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
     },
     insert: (requests) => store().insert(requests),
     claim: (request) => store().claim(request),
-    ...(optional.includes('announce') && {
-      announce: (ids: readonly string[], forMs: number) => expected(store().announce?.(ids, forMs)),
-    }),
-    ...(optional.includes('confirm') && { confirm: (leases) => expected(store().confirm?.(leases)) }),
-    ...(optional.includes('repair') && { repair: () => expected(store().repair?.()) }),
-    ...(optional.includes('unreadable') && { unreadable: () => expected(store().unreadable?.()) }),
+    ...optionalOf(store, optional),
     settle: (settlements) => store().settle(settlements),
     extend: (request) => store().extend(request),
     checkpoint: (requests) => store().checkpoint(requests),
@@ -98,6 +93,18 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
     transitions: (from, limit) => store().transitions(from, limit),
   }
 }
+
+const optionalOf = (
+  store: () => Store,
+  optional: LateStoreOptions['optional'],
+): Pick<Store, (typeof optionalMethods)[number]> => ({
+  ...(optional.includes('announce') && {
+    announce: (ids: readonly string[], forMs: number) => expected(store().announce?.(ids, forMs)),
+  }),
+  ...(optional.includes('confirm') && { confirm: (leases) => expected(store().confirm?.(leases)) }),
+  ...(optional.includes('repair') && { repair: () => expected(store().repair?.()) }),
+  ...(optional.includes('unreadable') && { unreadable: () => expected(store().unreadable?.()) }),
+})
 
 function expected<Answer>(answer: Answer | undefined): Answer {
   if (answer === undefined) throw new TypeError('the store lacks a method that it was said to have')

@@ -463,7 +463,7 @@ export class NaiveStore extends NaiveMachines {
     return Object.fromEntries(jobStates.map((state) => [state, count(state)])) as unknown as contract.StateCounts
   }
 
-  queue(type: string, change?: { readonly paused: boolean }): contract.QueueInfo {
+  queue(type: string, change?: contract.QueueChange): contract.QueueInfo {
     if (change?.paused === true) this.paused.add(type)
     if (change?.paused === false) this.paused.delete(type)
     return { type, paused: this.paused.has(type), counts: this.counts(type) }

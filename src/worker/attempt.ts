@@ -15,6 +15,8 @@ import type {
   RunResult,
 } from '../core/definition.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
+import type { Duration } from '../core/duration.ts'
+import type { OpenTransaction } from '../core/open-transaction.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { Json } from '../core/payload.ts'
 import { JobchartError, TimeoutError } from '../core/errors.ts'
@@ -39,6 +41,7 @@ import { RunEnqueue } from './run-enqueue.ts'
 import { StepResults, Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Waits } from '../client/waits.ts'
+import type { RunTransactions } from './run-transactions.ts'
 import type { ThreadRun, Threads } from './threads.ts'
 
 /** The calls of `ctx` to the runtime. */
@@ -48,7 +51,16 @@ export interface ContextServices {
    */
   readonly refusal: (run: Run) => JobchartError | null
   /** Stores the result of a step. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
-  readonly saveStep: (run: Run, name: string, result: Json) => Promise<void>
+  readonly saveStep: (
+    run: Run,
+    name: string,
+    result: Json,
+    tx: OpenTransaction | null,
+  ) => Promise<(() => Promise<boolean>) | null>
+  /** End the attempt with a transaction. @throws as `ctx.complete` */
+  readonly complete: (run: Run, tx: OpenTransaction, output: unknown) => Promise<void>
+  readonly fail: (run: Run, tx: OpenTransaction, error: unknown) => Promise<void>
+  readonly snooze: (run: Run, tx: OpenTransaction, delay: Duration) => Promise<void>
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
   readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
@@ -102,6 +114,8 @@ export class Run {
   mailbox: { after: number; readonly listener: (messages: readonly InboxEntry[]) => void } | null = null
   /** How the run of its machine ended. */
   machineResult: RunResult | null = null
+  /** What it has written in transactions of its handler; null: nothing. */
+  transactions: RunTransactions | null = null
   /** The limit of attempts after a checkpoint has raised it; else null. */
   maxAttempts: number | null = null
   /** For telemetry; null without, and before the start. */
@@ -439,7 +453,20 @@ class Context implements RunContext {
 
   get step(): RunContext['step'] {
     const { run } = this
-    return (name, work) => (run.steps ??= stepsOf(run)).once(name, () => run.tracedPart('step', name, work))
+    return (name, work, options) =>
+      (run.steps ??= stepsOf(run)).once(name, () => run.tracedPart('step', name, work), options?.tx)
+  }
+
+  get complete(): RunContext['complete'] {
+    return (tx, output) => this.run.services.complete(this.run, tx, output)
+  }
+
+  get fail(): RunContext['fail'] {
+    return (tx, error) => this.run.services.fail(this.run, tx, error)
+  }
+
+  get snooze(): RunContext['snooze'] {
+    return (tx, delay) => this.run.services.snooze(this.run, tx, delay)
   }
 
   get enqueue(): RunContext['enqueue'] {
@@ -459,7 +486,7 @@ function stepsOf(run: Run): Steps {
     results: new StepResults(id, steps),
     attempt: `attempt ${attempt} of job ${id}`,
     refusal: () => run.services.refusal(run),
-    save: (name, result) => run.services.saveStep(run, name, result),
+    save: (name, result, tx) => run.services.saveStep(run, name, result, tx),
   })
 }
 

@@ -89,7 +89,7 @@ function settlementOfEnding(run: Run, options: DecideOptions): Settlement {
   return failed(run, run.result, options)
 }
 
-function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
+export function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
   const lease = leaseOf(run)
   if (error instanceof Snooze) return snoozedFor(lease, error.delayMs)
   if (error instanceof FatalError) return dead(lease, recordError(error.cause ?? error))
@@ -99,7 +99,7 @@ function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
 }
 
 /** Checkpoints of the run may have raised the limit of attempts. */
-function leaseOf({ claimed, maxAttempts }: Run): LeaseRef {
+export function leaseOf({ claimed, maxAttempts }: Run): LeaseRef {
   if (maxAttempts === null) return claimed
   const { id, token, attempt, generation } = claimed
   return { id, token, attempt, generation, maxAttempts }

@@ -60,7 +60,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     },
     commit: (next) => run.tracedPart('checkpoint', next.note, () => commit(run, next, options)),
     steps,
-    saveStep: (name, result) => heartbeat.saveStep(run, name, result),
+    saveStep: (name, result, tx) => run.services.saveStep(run, name, result, tx),
     refusal: () => heartbeat.refusal(run),
     random,
     log: (message) => log(run, message),

@@ -9,6 +9,7 @@ import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run, ContextServices } from './attempt.ts'
 import { withMeta } from './event-meta.ts'
+import type { WritesInTransactions } from './writes-in-transactions.ts'
 
 const logCharsMax = 2_000
 
@@ -17,12 +18,13 @@ interface RunReportsOptions {
   readonly worker: string
   readonly hub: EventHub
   readonly heartbeat: Heartbeat
+  readonly inTransactions: WritesInTransactions
 }
 
 export function runReports(
   options: RunReportsOptions,
 ): Pick<ContextServices, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
-  const { store, worker, hub, heartbeat } = options
+  const { store, worker, hub, heartbeat, inTransactions } = options
   const report = (run: Run, reported: Pick<AnyJobEvent, 'event' | 'at' | 'value'>): void => {
     if (run.ending !== null) return
     heartbeat.report(run)
@@ -56,7 +58,11 @@ export function runReports(
       run.span?.log(message, fields)
       report(run, { event: 'LOG', at, value: { message, ...kept } })
     },
-    saveStep: (run, name, result) => heartbeat.saveStep(run, name, result),
+    async saveStep(run, name, result, tx) {
+      if (tx !== null) return inTransactions.keepStep(run, tx, name, result)
+      await heartbeat.saveStep(run, name, result)
+      return null
+    },
     refusal: (run) => heartbeat.refusal(run),
   }
 }

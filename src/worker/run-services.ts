@@ -1,18 +1,23 @@
 /** The services of runs: reports and steps for handlers, the run context for machines. */
+import type { Logger } from '../core/logger.ts'
 import type { CancelRequest } from '../store.ts'
 import type { RunServices } from './attempt.ts'
 import { machineRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
+import { runEnds } from './run-ends.ts'
 import { runReports } from './run-reports.ts'
+import type { WritesInTransactions } from './writes-in-transactions.ts'
 
 interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'cancel'> {
   readonly cancel: (request: CancelRequest) => Promise<unknown>
   /** Time for a cancelled child job to end. */
   readonly graceMs: number
+  readonly inTransactions: WritesInTransactions
+  readonly logger: Logger
 }
 
 export function runServices(
   options: RunServicesOptions,
-): Pick<RunServices, 'checkin' | 'log' | 'saveStep' | 'refusal' | 'machineContext'> {
+): Pick<RunServices, 'checkin' | 'log' | 'saveStep' | 'refusal' | 'complete' | 'fail' | 'snooze' | 'machineContext'> {
   const { graceMs } = options
   const reports = runReports(options)
   const machineOptions: MachineRunContextOptions = {
@@ -20,5 +25,9 @@ export function runServices(
     log: (run, message) => reports.log(run, message),
     cancel: (id) => options.cancel({ ids: [id], reason: 'its parent has left it', graceMs }),
   }
-  return { ...reports, machineContext: (run, input) => machineRunContext(run, input, machineOptions) }
+  return {
+    ...reports,
+    ...runEnds(options),
+    machineContext: (run, input) => machineRunContext(run, input, machineOptions),
+  }
 }

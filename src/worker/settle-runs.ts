@@ -12,6 +12,8 @@ import { decide, type DecideOptions } from './decide.ts'
 import type { Health } from './health.ts'
 import type { LeaseClock } from './lease-clock.ts'
 import type { Run } from './attempt.ts'
+import type { RunTransactions } from './run-transactions.ts'
+import { notCommitted, reportThrown } from './writes-in-transactions.ts'
 import { stage } from './stage.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Workload } from './workload.ts'
@@ -56,16 +58,42 @@ class Settler {
     const { workload } = this.options
     const runs: Run[] = []
     const settlements: Settlement[] = []
+    let waiting = 0
     for (const run of ended) {
+      if (run.transactions !== null) {
+        void this.afterTransactions(run, run.transactions)
+        waiting++
+        continue
+      }
       const settlement = decide(run, this.deciding)
       if (run.span !== null) run.endSpan(settlement ?? 'lost')
       if (settlement === null) continue
       runs.push(run)
       settlements.push(settlement)
     }
-    const unsettled = ended.length - runs.length
+    const unsettled = ended.length - runs.length - waiting
     if (unsettled > 0) queueMicrotask(() => workload.done(unsettled))
     if (runs.length > 0) this.write(runs, settlements)
+  }
+
+  /** A transaction that has committed the end of an attempt decides, however the handler has ended. */
+  private async afterTransactions(run: Run, transactions: RunTransactions): Promise<void> {
+    const { logger, workload } = this.options
+    try {
+      const committed = await transactions.outcome()
+      if (committed !== null && run.ending === 'threw') reportThrown(logger, run)
+      if (committed === null && run.ending === 'returned' && transactions.hasEnd) {
+        run.ending = 'threw'
+        run.result = notCommitted(run)
+      }
+      // The same settlement again gets the answer that it has had after the commit.
+      const settlement = committed ?? decide(run, this.deciding)
+      if (settlement !== null) return this.write([run], [settlement])
+    } catch (error) {
+      const { id } = run.claimed
+      logger.warn('it is not known what has become of the transaction of a handler; its lease decides', { error, id })
+    }
+    workload.done(1)
   }
 
   private write(runs: readonly Run[], settlements: readonly Settlement[], tries = 0): void {

@@ -1,6 +1,7 @@
 /**
  * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases, takes over bulk operations
- * without a live lease, carries out what committed transactions have left and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
+ * without a live lease, carries out what committed transactions have left and prunes old jobs, in batches. One timer is
+ * for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'

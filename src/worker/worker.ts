@@ -29,6 +29,7 @@ import { pipeline } from './pipeline.ts'
 import { RateWaits } from './rate-waits.ts'
 import { Registration } from './registration.ts'
 import { RemoteCancels } from './remote-cancels.ts'
+import { writesInTransactions } from './writes-in-transactions.ts'
 import { runServices } from './run-services.ts'
 import { Runs } from './runs.ts'
 import { ScheduleFirer } from './schedules.ts'
@@ -289,6 +290,12 @@ export class Worker {
         if (confirmer.isDue(run)) confirmer.confirm([run])
       },
       ...runServices({
+        inTransactions: writesInTransactions({
+          transactions: connection.transactions,
+          refusal: (run) => heartbeat.refusal(run),
+          leaseMs: settings.leaseMs,
+        }),
+        logger,
         store,
         worker,
         hub,

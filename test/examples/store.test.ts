@@ -8,12 +8,14 @@ import { KeyValueServer, type Fault } from '../../examples/store/server.ts'
 import { keyValueStore } from '../../examples/store/store.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { lease, newJob } from '../../src/store-testing/conformance/acts.ts'
+import { everyNth } from '../harness/long-form.ts'
 import { movingClock } from '../stores/moving-clock.ts'
 import { inTurn } from '../support/in-turn.ts'
 
 storeConformance({
   name: 'the store of the example',
-  test,
+  // The two in turn run every case, with the same code.
+  test: everyNth(6, test),
   random: { sequences: 10 },
   async create() {
     const clock = movingClock()

@@ -70,7 +70,7 @@ async function madeAlbum(images: number, concurrency: number): Promise<Work> {
   const work = { checkpoints: 0, chars: 0, largest: 0, kept: 0 }
   const memory = memoryStore()
   const count = (state: unknown): void => {
-    const { children } = (state as { snapshot: { children: object } }).snapshot
+    const { children = {} } = (state as { snapshot: { children?: object } }).snapshot
     work.checkpoints++
     const { length } = JSON.stringify(state)
     work.chars += length

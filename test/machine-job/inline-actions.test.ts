@@ -2,7 +2,7 @@
 import { defineJob } from 'jobchart'
 import { assign, fromPromise, log, setup } from 'xstate'
 import { expect, test } from 'vitest'
-import { newJob, put, rest, takeOne, write } from '../../src/store-testing/conformance/acts.ts'
+import { newJob, put, plainCheckpoint, takeOne, write } from '../../src/store-testing/conformance/acts.ts'
 import { world } from '../support/leaks.ts'
 import { didIn, prove } from './support/prove.ts'
 
@@ -110,7 +110,7 @@ async function leftBehind(
   await later.pause()
   await put(at.store, newJob('again', { type: 'left' }))
   const claimed = await takeOne(at.store, { type: 'left' })
-  await write(at.store, claimed, { ...rest(1), state: seen?.[0]?.state ?? null })
+  await write(at.store, claimed, { ...plainCheckpoint(1), state: seen?.[0]?.state ?? null })
   await later.resume()
   await at.clock.advance('50s')
   return { did, at, job: await later.job('again') }

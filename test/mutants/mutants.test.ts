@@ -1,6 +1,6 @@
 /**
- * The faults of the SQLite store, of stores over a round trip and of the core: each is noticed by the case that is named for it. All cases: `npm run
- * mutants`.
+ * The faults of the SQLite store, of stores over a round trip and of the core: each is noticed by the case that is
+ * named for it. All cases: `npm run mutants`.
  */
 import { expect, test } from 'vitest'
 import { inMethod } from '../support/faults.ts'

@@ -1,7 +1,8 @@
 /**
- * Mistakes that the SQLite store, a store over a round trip, or the core under both could make, as faults that are injected into it. Each must be
- * noticed by a case: a promise whose breach nobody notices is not kept by anything. (Those of the engine are in
- * `test/simulation/mutants.ts`; those of any store in `test/conformance/broken-stores.test.ts`.)
+ * Mistakes that the SQLite store, a store over a round trip, or the core under both could make, as faults that are
+ * injected into them. Each must be noticed by a case: a promise whose breach nobody notices is not kept by anything.
+ * (Those of the engine are in `test/simulation/mutants.ts`; those of any store in
+ * `test/conformance/broken-stores.test.ts`.)
  */
 import { enqueueCounted, type Counted } from '../../src/core/activity.ts'
 import type { WorkerSlots } from '../../src/core/hand-over.ts'
@@ -39,6 +40,9 @@ const catchingUp = () => import('../../src/stores/sqlite/catch-up.ts')
 const engine = () => import('../../src/stores/sqlite/engine.ts')
 const fileClaim = () => import('../../src/stores/sqlite/claim.ts')
 const claimed = () => import('../../src/stores/sqlite/claimed.ts')
+const leases = () => import('../../src/stores/sqlite/claims.ts')
+const ends = () => import('../../src/stores/sqlite/ends.ts')
+const waiting = () => import('../../src/stores/sqlite/waiting.ts')
 const jobFile = () => import('../../src/stores/sqlite/job-file.ts')
 const jobRow = () => import('../../src/core/job-row.ts')
 const units = () => import('../../src/core/unit.ts')
@@ -399,8 +403,8 @@ const oneMore = (of: 'queue' | 'store'): Injection =>
 
 const keys: readonly Mutant[] = [
   mutant(
-    'an end does not free the key',
-    'contract: unique: the write that ends a job frees its key',
+    'an end has no time, and does not free the key',
+    'contract: settle: a settlement that has ended a job gets the same answer after a retry of the job',
     inMethod(units, 'Unit', 'apply', (apply) => (job, arrow, options) => {
       return apply(job, arrow.key === 'freed' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
@@ -591,8 +595,8 @@ const writes: readonly Mutant[] = [
   mutant(
     'a cancelled job can be claimed',
     'contract: again: a cancelled job can be retried, which removes the reason of its cancel',
-    inMethod(statements, 'Statements', 'run', (run) => (name, state = null, ...values) => {
-      run(name, name === 'writeTransition' && state === 'cancelled' ? 'queued' : state, ...values)
+    inMethod(statements, 'Statements', 'run', (run) => (name, job = null, queue = null, state = null, ...values) => {
+      run(name, job, queue, name === 'writeLife' && state === 'cancelled' ? 'queued' : state, ...values)
     }),
   ),
   mutant(
@@ -662,6 +666,23 @@ const sweeps: readonly Mutant[] = [
     'a rescue leaves no error',
     'contract: children: a rescue and a cancel that end a child wake its parent, and their answers have the WAKE',
     during(sweeping, 'rescue', writesNot('error', 'errors', 'failure')),
+  ),
+  mutant(
+    'a heartbeat of one job extends the leases of all',
+    'contract: extend: a heartbeat extends the leases of the jobs that it names alone, of those that were claimed together',
+    inMethod(leases, 'Claims', 'extend', (extend, all) => (_job, until) => {
+      for (const job of all.jobs()) extend(job, until)
+    }),
+  ),
+  mutant(
+    'a job that gets its old place back stays before the front of its queue',
+    'contract: claim: a released job gets its old place back, a retried one goes to the end',
+    inMethod(waiting, 'Waiting', 'removeTaken', () => () => {}),
+  ),
+  mutant(
+    'jobs that have just ended are never removed',
+    'contract: time: ended jobs beyond the count are removed, oldest first',
+    inMethod(ends, 'Ends', 'distribute', () => () => {}),
   ),
   mutant(
     'the newest are pruned',

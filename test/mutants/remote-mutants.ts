@@ -135,7 +135,7 @@ const reads: readonly Mutant[] = [
   mutant(
     'no queue is paused',
     'contract: claim: a claim of a paused queue returns no jobs, with the reason paused',
-    inMethod(transactions, 'Transaction', 'pause', () => () => {}),
+    inMethod(transactions, 'Transaction', 'changeQueue', () => () => {}),
   ),
   mutant(
     'the backlog is empty',

@@ -23,7 +23,7 @@ const odd =
 
 const intent = (id: string): TxIntent => ({
   kind: 'cancel',
-  request: { selection: { ids: [id] }, reason: odd, graceMs: 0 },
+  request: { ids: [id], reason: odd, graceMs: 0 },
 })
 
 interface Db {
@@ -74,9 +74,9 @@ describe.skipIf(missing.length > 0)('transactions of', async () => {
           readonly intents: readonly TxIntent[]
         }
         return intents.flatMap(({ kind, request }) => {
-          if (kind !== 'cancel' || !('ids' in request.selection)) throw new Error('not what was written')
+          if (kind !== 'cancel') throw new Error('not what was written')
           expect(request.reason).toBe(odd)
-          return [...request.selection.ids]
+          return [...request.ids]
         })
       }),
       rows: rows.rows.map(({ id }) => String(id)),

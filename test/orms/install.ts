@@ -1,6 +1,6 @@
 /** The libraries whose transactions jobs can join: packages of `test/orms/package.json`, which nothing else needs. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const folder = new URL('./', import.meta.url)
@@ -13,6 +13,7 @@ const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder)
 export const missingLibraries = (): string[] => [
   ...Object.keys(dependencies).filter((name) => !existsSync(new URL(`node_modules/${name}/package.json`, folder))),
   ...(existsSync(new URL('node_modules/.prisma/client/index.js', folder)) ? [] : ["Prisma's client"]),
+  ...(existsSync(new URL('node_modules/jobchart', folder)) ? [] : ['jobchart']),
 ]
 
 /** Installs them as locked, unless they are there. */
@@ -20,6 +21,10 @@ function install(): void {
   if (missingLibraries().length === 0) return
   const options = ['--no-save', '--ignore-scripts', '--omit=optional', '--prefix', fileURLToPath(folder)]
   execFileSync('npm', ['install', ...options], { stdio: ['ignore', 2, 2] })
+  // The programs of the docs import this package by its name.
+  if (!existsSync(new URL('node_modules/jobchart', folder))) {
+    symlinkSync('../../..', new URL('node_modules/jobchart', folder), 'dir')
+  }
   // To generate a client, Prisma needs no engine; it would download one.
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath }
   const prisma = fileURLToPath(new URL('node_modules/prisma/build/index.js', folder))

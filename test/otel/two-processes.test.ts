@@ -2,11 +2,13 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startChild } from '../harness/processes.ts'
+import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
 import { canStartRedis, serverOfFile } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import type { SaidSpan } from './traced-shop.ts'
 
 const server = serverOfFile()
+const postgres = postgresOfFile()
 const program = new URL('traced-shop.ts', import.meta.url)
 
 const addresses: Readonly<Record<string, () => string>> = {
@@ -16,10 +18,11 @@ const addresses: Readonly<Record<string, () => string>> = {
     return join(folder.path, 'jobs.db')
   },
   redis: () => server().url,
+  postgres: () => postgres().url,
 }
 
 test.for(Object.keys(addresses))('one trace in two processes: %s', async (name, { skip }) => {
-  if (name === 'redis' && !canStartRedis) skip()
+  if ((name === 'redis' && !canStartRedis) || (name === 'postgres' && !canStartPostgres)) skip()
   const address = addresses[name]!()
   const worker = startChild(program, 'worker', address)
   onTestFinished(() => void worker.process.kill('SIGKILL'))

@@ -15,7 +15,7 @@ import {
   put,
   putAndEnd,
   putAndTake,
-  rest,
+  plainCheckpoint,
   take,
   write,
   workerInfo,
@@ -350,7 +350,7 @@ async function filled() {
     ['m2', true],
   ] as const) {
     const machine = await putAndTake(store, id, { type: 'machine' })
-    await write(store, machine, { ...rest(1), ...states })
+    await write(store, machine, { ...plainCheckpoint(1), ...states })
     if (end) await store.settle([{ ...lease(machine), event: 'COMPLETE', to: 'done', outcome: 'all well' }])
     else await park(store, machine)
     await put(store, newJob(`child of ${id}`, { type: 'child', parent: { id, checkins: false } }))

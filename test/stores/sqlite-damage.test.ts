@@ -20,7 +20,7 @@ import {
   put,
   putAndEnd,
   putAndTake,
-  rest,
+  plainCheckpoint,
   take,
   workerInfo,
   write,
@@ -29,8 +29,9 @@ import { MachineTally } from '../../src/core/machine-tally.ts'
 import type { ClaimedJob, NewJob } from '../../src/store.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
-import { complaintsAbout, contentsOf } from './sqlite/consistency.ts'
+import { complaintsAbout, contentsOf, endedRows } from './sqlite/consistency.ts'
 import { playerOn, script } from './sqlite/script.ts'
+import { storedJobs } from './sqlite/stored-job.ts'
 
 function newPath(later: (remove: () => void) => void = onTestFinished): string {
   const folder = temporaryFolder()
@@ -51,7 +52,15 @@ function harmed(path: string, sql: string): void {
   db.close()
 }
 
-const breaks = (id: string, column = 'input'): string => `UPDATE jobs SET ${column} = '{"n":' WHERE id = '${id}'`
+const ofJobs = new Set(['input', 'tags', 'meta', 'options'])
+
+/** Breaks what is stored of a job. One that has nothing but its enqueue gets the row that tells the same. */
+const breaks = (id: string, column = 'input'): string =>
+  ofJobs.has(column)
+    ? `UPDATE jobs SET ${column} = '{"n":' WHERE id = '${id}'`
+    : `INSERT OR IGNORE INTO lives (job, queue, state, history, last_seq, place, attempt, generation)
+        SELECT seq, queue, 'queued', '"queued"', seq, seq, 0, 1 FROM jobs WHERE id = '${id}';
+      UPDATE lives SET ${column} = '{"n":' WHERE job = (SELECT seq FROM jobs WHERE id = '${id}')`
 const end = (job: ClaimedJob) => ({ ...lease(job), event: 'COMPLETE', to: 'done' }) as const
 const ids = ['a', 'b', 'c', 'd', 'e']
 
@@ -132,7 +141,9 @@ test('damaged jobs hold up no sweep, settlement, cancel, prune, list of fields, 
   )
   expect(settled.map(({ outcome }) => outcome)).toEqual(['lost', 'lost', 'settled'])
   await cancel(store, ['d', 'e'])
-  harm(`UPDATE jobs SET history = '"' || printf('%.13000c', 'x') WHERE id = 'later'`)
+  harm(
+    `UPDATE lives SET history = '"' || printf('%.13000c', 'x') WHERE job = (SELECT seq FROM jobs WHERE id = 'later')`,
+  )
   await clock.advance(10)
   expect((await store.promote(10)).transitions.map(({ id }) => id)).toEqual(['too'])
   harm(`${breaks('too', 'meta')}; ${breaks('c', 'tags')}`)
@@ -148,12 +159,13 @@ test('of a machine: what it stands at, its messages and its checkpoints', async 
   const { store, path, harm } = await opened()
   const machine = async (id: string): Promise<void> => {
     const job = await putAndTake(store, id)
-    for (const number of [1, 2]) await write(store, job, { ...rest(number), states: [`s.${id}`], tags: ['busy'] })
+    for (const number of [1, 2])
+      await write(store, job, { ...plainCheckpoint(number), states: [`s.${id}`], tags: ['busy'] })
     await park(store, job)
   }
   for (const id of [...ids, 'f']) await machine(id)
   const job = await putAndTake(store, 'g')
-  await write(store, job, rest(1))
+  await write(store, job, plainCheckpoint(1))
   await store.settle([end(job)])
   await store.discard(['g'])
   expect(await store.machineCounts('mail')).toMatchObject({ tags: { busy: 6 } })
@@ -260,17 +272,28 @@ function soundFile(): string {
   return path
 }
 
-/** The tables of a file, without when types are looked at again; counts of 0 are left out. */
+/**
+ * The tables of a file, without when types are looked at again, and what is filled or removed behind; counts of 0 are
+ * left out.
+ */
 function compared(path: string): Record<string, unknown> {
-  const { looks: _, queues = [], ...others } = contentsOf(path)
+  const { looks: _, listed: __, ends: ___, ended: ____, queues = [], ...others } = contentsOf(path)
   const sorted = (text: string, of: (parsed: Record<string, number>) => Iterable<unknown>): unknown =>
     new Set([...of(JSON.parse(text) as Record<string, number>)].map(String))
   const told = (queues as { counts: string; machines: string }[]).map((queue) => ({
     ...queue,
+    ...{ front_rank: null, front_place: null },
     counts: sorted(queue.counts, (counts) => Object.entries(counts).filter(([, jobs]) => jobs !== 0)),
     machines: sorted(queue.machines, (machines) => new MachineTally(machines).entries()),
   }))
-  return { ...others, queues: told }
+  const db = new DatabaseSync(path)
+  const { behind, found } = endedRows(db)
+  const live = new Set(storedJobs(db).flatMap(({ seq, state }) => (state === 'queued' ? [seq] : [])))
+  db.close()
+  const waiting = (others['waiting'] as { job: number }[]).filter(({ job }) => live.has(job))
+  const ended = Map.groupBy([...found, ...behind], ({ name }) => name)
+  const ends = [...ended].map(([name, jobs]) => [name, ...jobs.map(({ job, at }) => `${job} ${at}`)].join(', '))
+  return { ...others, waiting, ends: ends.toSorted(), queues: told }
 }
 
 async function repaired(path: string) {
@@ -297,7 +320,8 @@ test('a repair rebuilds all that follows from the rows of the jobs', async () =>
     DELETE FROM key_groups WHERE start IS NULL AND limited_until IS NULL; DELETE FROM job_tags; DELETE FROM machine_names;
     INSERT INTO key_groups (queue, concurrency_key, leased, priority, place) VALUES (1, 'nobody', 3, 1, 1);
     INSERT INTO job_tags VALUES ('wrong', 1); INSERT INTO machine_names (job, kind, name) VALUES (1, 'tag', 'wrong');
-    UPDATE failures SET dead = dead + 7; UPDATE jobs SET failure = 'wrong' WHERE error IS NOT NULL; DELETE FROM looks;
+    UPDATE failures SET dead = dead + 7; UPDATE lives SET failure = 'wrong' WHERE error IS NOT NULL; DELETE FROM looks;
+    DELETE FROM waiting WHERE job % 2 = 0; UPDATE waiting SET place = place + 1000; DELETE FROM listed;
     UPDATE minutes SET first = first + 1000`,
   )
   const answer = await repaired(path)
@@ -314,14 +338,15 @@ test('a repair sets aside what cannot be read, and brings back what can be read 
   const before = compared(path)
   const [first, second] = [
     `(SELECT id FROM jobs ORDER BY seq LIMIT 1)`,
-    `(SELECT id FROM jobs WHERE checkpointed_attempts IS NOT NULL LIMIT 1)`,
+    `(SELECT job FROM lives WHERE checkpointed_attempts IS NOT NULL LIMIT 1)`,
   ]
-  harm(`CREATE TABLE kept AS SELECT seq, input, history FROM jobs WHERE id IN (${first}, ${second});
-    UPDATE jobs SET input = '{' WHERE id = ${first}; UPDATE jobs SET history = '{' WHERE id = ${second}`)
+  harm(`CREATE TABLE kept AS SELECT seq, input, history FROM jobs LEFT JOIN lives ON job = seq WHERE id = ${first} OR seq = ${second};
+    UPDATE jobs SET input = '{' WHERE id = ${first}; UPDATE lives SET history = '{' WHERE job = ${second}`)
   const { unreadable, jobs } = (await store.repair?.()) ?? {}
   expect([unreadable?.length, jobs]).toEqual([2, all.length - 2])
   harm(
-    `UPDATE set_aside SET (input, history) = (SELECT input, history FROM kept WHERE kept.seq = set_aside.seq); DROP TABLE kept`,
+    `UPDATE jobs_aside SET input = (SELECT input FROM kept WHERE kept.seq = jobs_aside.seq);
+    UPDATE lives_aside SET history = (SELECT history FROM kept WHERE kept.seq = lives_aside.job); DROP TABLE kept`,
   )
   const answer = await store.repair?.()
   expect([answer?.restored.toSorted(), answer?.jobs, answer?.unreadable]).toEqual([unreadable, all.length, []])
@@ -335,7 +360,7 @@ test('a job that is brought back leaves its key to the one that has taken it', a
   harm(breaks('a'))
   await store.get(['a'])
   await put(store, newJob('b', { key: 'k' }))
-  harm(`UPDATE set_aside SET input = '1'`)
+  harm(`UPDATE jobs_aside SET input = '1'`)
   expect(await store.repair?.()).toMatchObject({ jobs: 2, restored: ['a'] })
   expect((await put(store, newJob('c', { key: 'k' })))[0]).toMatchObject({ outcome: 'duplicate', id: 'b' })
   const [a, b] = await take(store)
@@ -345,8 +370,10 @@ test('a job that is brought back leaves its key to the one that has taken it', a
 test('columns that follow from the state of a job are those of its state after a repair', async () => {
   const { store, path, harm } = await opened()
   for (const [i, id] of ids.entries()) await putAndEnd(store, id, (['done', 'dead'] as const)[i % 2]!)
-  harm(`UPDATE jobs SET state = 'queued' WHERE id = 'a'; UPDATE jobs SET state = 'retrying' WHERE id = 'b';
-    UPDATE jobs SET state = 'running', token = 't', worker = 'w' WHERE id = 'c'`)
+  const become = (id: string, columns: string): string =>
+    `UPDATE lives SET ${columns} WHERE job = (SELECT seq FROM jobs WHERE id = '${id}');`
+  harm(`${become('a', `state = 'queued', history = '"queued"'`)} ${become('b', `state = 'retrying'`)}
+    ${become('c', `state = 'running', history = '"queued"', token = 't', worker = 'w'`)}`)
   expect(await store.repair?.()).toMatchObject({ jobs: 5, counts: 5 })
   expect((await store.promote(10)).transitions.map(({ id }) => id)).toEqual(['b'])
   expect((await store.rescue(10)).transitions.map(({ id }) => id)).toEqual(['c'])

@@ -5,7 +5,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Settlement } from '../../src/core/settlement.ts'
 import type { Store } from '../../src/store.ts'
-import { boom, lease, newJob, putAndTake, rest } from '../../src/store-testing/conformance/acts.ts'
+import { boom, lease, newJob, putAndTake, plainCheckpoint } from '../../src/store-testing/conformance/acts.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 async function opened(): Promise<Store> {
@@ -47,7 +47,7 @@ test('a failure whose settlement is refused is in no group', async () => {
 test('a machine whose settlement is refused is counted where it was, and one beside it where it is', async () => {
   const store = await opened()
   const jobs = [await putAndTake(store, 'a'), await putAndTake(store, 'b'), await putAndTake(store, 'c')]
-  const to = (number: number, state: string) => ({ checkpoint: { ...rest(number), states: [state] } })
+  const to = (number: number, state: string) => ({ checkpoint: { ...plainCheckpoint(number), states: [state] } })
   await store.checkpoint(jobs.map((job) => ({ ...lease(job), ...to(1, 'asked') })))
   const delays = [1, Infinity, 1]
   const parked = jobs.map((job, i) => ({

@@ -13,6 +13,7 @@ import { runProgram } from '../harness/processes.ts'
 import { orderJobs } from './sqlite/left/order.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { complaintsAbout } from './sqlite/consistency.ts'
+import { storedJobs } from './sqlite/stored-job.ts'
 
 let made = ''
 const folder = temporaryFolder()
@@ -103,7 +104,9 @@ const machineEnds = {
 test('all that is in the file is read', async () => {
   const path = leftFile()
   const before = new DatabaseSync(path, { readOnly: true })
-  const states = before.prepare('SELECT id, state FROM jobs ORDER BY id').all()
+  const states = storedJobs(before)
+    .map(({ id, state }) => ({ id, state }))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
   before.close()
   const store = sqliteStore({ path })
   await store.open({ clock: systemClock })

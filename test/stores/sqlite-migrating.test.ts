@@ -23,8 +23,8 @@ async function oldFile(): Promise<string> {
   db.exec(`PRAGMA journal_mode = WAL; ${migrations.slice(0, -1).join(';')}`)
   db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length - 1}`)
   db.exec(`INSERT INTO queues (type, counts) VALUES ('mail', '{"queued":1}')`)
-  db.exec(`INSERT INTO jobs (seq, id, queue, state, priority, place, attempt, max_attempts, generation, enqueued_at, last_seq, history)
-    VALUES (1, 'old', 1, 'queued', 0, 1, 0, 3, 1, 0, 1, '"queued"')`)
+  db.exec(`INSERT INTO jobs (seq, id, queue, priority, max_attempts, enqueued_at) VALUES (1, 'old', 1, 0, 3, 0);
+    INSERT INTO waiting (queue, concurrency_key, rank, place, job) VALUES (1, '', 0, 1, 1)`)
   db.close()
   return path
 }

@@ -30,7 +30,7 @@ const short: StormOptions = {
 }
 
 /** Where what befalls processes is not the point. */
-const small = { zombies: 0, workers: 2, producers: 1 }
+const small = { jobs: 100, zombies: 0, workers: 2, producers: 1 }
 
 const server = serverOfFile()
 

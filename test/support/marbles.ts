@@ -104,6 +104,9 @@ export function workerParts({
     saveStep: notHere,
     checkin() {},
     log() {},
+    complete: () => Promise.resolve(),
+    fail: () => Promise.resolve(),
+    snooze: () => Promise.resolve(),
     enqueue: notHere,
   }
   const runOf = (id: string, job = jobs[0] as JobDefinition): Run =>

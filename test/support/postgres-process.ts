@@ -23,6 +23,28 @@ function owner(): { readonly uid?: number; readonly gid?: number } {
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
+/** The folder of a server that has never run. Making one takes a second of processor time, copying it a tenth. */
+let cluster: { readonly data: string; remove(): void } | null = null
+
+function newCluster(user: ReturnType<typeof owner>): string {
+  if (cluster !== null) return cluster.data
+  const folder = temporaryFolder()
+  const { uid, gid } = user
+  if (uid !== undefined && gid !== undefined) chownSync(folder.path, uid, gid)
+  const data = join(folder.path, 'data')
+  const options = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C']
+  const made = spawnSync(join(programs ?? '', 'initdb'), ['-D', data, ...options], { ...user, encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
+  cluster = { data, remove: () => folder.remove() }
+  return data
+}
+
+/** Before the process ends. */
+export function removeCluster(): void {
+  cluster?.remove()
+  cluster = null
+}
+
 export class PostgresServer {
   readonly port: number
   private readonly settings: readonly string[]
@@ -42,12 +64,7 @@ export class PostgresServer {
   create(): void {
     const { uid, gid } = this.owner
     if (uid !== undefined && gid !== undefined) chownSync(this.folder.path, uid, gid)
-    const options = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C']
-    const made = spawnSync(join(programs ?? '', 'initdb'), ['-D', join(this.folder.path, 'data'), ...options], {
-      ...this.owner,
-      encoding: 'utf8',
-    })
-    if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
+    execFileSync('cp', ['-a', newCluster(this.owner), join(this.folder.path, 'data')])
   }
 
   async start(): Promise<void> {

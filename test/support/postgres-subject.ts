@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { postgresPort } from '../../src/stores/postgres/port.ts'
 import { targetOf } from '../../src/stores/postgres/target.ts'
 import { remoteStore } from '../../src/stores/remote/store.ts'
@@ -10,6 +11,8 @@ export class Schemas {
   private readonly server: () => PostgresServer
   private readonly free: string[] = []
   private made = 0
+  /** One for all cases: a connection is a process of the server. */
+  private client: Promise<Client> | null = null
 
   constructor(server: () => PostgresServer) {
     this.server = server
@@ -22,8 +25,17 @@ export class Schemas {
   async giveBack(schema: string): Promise<void> {
     const tables = ['jobs', 'cells', 'log', 'moves', 'figures']
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
-    await this.server().query(`${removed} UPDATE ${schema}.folds SET upto = 0`)
+    const client = await (this.client ??= this.connect())
+    await client.query(`${removed} UPDATE ${schema}.folds SET upto = 0`)
     this.free.push(schema)
+  }
+
+  private async connect(): Promise<Client> {
+    const client = new Client({ connectionString: this.server().url })
+    // It ends with the server.
+    client.on('error', () => {})
+    await client.connect()
+    return client
   }
 }
 

@@ -164,7 +164,7 @@ const changes: { readonly [Kind in BulkChange['kind']]: BulkChange & { readonly 
 }
 
 /** A checkpoint with this number, which reads nothing. */
-export const rest = (number: number): NewCheckpoint => ({
+export const plainCheckpoint = (number: number): NewCheckpoint => ({
   number,
   state: { at: `rest ${number}` },
   read: 0,
@@ -173,7 +173,7 @@ export const rest = (number: number): NewCheckpoint => ({
 })
 
 /** What is left of it. */
-export const restAt = (number: number): Checkpoint => ({ number, state: rest(number).state })
+export const restAt = (number: number): Checkpoint => ({ number, state: plainCheckpoint(number).state })
 
 /** Writes a checkpoint of a leased job. */
 export async function write(store: Store, job: ClaimedJob, checkpoint: NewCheckpoint): Promise<CheckpointAnswer> {

@@ -10,7 +10,7 @@ import {
   lease,
   newJob,
   recordOf,
-  rest,
+  plainCheckpoint,
   saveSteps,
   put,
   putAndEnd,
@@ -86,7 +86,7 @@ export const againCases: Cases = {
   },
   'a retry with a new input starts the job from the beginning': async ({ store }) => {
     const job = await putAndTake(store, 'a', { input: { old: true }, tags: ['t'], key: 'k' })
-    await write(store, job, rest(1))
+    await write(store, job, plainCheckpoint(1))
     await saveSteps(store, job, { charge: 1 })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom }])
     await store.retry(['a'], false, 0, { input: { new: [1] } })

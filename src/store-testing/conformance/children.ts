@@ -14,7 +14,7 @@ import {
   put,
   putAndTake,
   recordOf,
-  rest,
+  plainCheckpoint,
   stateOf,
   take,
   takeOne,
@@ -26,7 +26,7 @@ import { hinted } from './watching.ts'
 /** Parks `p` so that it gathers. */
 async function gathering(store: Store, gather: Gather, delayMs?: number): Promise<void> {
   const job = await putAndTake(store, 'p')
-  const parking = { ...lease(job), event: 'PARK', to: 'waiting', checkpoint: rest(1), gather } as const
+  const parking = { ...lease(job), event: 'PARK', to: 'waiting', checkpoint: plainCheckpoint(1), gather } as const
   await store.settle([delayMs === undefined ? parking : { ...parking, delayMs }])
 }
 
@@ -165,7 +165,7 @@ export const childrenCases: Cases = {
     assert.equal(more, true, 'one job was taken back, as many as were asked for')
     const [ended] = await lettersTo(store, 'p')
     assert.equal(ended?.kind === 'ended' && ended.error?.code, 'LEASE_LOST')
-    await park(store, await takeOne(store, { token: 't2' }), { ...rest(1), read: 1 })
+    await park(store, await takeOne(store, { token: 't2' }), { ...plainCheckpoint(1), read: 1 })
     await put(store, child('d'))
     const answer = await cancel(store, ['d'])
     assert.deepEqual(
@@ -273,7 +273,7 @@ export const childrenCases: Cases = {
     assert.ok(d)
     const heartbeats = [{ ...lease(d), checkin: { at: 1, value: 1 } }]
     await hinted(store, 'ready', '"mail"', () => store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats }))
-    await park(store, await takeOne(store, { token: 't2' }), { ...rest(1), read: 1 })
+    await park(store, await takeOne(store, { token: 't2' }), { ...plainCheckpoint(1), read: 1 })
     await hinted(store, 'ready', '"mail"', () => cancel(store, ['e']))
   },
 }

@@ -20,14 +20,14 @@ export interface AttemptPick {
  * A checkpoint relative to the current state: the next one, or the current one again, which has read all messages or
  * half of them.
  */
-export interface Rest {
+export interface CheckpointPick {
   readonly again: boolean
   readonly read: 'none' | 'half' | 'all'
   readonly takesCancel: boolean
 }
 
 /** A message to a job: unconditional, with the current `expect`, or with a wrong one. */
-export interface Missive {
+export interface MessagePick {
   readonly id: string
   readonly key: string
   readonly expect: 'any' | 'now' | 'other'
@@ -41,7 +41,7 @@ export type Ending = AttemptPick & {
   readonly fatal: boolean
   readonly checkin: boolean
   readonly logs: number
-  readonly rest: Rest | null
+  readonly checkpoint: CheckpointPick | null
   /** Does a machine park instead? */
   readonly parksMachine: boolean
   /** Sets `cancelTaken` for a machine that completes. */
@@ -51,7 +51,7 @@ export type Ending = AttemptPick & {
   readonly unsupported: boolean
 }
 
-export type Pulse = AttemptPick & {
+export type HeartbeatPick = AttemptPick & {
   readonly checkin: boolean
   readonly logs: number
   readonly step: string | null
@@ -62,10 +62,15 @@ export type Command =
   | { readonly op: 'insert'; readonly requests: readonly contract.InsertRequest[] }
   | { readonly op: 'claim'; readonly request: Omit<contract.ClaimRequest, 'token'> }
   | { readonly op: 'settle'; readonly endings: readonly Ending[] }
-  | { readonly op: 'extend'; readonly worker: string; readonly leaseMs: number; readonly pulses: readonly Pulse[] }
+  | {
+      readonly op: 'extend'
+      readonly worker: string
+      readonly leaseMs: number
+      readonly heartbeatPicks: readonly HeartbeatPick[]
+    }
   | { readonly op: 'cancel'; readonly requests: readonly contract.CancelRequest[] }
-  | { readonly op: 'checkpoint'; readonly rests: readonly (AttemptPick & Rest)[] }
-  | { readonly op: 'send'; readonly missives: readonly Missive[] }
+  | { readonly op: 'checkpoint'; readonly checkpointPicks: readonly (AttemptPick & CheckpointPick)[] }
+  | { readonly op: 'send'; readonly messagePicks: readonly MessagePick[] }
   | {
       readonly op: 'retry'
       readonly ids: readonly string[]
@@ -76,7 +81,7 @@ export type Command =
   | { readonly op: 'discard'; readonly ids: readonly string[] }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
   | { readonly op: 'prune'; readonly policies: contract.RetentionPolicies; readonly limit: number }
-  | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
+  | { readonly op: 'queue'; readonly type: string; readonly change: contract.QueueChange }
   | ScheduleCommand
   | BulkCommand
   | { readonly op: 'worker'; readonly id: string; readonly info: WorkerTerms | null }
@@ -174,13 +179,18 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'settle':
       return { op, endings: some(pick, 3, ending) }
     case 'extend':
-      return { op, worker: from(pick, workers), leaseMs: tickMs * (3 - pick(3)), pulses: some(pick, 2, pulse) }
+      return {
+        op,
+        worker: from(pick, workers),
+        leaseMs: tickMs * (3 - pick(3)),
+        heartbeatPicks: some(pick, 2, heartbeatPick),
+      }
     case 'cancel':
       return { op, requests: some(pick, 2, cancelRequest) }
     case 'checkpoint':
-      return { op, rests: some(pick, 2, (p) => ({ ...attempt(p), ...rest(p) })) }
+      return { op, checkpointPicks: some(pick, 2, (p) => ({ ...attempt(p), ...checkpointPick(p) })) }
     case 'send':
-      return { op, missives: some(pick, 2, missive) }
+      return { op, messagePicks: some(pick, 2, messagePick) }
     case 'retry':
       return {
         op,
@@ -364,7 +374,7 @@ function ending(pick: Pick): Ending {
     fatal: event === 'FAIL' && pick(4) === 3,
     checkin: pick(4) === 3,
     logs: from(pick, [0, 0, 0, 1, 60]),
-    rest: pick(3) === 2 ? rest(pick) : null,
+    checkpoint: pick(3) === 2 ? checkpointPick(pick) : null,
     parksMachine: pick(3) > 0,
     cancelTaken: event === 'COMPLETE' && pick(2) === 1,
     gather: from(pick, [null, null, { messages: 2, ms: tickMs }, { messages: 3, ms: 0 }]),
@@ -372,7 +382,7 @@ function ending(pick: Pick): Ending {
   }
 }
 
-const pulse = (pick: Pick): Pulse => ({
+const heartbeatPick = (pick: Pick): HeartbeatPick => ({
   ...attempt(pick),
   checkin: pick(2) === 1,
   logs: from(pick, [0, 0, 1, 60]),
@@ -380,13 +390,13 @@ const pulse = (pick: Pick): Pulse => ({
   messages: from(pick, [null, 0, 1, 3]),
 })
 
-const rest = (pick: Pick): Rest => ({
+const checkpointPick = (pick: Pick): CheckpointPick => ({
   again: pick(6) === 5,
   read: from(pick, ['none', 'half', 'all']),
   takesCancel: pick(2) === 1,
 })
 
-const missive = (pick: Pick): Missive => ({
+const messagePick = (pick: Pick): MessagePick => ({
   id: from(pick, ['a', 'b', 'a', 'b', 'c', 'd']),
   key: from(pick, ['l1', 'l2', 'l3', 'l4', 'l5', 'l6', 'l7', 'l8']),
   expect: from(pick, ['any', 'any', 'now', 'other']),

@@ -6,7 +6,20 @@ import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { SendRequest, Store } from '../../store.ts'
-import { boom, cancel, lease, newJob, park, put, putAndTake, recordOf, rest, stateOf, takeOne, write } from './acts.ts'
+import {
+  boom,
+  cancel,
+  lease,
+  newJob,
+  park,
+  put,
+  putAndTake,
+  recordOf,
+  plainCheckpoint,
+  stateOf,
+  takeOne,
+  write,
+} from './acts.ts'
 import type { Cases } from './subject.ts'
 
 /** An event that names its key, as that of a caller does. */
@@ -31,7 +44,7 @@ const messagesOf = async (store: Store, id: string): Promise<string[]> =>
   (await recordOf(store, id)).logs.map(({ message }) => message)
 
 const defers = (number: number, read: number, deferred: readonly number[]): NewCheckpoint => ({
-  ...rest(number),
+  ...plainCheckpoint(number),
   read,
   deferred,
 })
@@ -73,7 +86,7 @@ export const deferredCases: Cases = {
         [6, keyed('a', 'f').message],
       ],
     )
-    await write(store, again, { ...rest(3), read: 6 })
+    await write(store, again, { ...plainCheckpoint(3), read: 6 })
     assert.deepEqual(await inboxOf(store, 'a'), [[], []])
   },
   'a deferred event wakes nobody; a new message does': async ({ store, advance }) => {

@@ -16,13 +16,33 @@ export const extendCases: Cases = {
     await advance(2_000)
     assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['a'])
   },
+  'a heartbeat extends the leases of the jobs that it names alone, of those that were claimed together': async ({
+    store,
+    advance,
+  }) => {
+    await put(store, ...['a', 'b', 'c', 'd'].map((id) => newJob(id)))
+    const [a, b, c] = await take(store, { max: 4 })
+    assert.ok(a !== undefined && b !== undefined && c !== undefined)
+    await advance(20_000)
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(a), lease(c)] })
+    await store.extend({ worker: 'w1', leaseMs: 60_000, heartbeats: [lease(c)] })
+    await advance(10_000)
+    assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['b', 'd'])
+    const [settled] = await store.settle([{ ...lease(a), event: 'RELEASE', to: 'queued' }])
+    assert.equal(settled?.outcome, 'settled')
+    assert.deepEqual(idsOf(await take(store, { max: 1, token: 't2' })), ['a'])
+    await advance(49_999)
+    assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['a'])
+    await advance(1)
+    assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['c'])
+  },
   'a heartbeat with a stale token is lost and writes nothing': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const before = await recordOf(store, 'a')
-    const signs = { checkin: { at: 1, value: 1 }, logs: [{ at: 1, attempt: 1, message: 'x' }], steps: { s: 1 } }
+    const payload = { checkin: { at: 1, value: 1 }, logs: [{ at: 1, attempt: 1, message: 'x' }], steps: { s: 1 } }
     const heartbeats = [
-      { ...lease(job), ...signs, token: 'stolen' },
-      { ...lease(job), ...signs, attempt: 9 },
+      { ...lease(job), ...payload, token: 'stolen' },
+      { ...lease(job), ...payload, attempt: 9 },
     ]
     const answers = await store.extend({
       worker: 'w1',

@@ -1,7 +1,19 @@
 /** An item of a call that cannot be written: it fails alone, and nothing of it is stored. */
 import assert from 'node:assert/strict'
 import type { NewJob, Store } from '../../store.ts'
-import { boom, cancel, idsOf, lease, newJob, put, putAndTake, recordOf, rest, stateOf, take } from './acts.ts'
+import {
+  boom,
+  cancel,
+  idsOf,
+  lease,
+  newJob,
+  put,
+  putAndTake,
+  recordOf,
+  plainCheckpoint,
+  stateOf,
+  take,
+} from './acts.ts'
 import type { Cases } from './subject.ts'
 
 /** A job that cannot be stored: reading one of its fields throws. */
@@ -54,7 +66,14 @@ export const failingItemCases: Cases = {
     assert.ok(a !== undefined && b !== undefined && c !== undefined)
     const before = await recordOf(store, 'b')
     const traces = { checkin: { at: 1, value: 'lost' }, logs: [{ at: 1, attempt: 1, message: 'lost' }] }
-    const wrong = { ...b, event: 'FAIL', to: 'retrying', error: boom, checkpoint: rest(7), ...traces } as const
+    const wrong = {
+      ...b,
+      event: 'FAIL',
+      to: 'retrying',
+      error: boom,
+      checkpoint: plainCheckpoint(7),
+      ...traces,
+    } as const
     const complete = { event: 'COMPLETE', to: 'done', output: 1 } as const
     const answers = await store.settle([{ ...a, ...complete }, wrong, { ...c, ...complete }])
     assert.deepEqual(outcomes(answers), ['settled', 'failed', 'settled'])
@@ -71,16 +90,16 @@ export const failingItemCases: Cases = {
   'a checkpoint that does not follow the last one fails alone': async ({ store }) => {
     const [a, b] = [await putAndTake(store, 'a'), await putAndTake(store, 'b', { type: 'sms' })]
     const answers = await store.checkpoint([
-      { ...lease(a), checkpoint: rest(2) },
-      { ...lease(b), checkpoint: rest(1) },
-      { ...lease(a), checkpoint: rest(1) },
+      { ...lease(a), checkpoint: plainCheckpoint(2) },
+      { ...lease(b), checkpoint: plainCheckpoint(1) },
+      { ...lease(a), checkpoint: plainCheckpoint(1) },
     ])
     assert.deepEqual(outcomes(answers), ['failed', 'kept', 'kept'])
     assert.deepEqual((await store.checkpoints('a')).length, 1)
   },
   'a call after one that failed works with the state that was written': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
-    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkpoint: rest(3) }])
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkpoint: plainCheckpoint(3) }])
     await cancel(store, ['a'])
     await put(store, newJob('b', { key: 'k' }), newJob('c'))
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])

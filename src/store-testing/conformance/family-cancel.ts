@@ -1,6 +1,18 @@
 /** Cancels of parents and their child jobs. */
 import assert from 'node:assert/strict'
-import { cancel, idsOf, lease, newJob, park, put, putAndTake, recordOf, rest, stateOf, write } from './acts.ts'
+import {
+  cancel,
+  idsOf,
+  lease,
+  newJob,
+  park,
+  put,
+  putAndTake,
+  recordOf,
+  plainCheckpoint,
+  stateOf,
+  write,
+} from './acts.ts'
 import { child, family, lettersTo, takeChild } from './family.ts'
 import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
@@ -59,7 +71,7 @@ export const familyCancelCases: Cases = {
   },
   'a child that handles a cancel gets a message, and its own children are not cancelled': async ({ store }) => {
     const job = await family(store)
-    await park(store, job, { ...rest(1), takesCancel: true })
+    await park(store, job, { ...plainCheckpoint(1), takesCancel: true })
     await put(store, child('grandchild', { parent: { id: 'c', checkins: false } }))
     const answer = await cancel(store, ['p'])
     assert.deepEqual(
@@ -75,7 +87,7 @@ export const familyCancelCases: Cases = {
   },
   'the children of a machine that handles its cancel are not cancelled until a forced cancel': async ({ store }) => {
     const job = await putAndTake(store, 'p')
-    await write(store, job, { ...rest(1), takesCancel: true })
+    await write(store, job, { ...plainCheckpoint(1), takesCancel: true })
     await put(store, child('c'))
     assert.deepEqual((await cancel(store, ['p']))?.transitions, [])
     assert.equal(await stateOf(store, 'c'), 'queued')

@@ -12,7 +12,7 @@ import {
   put,
   putAndTake,
   recordOf,
-  rest,
+  plainCheckpoint,
   restAt,
   stateOf,
   takeOne,
@@ -22,7 +22,7 @@ import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
 /** A checkpoint at which the machine handles a cancel. */
-const ready = (number: number) => ({ ...rest(number), takesCancel: true })
+const ready = (number: number) => ({ ...plainCheckpoint(number), takesCancel: true })
 
 /** A running job whose machine handles a cancel at its last checkpoint. */
 async function cancellable(store: Store, id: string): Promise<ClaimedJob> {
@@ -103,10 +103,10 @@ export const gentleCancelCases: Cases = {
   },
   'the last checkpoint decides whether a cancel is a message': async ({ store }) => {
     const job = await cancellable(store, 'a')
-    await write(store, job, rest(2))
+    await write(store, job, plainCheckpoint(2))
     assert.equal((await cancel(store, ['a']))?.transitions[0]?.to, 'cancelling')
     const other = await putAndTake(store, 'b')
-    await write(store, other, rest(1))
+    await write(store, other, plainCheckpoint(1))
     await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued', checkpoint: ready(2) }])
     assert.deepEqual((await cancel(store, ['b']))?.transitions, [])
   },
@@ -119,7 +119,7 @@ export const gentleCancelCases: Cases = {
       to: 'done',
       output: 1,
       cancelTaken: true,
-      checkpoint: { ...rest(2), read: 1 },
+      checkpoint: { ...plainCheckpoint(2), read: 1 },
     } as const
     const [answer] = await store.settle([settlement])
     assert.deepEqual([answer?.from, answer?.to, answer?.attempt], ['cancelling', 'cancelled', 1])
@@ -147,7 +147,7 @@ export const gentleCancelCases: Cases = {
     assert.deepEqual([state, output, cancelReason], ['done', 1, 'enough'])
     const read = await cancellable(store, 'read')
     await cancel(store, ['read'])
-    const checkpoint = { ...rest(2), read: 1 }
+    const checkpoint = { ...plainCheckpoint(2), read: 1 }
     const [answer] = await store.settle([{ ...lease(read), event: 'COMPLETE', to: 'done', checkpoint }])
     assert.equal(answer?.to, 'done')
   },

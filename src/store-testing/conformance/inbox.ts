@@ -15,7 +15,7 @@ import {
   putAndEnd,
   putAndTake,
   recordOf,
-  rest,
+  plainCheckpoint,
   stateOf,
   take,
   takeOne,
@@ -27,7 +27,7 @@ import { hinted } from './watching.ts'
 const numbers = (inbox: readonly InboxEntry[] | undefined): number[] | undefined => inbox?.map(({ number }) => number)
 const inboxOf = async (store: Store, id: string) => numbers((await recordOf(store, id)).inbox)
 
-export const letterCases: Cases = {
+export const messageCases: Cases = {
   'messages are numbered in the order in which they come, whatever state their job is in': async ({ store }) => {
     const held = await putAndTake(store, 'a')
     const before = store.now()
@@ -61,11 +61,11 @@ export const letterCases: Cases = {
   'a checkpoint takes what it has read out of the inbox, and answers with the rest': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await store.send(['l1', 'l2', 'l3', 'l4'].map((key) => message('a', key)))
-    assert.deepEqual(numbers((await write(store, job, { ...rest(1), read: 2 })).inbox), [3, 4])
+    assert.deepEqual(numbers((await write(store, job, { ...plainCheckpoint(1), read: 2 })).inbox), [3, 4])
     assert.deepEqual(await inboxOf(store, 'a'), [3, 4])
     await store.send([message('a', 'l5')])
-    assert.deepEqual(numbers((await write(store, job, { ...rest(1), read: 5 })).inbox), [3, 4, 5])
-    assert.deepEqual(numbers((await write(store, job, { ...rest(2), read: 5 })).inbox), [])
+    assert.deepEqual(numbers((await write(store, job, { ...plainCheckpoint(1), read: 5 })).inbox), [3, 4, 5])
+    assert.deepEqual(numbers((await write(store, job, { ...plainCheckpoint(2), read: 5 })).inbox), [])
     const { inbox, lastMessageNumber: messages } = await recordOf(store, 'a')
     assert.deepEqual([inbox, messages], [[], 5])
   },
@@ -114,7 +114,12 @@ export const letterCases: Cases = {
   'a job that parks with messages in its inbox is woken by the same write': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await store.send([message('a', 'l1'), message('a', 'l2')])
-    const settlement = { ...lease(job), event: 'PARK', to: 'waiting', checkpoint: { ...rest(1), read: 1 } } as const
+    const settlement = {
+      ...lease(job),
+      event: 'PARK',
+      to: 'waiting',
+      checkpoint: { ...plainCheckpoint(1), read: 1 },
+    } as const
     const [answer] = await store.settle([settlement])
     assert.deepEqual([answer?.from, answer?.to, answer?.attempt], ['running', 'waiting', 0])
     const { woken } = answer ?? {}
@@ -125,7 +130,7 @@ export const letterCases: Cases = {
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual(numbers(again.inbox), [2])
     assert.deepEqual((await store.settle([settlement]))[0], answer, 'also later')
-    const silent = await park(store, again, { ...rest(2), read: 2 })
+    const silent = await park(store, again, { ...plainCheckpoint(2), read: 2 })
     assert.deepEqual([silent.woken, await stateOf(store, 'a')], [undefined, 'waiting'])
   },
   'a job that parks in the middle of its cancel ends, messages or not': async ({ store }) => {
@@ -139,7 +144,7 @@ export const letterCases: Cases = {
     const job = await putAndTake(store, 'a')
     const [first, second] = await store.send([message('a', 'l1'), message('a', 'l1')])
     assert.deepEqual([first?.outcome, second], ['kept', { outcome: 'duplicate', state: 'running' }])
-    await park(store, job, { ...rest(1), read: 1 })
+    await park(store, job, { ...plainCheckpoint(1), read: 1 })
     assert.deepEqual(await store.send([message('a', 'l1')]), [{ outcome: 'duplicate', state: 'waiting' }])
     assert.equal((await recordOf(store, 'a')).lastMessageNumber, 1)
     await cancel(store, ['a'])
@@ -173,7 +178,7 @@ export const letterCases: Cases = {
     assert.deepEqual(await sent('l1', 1, 0), { outcome: 'changed', state: 'running' })
     assert.equal((await sent('l1', 0, 0))?.outcome, 'kept')
     assert.equal((await sent('l1', 0, 0))?.outcome, 'duplicate', 'a message that is there comes first')
-    await write(store, job, { ...rest(1), read: 1 })
+    await write(store, job, { ...plainCheckpoint(1), read: 1 })
     assert.equal((await sent('l2', 0, 1))?.outcome, 'changed')
     assert.equal((await sent('l2', 1, 1))?.outcome, 'kept')
     assert.equal((await recordOf(store, 'a')).lastMessageNumber, 2)
@@ -192,7 +197,7 @@ export const letterCases: Cases = {
       'changed',
     )
     assert.equal((await recordOf(store, 'a')).lastMessageNumber, caps.inbox)
-    await write(store, job, { ...rest(1), read: 1 })
+    await write(store, job, { ...plainCheckpoint(1), read: 1 })
     assert.deepEqual((await store.send([message('a', `l${caps.inbox}`)]))[0]?.outcome, 'kept')
     assert.equal((await recordOf(store, 'a')).inbox.at(-1)?.number, caps.inbox + 1)
   },
@@ -210,7 +215,7 @@ export const letterCases: Cases = {
     const parked = await putAndTake(store, 'b')
     await store.send([message('b', 'l1')])
     await hinted(store, 'ready', '"mail"', () => park(store, parked))
-    await park(store, await takeOne(store, { token: 't2' }), { ...rest(1), read: 1 })
+    await park(store, await takeOne(store, { token: 't2' }), { ...plainCheckpoint(1), read: 1 })
     await hinted(store, 'ready', '"mail"', () => store.send([message('b', 'l2')]))
   },
 }

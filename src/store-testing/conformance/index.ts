@@ -20,7 +20,7 @@ import { familyCancelCases } from './family-cancel.ts'
 import { gentleCancelCases } from './gentle-cancel.ts'
 import { handOverCases } from './hand-over.ts'
 import { insertCases } from './insert.ts'
-import { letterCases } from './inbox.ts'
+import { messageCases } from './inbox.ts'
 import { logCases } from './log.ts'
 import { machineAgainCases } from './machine-again.ts'
 import { machineCountCases } from './machine-counts.ts'
@@ -70,7 +70,7 @@ const groups: Readonly<Record<string, Cases>> = {
   machine: machineCases,
   'machine again': machineAgainCases,
   'machine counts': machineCountCases,
-  messages: letterCases,
+  messages: messageCases,
   'deferred events': deferredCases,
   'gentle cancel': gentleCancelCases,
   children: childrenCases,

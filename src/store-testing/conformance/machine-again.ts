@@ -9,7 +9,7 @@ import {
   message,
   newJob,
   recordOf,
-  rest,
+  plainCheckpoint,
   restAt,
   prune,
   saveSteps,
@@ -32,24 +32,24 @@ export const machineAgainCases: Cases = {
       'cancelling',
       'nobody knows whether it takes a cancel',
     )
-    assert.equal((await write(store, job, rest(2))).outcome, 'cancelling')
+    assert.equal((await write(store, job, plainCheckpoint(2))).outcome, 'cancelling')
   },
   'a retry goes on at the checkpoint, with the messages that are left': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await store.send([message('a', 'l1'), message('a', 'l2')])
-    await write(store, job, { ...rest(1), read: 1 })
+    await write(store, job, { ...plainCheckpoint(1), read: 1 })
     await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
     await store.retry(['a'])
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [restAt(1), [2]])
     assert.equal((await store.checkpoints('a')).length, 1)
-    await write(store, again, rest(2))
+    await write(store, again, plainCheckpoint(2))
   },
   'a retry at the checkpoint keeps the steps, one from the start forgets them': async ({ store }) => {
     for (const fromStart of [false, true]) {
       const id = `from start: ${fromStart}`
       const job = await putAndTake(store, id)
-      await write(store, job, rest(1))
+      await write(store, job, plainCheckpoint(1))
       await saveSteps(store, job, { charge: 1 })
       await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
       await store.retry([id], fromStart)
@@ -62,7 +62,7 @@ export const machineAgainCases: Cases = {
     async ({ store }) => {
       const job = await putAndTake(store, 'a')
       await store.send([message('a', 'l1'), message('a', 'l2'), message('a', 'l3'), message('a', 'l4')])
-      await write(store, job, { ...rest(1), read: 1 })
+      await write(store, job, { ...plainCheckpoint(1), read: 1 })
       const failing = { event: 'FAIL', fatal: true, to: 'dead', error: boom } as const
       await store.settle([{ ...lease(job), ...failing }])
       await store.retry(['a'], false, 2)
@@ -83,7 +83,7 @@ export const machineAgainCases: Cases = {
   'a retry from the start forgets checkpoints and messages, and numbers messages on': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await store.send([message('a', 'l1'), message('a', 'l2')])
-    await write(store, job, { ...rest(1), takesCancel: true })
+    await write(store, job, { ...plainCheckpoint(1), takesCancel: true })
     await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
     assert.deepEqual((await store.retry(['a'], true)).retried, ['a'])
     assert.deepEqual(await store.checkpoints('a'), [])
@@ -91,7 +91,7 @@ export const machineAgainCases: Cases = {
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [null, [3]])
     assert.equal((await cancel(store, ['a']))?.transitions[0]?.to, 'cancelling')
-    await write(store, again, rest(1))
+    await write(store, again, plainCheckpoint(1))
     assert.equal((await recordOf(store, 'a')).lastMessageNumber, 3)
   },
   'replace leaves the attempts that led to a checkpoint as they were': async ({ store }) => {
@@ -100,7 +100,7 @@ export const machineAgainCases: Cases = {
     await store.settle([{ ...lease(first), event: 'FAIL', to: 'retrying', error: boom, delayMs: 0 }])
     await store.promote(10)
     const second = await takeOne(store, { token: 't2' })
-    assert.equal((await write(store, second, rest(1))).maxAttempts, 4)
+    assert.equal((await write(store, second, plainCheckpoint(1))).maxAttempts, 4)
     await store.settle([{ ...lease(second), event: 'FAIL', to: 'retrying', error: boom, delayMs: 0 }])
     await put(store, newJob('b', { key: 'k', input: 'new', onConflict: 'replace' }))
     const { attempt, maxAttempts } = await recordOf(store, 'a')
@@ -109,14 +109,14 @@ export const machineAgainCases: Cases = {
   'replace makes a machine start anew, and numbers messages on': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await store.send([message('a', 'l1')])
-    await write(store, job, rest(1))
+    await write(store, job, plainCheckpoint(1))
     await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
     await put(store, newJob('b', { key: 'k', input: 'new', onConflict: 'replace' }))
     assert.deepEqual(await store.checkpoints('a'), [])
     await store.send([message('a', 'l2')])
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.input, again.checkpoint, again.inbox.map(({ number }) => number)], ['new', null, [2]])
-    await write(store, again, rest(1))
+    await write(store, again, plainCheckpoint(1))
   },
   'of a job that is discarded or pruned nothing is left': async ({ store }) => {
     const now = { ageMs: 0, count: 0 }
@@ -127,7 +127,7 @@ export const machineAgainCases: Cases = {
     for (const remove of removals) {
       const job = await putAndTake(store, 'a')
       await store.send([message('a', 'l1'), message('a', 'l2')])
-      await write(store, job, { ...rest(1), read: 1 })
+      await write(store, job, { ...plainCheckpoint(1), read: 1 })
       await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
       await remove()
       assert.deepEqual([await store.get(['a']), await store.checkpoints('a')], [[null], []])

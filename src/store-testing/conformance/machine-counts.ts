@@ -13,14 +13,14 @@ import {
   put,
   putAndTake,
   recordOf,
-  rest,
+  plainCheckpoint,
   takeOne,
   write,
 } from './acts.ts'
 import type { Cases } from './subject.ts'
 
 const at = (number: number, states: readonly string[], tags: readonly string[] = []): NewCheckpoint => ({
-  ...rest(number),
+  ...plainCheckpoint(number),
   states,
   tags,
 })
@@ -58,7 +58,7 @@ export const machineCountCases: Cases = {
     await isCounted(store, { paid: 2, 'paid.waiting': 2 }, { open: 1, urgent: 1 })
     await store.settle([{ ...lease(b), event: 'PARK', to: 'waiting', checkpoint: at(2, ['refused']) }])
     await isCounted(store, { paid: 1, 'paid.waiting': 1, refused: 1 })
-    await write(store, a, rest(3))
+    await write(store, a, plainCheckpoint(3))
     await isCounted(store, { refused: 1 })
     await isCounted(store, {}, {}, 'never seen')
   },

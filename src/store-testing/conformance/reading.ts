@@ -2,7 +2,20 @@
 import assert from 'node:assert/strict'
 import { JobchartError } from '../../core/errors.ts'
 import type { ListQuery, NewJob } from '../../store.ts'
-import { boom, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, rest, take, takeOne, write } from './acts.ts'
+import {
+  boom,
+  idsOf,
+  lease,
+  newJob,
+  put,
+  putAndEnd,
+  putAndTake,
+  recordOf,
+  plainCheckpoint,
+  take,
+  takeOne,
+  write,
+} from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
 
@@ -147,7 +160,7 @@ export const readingCases: Cases = {
   'a list gives the fields that are asked for, each as the record has it': async ({ store }) => {
     await put(store, newJob('a', { tags: ['red'], parent: { id: 'p', checkins: true } }))
     const job = await takeOne(store)
-    await write(store, job, { ...rest(1), states: ['paid'], tags: ['open'] })
+    await write(store, job, { ...plainCheckpoint(1), states: ['paid'], tags: ['open'] })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom, logs: [line] }])
     const record = await recordOf(store, 'a')
     for (const field of Object.keys(record) as (keyof typeof record)[]) {
@@ -170,14 +183,14 @@ export const readingCases: Cases = {
     for (const id of ['a', 'b', 'c']) await put(store, newJob(id))
     const [a, b] = await take(store, { max: 2 })
     assert.ok(a !== undefined && b !== undefined)
-    await write(store, a, { ...rest(1), states: ['paid', 'paid.shipping'], tags: ['open'] })
-    await write(store, b, { ...rest(1), states: ['paid', 'paid.waiting'], tags: ['open', 'late'] })
+    await write(store, a, { ...plainCheckpoint(1), states: ['paid', 'paid.shipping'], tags: ['open'] })
+    await write(store, b, { ...plainCheckpoint(1), states: ['paid', 'paid.waiting'], tags: ['open', 'late'] })
     assert.deepEqual([await found({ machineState: 'paid' }), await found({ machineTag: 'open' })], ['ab', 'ab'])
     assert.equal(await found({ machineState: 'paid.shipping' }), 'a')
     assert.equal(await found({ machineState: 'paid', machineTag: 'late', order: 'newest' }), 'b')
     assert.deepEqual([await found({ machineState: 'shipping' }), await found({ machineState: 'pai' })], ['', ''])
     // The next checkpoint takes the place of the last one; an end keeps it.
-    const end = { ...rest(2), states: ['shipped'] }
+    const end = { ...plainCheckpoint(2), states: ['shipped'] }
     await store.settle([{ ...lease(a), event: 'COMPLETE', to: 'done', checkpoint: end }])
     await store.settle([{ ...lease(b), event: 'FAIL', fatal: true, error: boom, to: 'dead' }])
     assert.deepEqual([await found({ machineState: 'paid' }), await found({ machineTag: 'open' })], ['b', 'b'])

@@ -13,9 +13,9 @@ import {
   machineTags,
   type AttemptPick,
   type Ending,
-  type Missive,
-  type Pulse,
-  type Rest,
+  type MessagePick,
+  type HeartbeatPick,
+  type CheckpointPick,
 } from './commands.ts'
 
 export class Requests {
@@ -50,7 +50,7 @@ export class Requests {
     if (attempt === null) return null
     const parks = parksMachine && machines.includes(attempt.id)
     const made = parks ? { ...ending, ...parking } : ending
-    const { event, delayMs, fatal, checkin, logs, rest, gather, unsupported } = made
+    const { event, delayMs, fatal, checkin, logs, checkpoint, gather, unsupported } = made
     return {
       ...attempt,
       event,
@@ -61,12 +61,12 @@ export class Requests {
       ...(event === 'RELEASE' && { reason: 'shutdown' }),
       ...(unsupported ? { unsupported: '2', reason: 'too new' } : delayMs !== null && { delayMs }),
       ...(parks && gather !== null && { gather }),
-      ...(rest !== null && { checkpoint: this.rest(attempt.id, rest) }),
+      ...(checkpoint !== null && { checkpoint: this.newCheckpoint(attempt.id, checkpoint) }),
       ...traces(attempt.attempt, checkin, logs),
     }
   }
 
-  heartbeat({ checkin, logs, step, messages, ...picked }: Pulse): HeartbeatPayload | null {
+  heartbeat({ checkin, logs, step, messages, ...picked }: HeartbeatPick): HeartbeatPayload | null {
     const attempt = this.attempt(picked)
     if (attempt === null) return null
     const steps = step === null ? {} : { steps: Object.fromEntries([[step, { of: attempt.token }]]) }
@@ -74,12 +74,12 @@ export class Requests {
     return { ...attempt, ...steps, ...asked, ...traces(attempt.attempt, checkin, logs) }
   }
 
-  checkpoint({ again, read, takesCancel, ...picked }: AttemptPick & Rest): CheckpointRequest | null {
+  checkpoint({ again, read, takesCancel, ...picked }: AttemptPick & CheckpointPick): CheckpointRequest | null {
     const attempt = this.attempt(picked)
-    return attempt && { ...attempt, checkpoint: this.rest(attempt.id, { again, read, takesCancel }) }
+    return attempt && { ...attempt, checkpoint: this.newCheckpoint(attempt.id, { again, read, takesCancel }) }
   }
 
-  private rest(id: string, { again, read, takesCancel }: Rest): NewCheckpoint {
+  private newCheckpoint(id: string, { again, read, takesCancel }: CheckpointPick): NewCheckpoint {
     const { checkpoint = null, lastMessageNumber: messages = 0 } = this.model.get([id])[0] ?? {}
     const current = checkpoint?.number ?? 0
     const number = again && current > 0 ? current : current + 1
@@ -116,7 +116,7 @@ export class Requests {
     return { ...(deferred.length > 0 && { deferred }), ...(dropped.length > 0 && { dropped }) }
   }
 
-  message({ id, key, expect, resume }: Missive): SendRequest {
+  message({ id, key, expect, resume }: MessagePick): SendRequest {
     const { checkpoint = null, lastMessageNumber: messages = 0 } = this.model.get([id])[0] ?? {}
     const now = { checkpoint: checkpoint?.number ?? 0, lastMessageNumber: messages }
     const expected = { any: null, now, other: { ...now, lastMessageNumber: messages + 1 } }[expect]

@@ -89,7 +89,9 @@ export class SideBySide {
         return [model.settle(settlements), await store.settle(structuredClone(settlements))]
       }
       case 'extend': {
-        const heartbeats = command.pulses.flatMap((pulse) => this.requests.heartbeat(pulse) ?? [])
+        const heartbeats = command.heartbeatPicks.flatMap(
+          (heartbeatPick) => this.requests.heartbeat(heartbeatPick) ?? [],
+        )
         const request = { worker: command.worker, leaseMs: command.leaseMs, heartbeats }
         // `confirm` is optional, and is called before the heartbeat of the same runs.
         const standings = model.confirm(heartbeats)
@@ -102,12 +104,14 @@ export class SideBySide {
       case 'cancel':
         return [model.cancel(command.requests), await store.cancel(command.requests)]
       case 'checkpoint': {
-        const requests = command.rests.flatMap((rest) => this.requests.checkpoint(rest) ?? []).filter(isFirst)
+        const requests = command.checkpointPicks
+          .flatMap((picked) => this.requests.checkpoint(picked) ?? [])
+          .filter(isFirst)
         const told = await store.checkpoint(structuredClone(requests))
         return [model.checkpoint(requests).map(unlessLost), told.map(unlessLost)]
       }
       case 'send': {
-        const requests = command.missives.map((missive) => this.requests.message(missive))
+        const requests = command.messagePicks.map((messagePick) => this.requests.message(messagePick))
         return [model.send(requests), await store.send(structuredClone(requests))]
       }
       case 'retry': {

@@ -18,7 +18,7 @@ import {
   message,
   newJob,
   recordOf,
-  rest,
+  plainCheckpoint,
   put,
   putAndTake,
   write,
@@ -63,7 +63,7 @@ export const unsupportedCases: Cases = {
   },
   'the version stays after a checkpoint, a failure and a retry from the start': async ({ store }) => {
     const job = await putAndTake(store, 'a', { version: '2' })
-    await write(store, job, rest(1))
+    await write(store, job, plainCheckpoint(1))
     await end(store, job, { event: 'FAIL', to: 'dead', fatal: true, error: boom })
     await store.retry(['a'], true)
     const { version, checkpoint } = await takeOne(store, { token: 't2' })
@@ -126,7 +126,7 @@ export const unsupportedCases: Cases = {
       await advance(30_001)
       await store.promote(100)
       const job = await takeOne(store, { type: id, token: `second of ${id}` })
-      if (ending === null) await write(store, job, rest(1))
+      if (ending === null) await write(store, job, plainCheckpoint(1))
       else await end(store, job, ending)
       assert.equal((await recordOf(store, id)).unsupported?.tries, id === 'RELEASE' ? 1 : undefined, id)
       // What follows is told again.
@@ -154,7 +154,7 @@ export const unsupportedCases: Cases = {
   },
   'a parked job is recorded as unsupported without being claimed, until it is taken back': async ({ store }) => {
     const job = await putAndTake(store, 'a', { version: '1' })
-    await write(store, job, rest(1))
+    await write(store, job, plainCheckpoint(1))
     await park(store, job)
     const before = await recordOf(store, 'a')
     const mark = { id: 'a', checkpoint: 1, standing: null, unsupported: { version: '1', reason: 'who knows' } }
@@ -178,7 +178,7 @@ export const unsupportedCases: Cases = {
   'a job that was recorded while it was parked is postponed as any other, and its history keeps all up to that':
     async ({ store }) => {
       const job = await putAndTake(store, 'a', { version: '1' })
-      await write(store, job, rest(1))
+      await write(store, job, plainCheckpoint(1))
       await park(store, job)
       await store.reindex([
         { id: 'a', checkpoint: 1, standing: null, unsupported: { version: '1', reason: 'who knows' } },

@@ -21,9 +21,9 @@ export function checkMachines(facts: Facts, findings: Findings): void {
     // A new input starts a machine over while it waits, and nothing tells when.
     if (machine === null || machine.replaced) continue
     checkKeys(job, machine, findings)
-    const walk = new Walk(job, machine, facts.mayHaveRestarted, findings)
-    for (const attempt of [...job.attempts.values()].toSorted((a, b) => a.seq - b.seq)) walk.follow(attempt)
-    walk.end()
+    const checker = new MachineChecker(job, machine, facts.mayHaveRestarted, findings)
+    for (const attempt of [...job.attempts.values()].toSorted((a, b) => a.seq - b.seq)) checker.follow(attempt)
+    checker.end()
   }
 }
 
@@ -57,7 +57,7 @@ function droppedOf(
   })
 }
 
-class Walk {
+class MachineChecker {
   private readonly job: JobFacts
   private readonly machine: MachineFacts
   private readonly restarts: readonly number[]

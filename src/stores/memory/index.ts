@@ -195,7 +195,7 @@ const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' |
   discard: async (ids) => write(() => discard(unit, ids)),
   queue: async (type, change) =>
     write(() => {
-      if (change !== undefined) tables.pause(type, change.paused)
+      if (change !== undefined) tables.changeQueue(type, change)
       return queueInfo(tables, type)
     }),
 })

@@ -10,7 +10,7 @@ import { Terms, type JobToInsert } from '../../core/job-row.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
-import type { Demand, RateLimit } from '../../store.ts'
+import type { Demand, QueueChange, RateLimit } from '../../store.ts'
 import type { LinkedList, LinkedItem } from './linked-list.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { leasedPhases, noCounts, readyPhase, tally } from './phases.ts'
@@ -262,6 +262,13 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
     const group = this.keyGroup(row)
     group.leasedCount--
     this.arrange(group)
+  }
+
+  /** @returns was it paused or resumed? */
+  change({ paused }: QueueChange): boolean {
+    if (paused === this.paused) return false
+    this.paused = paused
+    return true
   }
 
   /** The row that holds a unique key. */

@@ -1,10 +1,10 @@
 /** A row of the memory store: a job, and where its indexes have it. */
-import { JobRow, type JobToInsert, type Terms, type Tick } from '../../core/job-row.ts'
+import { JobRow, Terms, Tick, type InsertedJob } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { phases, type Phase } from './phases.ts'
-import type { Queue, QueuedJob } from './queue.ts'
+import { Queue, type QueuedJob } from './queue.ts'
 
 /** The lists that few jobs have. */
 class Lists {
@@ -16,7 +16,19 @@ class Lists {
   readonly steps = new Map<string, Json>()
 }
 
+const sampleTerms = { type: '', priority: 0, maxAttempts: 1, tags: [], key: null, concurrencyKey: null }
+
 export class Row extends JobRow implements QueuedJob<Row> {
+  /** Keeps the shape: at a collection that finds no row V8 would drop it, and all code that was compiled for it. */
+  static readonly sample = new Row(
+    { id: '', input: undefined },
+    new Terms(sampleTerms),
+    'queued',
+    0,
+    new Tick(0),
+    new Queue<Row>(''),
+  )
+
   readonly queue: Queue<Row>
   /** Its neighbours in a linked list: that of its queue, or of the leased or ended rows. */
   prev: Row | null = null
@@ -27,7 +39,7 @@ export class Row extends JobRow implements QueuedJob<Row> {
   hash = 0
   lists: Lists | null = null
 
-  constructor(job: JobToInsert, terms: Terms, state: JobState, seq: number, came: Tick, queue: Queue<Row>) {
+  constructor(job: InsertedJob, terms: Terms, state: JobState, seq: number, came: Tick, queue: Queue<Row>) {
     super(job, terms, state, seq, came)
     this.queue = queue
   }

@@ -16,7 +16,7 @@ import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import type { Source } from '../../core/source.ts'
 import type { SelectedRows, Selection } from '../../core/source.ts'
-import type { WorkerInfo } from '../../store.ts'
+import type { QueueChange, WorkerInfo } from '../../store.ts'
 import { BulkOperations } from './bulk.ts'
 import { Families } from './families.ts'
 import { Hints } from './hints.ts'
@@ -186,10 +186,9 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     return queue
   }
 
-  pause(type: string, paused: boolean): void {
+  changeQueue(type: string, change: QueueChange): void {
     const queue = this.queue(type)
-    if (queue.paused !== paused) this.hints.switched(queue)
-    queue.paused = paused
+    if (queue.change(change)) this.hints.switched(queue)
     this.hints.ready(queue)
   }
 

@@ -40,7 +40,7 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
   const list = values.map((_, i) => `$${i + 1}`).join(', ')
   return {
     name: 'jobchart commit',
-    text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, unfolded::float8
+    text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
       FROM ${schema}.commit(${list})`,
     values,
   }
@@ -57,7 +57,7 @@ export interface Committed {
 }
 
 export function committedOf(row: ResultRow | undefined, commit: Commit): Committed {
-  const [base = null, staleRows, staleCells, isFull, locked, unfolded] = row ?? []
+  const [base = null, staleRows, staleCells, isFull, locked, isFenced, unfolded] = row ?? []
   const ids = [...commit.revisions.keys()]
   const rows = ((staleRows ?? []) as number[]).map((number) => `row ${ids[number - 1] ?? ''}`)
   const cells = ((staleCells ?? []) as number[]).flatMap((number) => {
@@ -66,7 +66,7 @@ export function committedOf(row: ResultRow | undefined, commit: Commit): Committ
   })
   return {
     base: base as number | null,
-    stale: [...rows, ...cells, ...(isFull === true ? ['backlog'] : [])],
+    stale: [...rows, ...cells, ...(isFull === true ? ['backlog'] : []), ...(isFenced === true ? ['fences'] : [])],
     locked: ((locked ?? []) as string[]).map(textOfColumn),
     unfolded: (unfolded ?? 0) as number,
   }

@@ -4,6 +4,7 @@ import type { Loaded, Wanted } from '../remote/port.ts'
 import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
 import type { Param, ResultRow, Statement } from './connection.ts'
 import { documentFrom } from './jobs.ts'
+import { clockColumn } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 /** Columns of all parts: the number of the part, three texts, six numbers. */
@@ -167,13 +168,18 @@ function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[]
 /** As the indexes have them: their conditions are literals. */
 const timed = {
   due: "j.state IN ('scheduled', 'retrying', 'waiting') AND j.wake_at IS NOT NULL",
+  // A lease that has run out is not rescued while a transaction of its handler, which ends it, is open.
   leases: "j.state IN ('running', 'cancelling')",
 }
+
+const unheld = (schema: string): string =>
+  ` AND (j.wake_at > ${clockColumn} OR EXISTS (SELECT FROM ${schema}.jobs k WHERE k.id = j.id FOR UPDATE SKIP LOCKED))`
 
 function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Part {
   return {
     text: `${columns(['j.id'], ['j.wake_at', 'j.seq'])}
-      FROM ${schema}.jobs j WHERE ${timed[of]} ORDER BY j.wake_at, j.seq LIMIT $1`,
+      FROM ${schema}.jobs j WHERE ${timed[of]}${of === 'leases' ? unheld(schema) : ''}
+      ORDER BY j.wake_at, j.seq LIMIT $1`,
     values: [limit],
     take(rows) {
       const inOrder = rows.toSorted(

@@ -148,7 +148,7 @@ export function redisStoreOf(settings: Settings): Store {
     bulk: bulkStoreOf(driver, (kind) => read((reading) => reading.values(kind))),
     worker: async (id, info) => register(opened(), now(), id, info),
     async queue(type, change) {
-      if (change !== undefined) await driver().write((transaction) => transaction.pause(type, change.paused))
+      if (change !== undefined) await driver().write((transaction) => transaction.changeQueue(type, change))
       return read((reading) => reading.queue(type))
     },
     ...questionsOf(read, now),

@@ -42,7 +42,7 @@ export interface Server {
   /**
    * Writes what a transaction has changed, if everything is as it was read.
    * @returns or the names of what has changed meanwhile: `row ID`, `CELLS FIELD`, `backlog`, `slots N TYPE`, `time`,
-   * `epoch`
+   * `epoch`; `fences`: a committed transaction ends one of the leases, and must be carried out first
    */
   commit(transaction: Transaction): Answer<Written | readonly string[]>
   readonly commitEach?: CommitEach
@@ -102,16 +102,22 @@ interface Preparation<T> {
   readonly apart?: (page: SelectedIds | null) => Promise<T>
 }
 
+/** An operation, and what is known of it beforehand. */
+type Unfence = () => readonly [operate: (transaction: Transaction) => unknown, prepare: Preparation<unknown>]
+
 export class RemoteDriver {
   readonly leased: LeasedRows
   readonly server: Server
+  private readonly unfence: Unfence | null
   /** Ends when all calls until now have ended. */
   private tail: Promise<unknown> = Promise.resolve()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
   private lastTurn: Promise<unknown> | null = null
 
-  constructor(server: Server, leased = new LeasedRows()) {
+  /** @param unfence carries out what ends leases that a commit was refused for */
+  constructor(server: Server, leased = new LeasedRows(), unfence: Unfence | null = null) {
     this.server = server
+    this.unfence = unfence
     this.leased = leased
   }
 
@@ -168,6 +174,7 @@ export class RemoteDriver {
       for (const id of changed) this.leased.forget(id)
       if (prepare.apart !== undefined && changed.length > 0)
         return prepare.apart([...set.selections.values()][0] ?? null)
+      if (outcome.includes('fences') && this.unfence !== null) await this.rounds(...this.unfence())
       if (outcome.includes('epoch')) ({ set, needs } = begin())
       else {
         set.forget(outcome)
@@ -253,7 +260,7 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: true }))
 
 function needOf(name: string): Need[] {
-  if (name === 'backlog' || name === 'time' || name.startsWith('slots ')) return []
+  if (name === 'backlog' || name === 'time' || name === 'fences' || name.startsWith('slots ')) return []
   const space = name.indexOf(' ')
   const [kind, rest] = [name.slice(0, space), name.slice(space + 1)]
   if (kind === 'row') return [{ kind: 'row', id: rest }]

@@ -2,16 +2,20 @@
 import { cancel } from '../../core/cancel.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import { JobchartError } from '../../core/errors.ts'
+import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
 import { putSchedule } from '../../core/schedule.ts'
-import type { CarryOutAnswer, RefusedIntent, TxIntent, WrittenTransition } from '../../store.ts'
+import { settle } from '../../core/settle.ts'
+import { leaseOfIntents } from '../../core/tx-intent.ts'
+import type { CarryOutAnswer, Lease, RefusedIntent, TxIntent, WrittenTransition } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
+import type { Need } from './needs.ts'
 import { insertRequest } from './operations.ts'
 import { partMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The intents of one call, as they are kept. */
-export interface KeptIntents {
+interface KeptIntents {
   /** 20 digits: the field of the small value. */
   readonly number: string
   readonly intents: readonly TxIntent[]
@@ -26,7 +30,11 @@ interface Outcome {
 /** Another process has carried them out. */
 const nothing: Outcome = { count: 0, transitions: [], refused: [] }
 
-export async function carryOut(driver: RemoteDriver, limit: number): Promise<CarryOutAnswer> {
+export const carryOut = (driver: RemoteDriver, limit: number): Promise<CarryOutAnswer> =>
+  driver.write(...carryingOut(limit))
+
+/** Carries out calls as an operation, and what is known to be needed. */
+export function carryingOut(limit: number) {
   const most = Math.min(limit, partMax)
   // An item keeps its identity while the operation is run again.
   const parsed = new Map<string, KeptIntents>()
@@ -49,12 +57,15 @@ export async function carryOut(driver: RemoteDriver, limit: number): Promise<Car
       more: found.length === most,
     }
   }
-  return driver.write(operate, { needs: [{ kind: 'values', cells: 'intents', limit: most }] })
+  const need: Need = { kind: 'values', cells: 'intents', limit: most }
+  return [operate, { needs: [need] }] as const
 }
 
 /** @returns was it still there? */
-function remove(each: Transaction, { number }: KeptIntents): boolean {
+function remove(each: Transaction, { number, intents }: KeptIntents): boolean {
   if (each.cell('intents', number) === null) return false
+  const lease = leaseOfIntents(intents)
+  if (lease !== null) each.setCell('fences', `${lease.id} ${number}`, null)
   each.setCell('intents', number, null)
   return true
 }
@@ -93,6 +104,15 @@ function carryOutOne(each: Transaction, intent: TxIntent): Done {
     }
     case 'cancel':
       return { transitions: cancel(each.unit, intent.request).transitions, error: null }
+    case 'settle': {
+      const { outcome } = settle(each.unit, intent.request)
+      // The process of the run settles it again: it gets the same answer, and tells of it.
+      return { transitions: [], error: outcome === 'settled' ? null : leaseLost(intent.request) }
+    }
+    case 'extend': {
+      const { outcome } = extend(each.unit, intent.request, intent.leaseMs)
+      return { transitions: [], error: outcome === 'lost' ? leaseLost(intent.request) : null }
+    }
     case 'schedule':
       putSchedule(each, intent.request)
       return { transitions: [], error: null }
@@ -111,6 +131,9 @@ const idTaken = (id: string): ErrorRecord =>
       hint: 'Prefix ids with the type.',
     }),
   )
+
+const leaseLost = ({ id, attempt }: Lease): ErrorRecord =>
+  recordError(new JobchartError('LEASE_LOST', `the lease of attempt ${attempt} of job ${id} has ended`))
 
 const notDelivered = (id: string, outcome: string): ErrorRecord =>
   recordError(new JobchartError('NOT_ACCEPTED', `the event was not delivered to job ${id}: ${outcome}`))

@@ -101,8 +101,8 @@ export interface StorePort {
   /** Entries of the log with a number greater than `after`, in order. */
   log(after: number, limit: number): Answer<LogPage>
   /**
-   * Writes in transactions of users. Intents are kept as small values of the kind `intents`, by numbers of 20 digits, each
-   * a `KeptIntents`. The store carries them out.
+   * Writes in transactions of users. Intents are kept as small values of the kind `intents`, by numbers of 20 digits,
+   * each a `KeptIntents`. The store carries them out.
    */
   readonly transactions?: Pick<TransactionStore, 'write' | 'fates'>
   /** Claims by the store itself, where that is faster. Default: by the core, which loads `heads` and commits. */

@@ -22,7 +22,8 @@ import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
 import { activityFrom, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { scheduleWritesOf, writesOf } from './operations.ts'
-import { carryOut } from './intents.ts'
+import { carryingOut, carryOut } from './intents.ts'
+import { partMax } from './parts.ts'
 import type { StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
@@ -47,7 +48,8 @@ export function remoteStore(port: StorePort): Store {
     port.tell?.(told)
   })
   const hear = (told: readonly Hint[]): void => hints.tell(withWaiting(told, server.waiting))
-  const driver = new RemoteDriver(server)
+  const unfence = port.transactions === undefined ? null : () => carryingOut(partMax)
+  const driver = new RemoteDriver(server, undefined, unfence)
   const reading = new Reading(port, driver)
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
@@ -93,7 +95,7 @@ export function remoteStore(port: StorePort): Store {
     prune: async (limit) => driver.inTurn(async () => {}).then(() => retention.prune(driver, limit)),
     worker: async (id, info) => register(driver, id, info),
     async queue(type, change) {
-      if (change !== undefined) await driver.write((transaction) => transaction.pause(type, change.paused))
+      if (change !== undefined) await driver.write((transaction) => transaction.changeQueue(type, change))
       return read(() => reading.queue(type))
     },
     schedules: {
@@ -108,19 +110,41 @@ export function remoteStore(port: StorePort): Store {
     ...(port.transactions && {
       transactions: { ...port.transactions, carryOut: (limit) => carryOut(driver, limit) },
     }),
-    checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
-    get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
-    list: (query) => read(() => reading.list(query)),
-    counts: () => read(() => reading.counts()),
-    machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
-    queues: () => read(() => reading.queues()),
-    queuedSince: (types) => read(() => reading.queuedSince(types)),
-    activity: (query) => read(async () => activityFrom((await port.figures()).byType, query, server.now())),
-    failures: (query) => read(async () => failuresFrom((await port.figures()).byType, query)),
-    workers: () => read(async () => workerRecords(port, await reading.values('workers'))),
-    transitions: (from, limit) => read(() => reading.transitions(from, limit)),
+    ...queriesOf(port, reading, read),
   }
 }
+
+type Queries =
+  | 'checkpoints'
+  | 'get'
+  | 'list'
+  | 'counts'
+  | 'machineCounts'
+  | 'queues'
+  | 'queuedSince'
+  | 'activity'
+  | 'failures'
+  | 'workers'
+  | 'transitions'
+
+/** @param read reads after all writes before it */
+const queriesOf = (
+  port: StorePort,
+  reading: Reading,
+  read: <T>(ask: () => Promise<T>) => Promise<T>,
+): Pick<Store, Queries> => ({
+  checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
+  get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
+  list: (query) => read(() => reading.list(query)),
+  counts: () => read(() => reading.counts()),
+  machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
+  queues: () => read(() => reading.queues()),
+  queuedSince: (types) => read(() => reading.queuedSince(types)),
+  activity: (query) => read(async () => activityFrom((await port.figures()).byType, query, Math.floor(port.now()))),
+  failures: (query) => read(async () => failuresFrom((await port.figures()).byType, query)),
+  workers: () => read(async () => workerRecords(port, await reading.values('workers'))),
+  transitions: (from, limit) => read(() => reading.transitions(from, limit)),
+})
 
 class Listeners {
   private readonly all = new Set<(hint: Hint) => void>()

@@ -9,7 +9,7 @@ import type { JobRow } from '../../core/job-row.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { Unit } from '../../core/unit.ts'
-import type { Hint, InsertAnswer } from '../../store.ts'
+import type { Hint, InsertAnswer, QueueChange } from '../../store.ts'
 import { cellName, type CellKind } from './cells.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import { LoadedSource, type Given } from './source.ts'
@@ -124,7 +124,7 @@ export class Transaction implements ScheduleUnit {
     return true
   }
 
-  pause(type: string, paused: boolean): void {
+  changeQueue(type: string, { paused }: QueueChange): void {
     if ((this.cell('paused', type) === '1') !== paused) this.hints.push({ kind: 'queue', type, paused })
     this.setCell('paused', type, paused ? '1' : '0')
     if (!paused) this.hints.push({ kind: 'ready', type })

@@ -5,11 +5,23 @@
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 
-/** The columns of `jobs`. */
+/** What the enqueue of a job has given, and its state, by which it shows whether there is more: see `columns`. */
+export const enqueueColumns =
+  'jobs.seq, jobs.id, jobs.queue, jobs.priority, jobs.max_attempts, jobs.enqueued_at, jobs.input, jobs.key, ' +
+  'jobs.concurrency_key, jobs.tags, jobs.meta, jobs.options, lives.state'
+
+/**
+ * What is read of a job: what its enqueue has given (`jobs`), and what has become of it (`lives`), which is null of a
+ * job without such a row.
+ */
 export const columns =
-  'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
-  'enqueued_at, started_at, finished_at, last_seq, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, cancel, settled, history, checkpointed_attempts, meta, options, failure, due_after'
+  `${enqueueColumns}, lives.place, lives.attempt, lives.generation, lives.due_at, lives.claimed_seq, lives.token, ` +
+  'lives.worker, lives.started_at, lives.finished_at, lives.last_seq, lives.held_key, lives.output, lives.error, ' +
+  'lives.errors, lives.checkin, lives.logs, lives.cancel, lives.settled, lives.history, lives.checkpointed_attempts, ' +
+  'lives.failure, lives.due_after'
+
+/** The tables of these columns. */
+export const rowTables = 'jobs LEFT JOIN lives ON lives.job = jobs.seq'
 
 /** Columns that may be large, and the field that needs each; `settled` is no part of any. */
 const largeColumns: ReadonlyMap<string, keyof JobRecord | null> = new Map([
@@ -29,7 +41,7 @@ export const columnsFor = (fields: readonly (keyof JobRecord)[]): string =>
   columns
     .split(', ')
     .map((column) => {
-      const field = largeColumns.get(column)
+      const field = largeColumns.get(column.slice(column.indexOf('.') + 1))
       return field === undefined || (field !== null && fields.includes(field)) ? column : 'NULL'
     })
     .join(', ')
@@ -39,25 +51,27 @@ export type RowValues = [
   seq: number,
   id: string,
   queue: number,
-  state: JobState,
   priority: number,
-  place: number,
-  attempt: number,
   maxAttempts: number,
-  generation: number,
+  enqueuedAt: number,
+  input: string | null,
+  key: string | null,
+  concurrencyKey: string | null,
+  tags: string | null,
+  meta: string | null,
+  options: string | null,
+  state: JobState | null,
+  place: number | null,
+  attempt: number | null,
+  generation: number | null,
   dueAt: number | null,
-  leaseAt: number | null,
+  claimedSeq: number | null,
   token: string | null,
   worker: string | null,
-  enqueuedAt: number,
   startedAt: number | null,
   finishedAt: number | null,
-  lastSeq: number,
-  key: string | null,
+  lastSeq: number | null,
   heldKey: string | null,
-  concurrencyKey: string | null,
-  input: string | null,
-  tags: string | null,
   output: string | null,
   error: string | null,
   errors: string | null,
@@ -65,10 +79,8 @@ export type RowValues = [
   logs: string | null,
   cancel: string | null,
   settled: string | null,
-  history: string,
+  history: string | null,
   checkpointedAttempts: number | null,
-  meta: string | null,
-  options: string | null,
   failure: string | null,
   dueAfter: number | null,
 ]

@@ -8,7 +8,7 @@ import { caps } from '../../core/caps.ts'
 import { enqueueEntry, historyEntry } from '../../core/history.ts'
 import type { RowTransition } from '../../core/job-row.ts'
 import type { HistoryEntry } from '../../core/record.ts'
-import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 
 /** What the text does not repeat of the row. */
 interface Told {
@@ -34,31 +34,30 @@ type Start = JobState | [JobState]
 /** Beyond this many characters a history is cut to the capped number of transitions. */
 const charsMax = 12_000
 
-/**
- * A row that outgrows its page is moved, and neighbouring pages with it. So the history of a new row ends with blanks,
- * which JSON ignores, in the place of what a claim and an end will append (SQLite has no fill factor).
- */
-const blanks = { forClaim: 84, forEnd: 32 }
-
-const blankEnd = ' '.repeat(blanks.forEnd)
-
-const births = new Map(
-  [...statesTagged('birth')].map((state) => {
-    return [state, JSON.stringify(state).padEnd(state.length + 2 + blanks.forClaim + blanks.forEnd)]
-  }),
-)
+const births = new Map(jobStates.map((state) => [state, JSON.stringify(state)]))
 
 /** The history of a new job. */
 export const born = (state: JobState): string => births.get(state) as string
+
+/** The history of a job that was queued by its enqueue and completed in its first attempt. */
+export function plainHistory({ seq, enqueuedAt }: Told, claim: PlainMove, end: PlainMove): string {
+  const move = (event: string, to: JobState, { seq: own, at }: PlainMove): string =>
+    `[${own - seq},${at - enqueuedAt},"${event}","${to}",1]`
+  return `${born('queued')},${move('CLAIM', 'running', claim)},${move('COMPLETE', 'done', end)}`
+}
+
+interface PlainMove {
+  readonly seq: number
+  readonly at: number
+}
 
 /** A history with one more transition. */
 export function withTransition(row: Told, text: string, transition: RowTransition): string {
   const { seq, at, attempt, reason } = transition
   const { event, to } = transition.arrow
   const why = reason === null ? '' : `,null,${JSON.stringify(reason)}`
-  const before = text.length < charsMax ? text.trimEnd() : packHistory(row, historyOf(row, text))
-  const room = event === 'CLAIM' ? blankEnd : ''
-  return `${before},[${seq - row.seq},${at - row.enqueuedAt},"${event}","${to}",${attempt}${why}]${room}`
+  const before = text.length < charsMax ? text : packHistory(row, historyOf(row, text))
+  return `${before},[${seq - row.seq},${at - row.enqueuedAt},"${event}","${to}",${attempt}${why}]`
 }
 
 /** The history with its workers. */

@@ -10,16 +10,17 @@ import {
   Terms,
   Tick,
   type JobMachine,
+  RowTransition,
   type InsertedJob,
-  type RowTransition,
 } from '../../core/job-row.ts'
+import { changeCounters, claimable, compiledArrow } from '../../core/compiled-arrows.ts'
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { NewJob } from '../../core/values.ts'
 import type { RowValues } from './columns.ts'
-import { born, historyUntil, withTransition, withWorkers } from './history.ts'
-import { PackedSettled, settledText } from './settled.ts'
+import { born, historyUntil, plainHistory, withTransition, withWorkers } from './history.ts'
+import { PackedSettled } from './settled.ts'
 
 /** The due time of a job that waits for an event alone, so that one index has all timed jobs. */
 export const never = Number.MAX_SAFE_INTEGER
@@ -51,24 +52,25 @@ export class Row<Queue extends StoredQueue = StoredQueue> extends JobRow {
   storedTags: string | null = null
   /** The same of the attempts that led to a checkpoint; null of a plain job. */
   storedCheckpointed: number | null = null
+  /** Has the database a row of what has become of it? */
+  hasLife = false
+  /** The place at which the database has it among the jobs that wait; null: not there. */
+  waitsAt: number | null = null
   private text: string
   /** The number of the last transition in the text. */
   private textSeq: number
 
-  constructor(
-    job: InsertedJob,
-    terms: Terms,
-    state: JobState,
-    seq: number,
-    came: Tick,
-    queue: Queue,
-    history = born(state),
-    lastSeq = seq,
-  ) {
+  constructor(job: InsertedJob, terms: Terms, state: JobState, seq: number, came: Tick, queue: Queue) {
     super(job, terms, state, seq, came)
     this.queue = queue
-    this.text = history
-    this.textSeq = this.lastSeq = lastSeq
+    this.text = born(state)
+    this.textSeq = seq
+  }
+
+  /** Its history as it was read, up to its last transition. */
+  setHistory(text: string): void {
+    this.text = text
+    this.textSeq = this.lastSeq
   }
 
   /** Its history as text, up to its last transition. */
@@ -103,72 +105,128 @@ export class Row<Queue extends StoredQueue = StoredQueue> extends JobRow {
   }
 }
 
+/** What an open claim tells of one of its jobs. */
+export interface Lease {
+  /** The number of its CLAIM. */
+  readonly seq: number
+  readonly tick: Tick
+  readonly token: string
+  readonly worker: string
+  /** Ms since the epoch. */
+  readonly leaseAt: number
+}
+
 /** A cell of a column with JSON; `otherwise` of one without a value. */
 const cellOf = <T>(text: string | null, otherwise: T): Cell<T> => (text === null ? otherwise : new Packed<T>(text))
 
 /**
  * The row of a job that was read.
  * @param machineOf what it has of a machine, which is read when it is first asked for
+ * @param lease that of the open claim that has it
  */
 export function rowOf<Queue extends StoredQueue>(
   values: RowValues,
   queue: Queue,
   machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
+  lease?: Lease,
 ): Row<Queue> {
-  const options = values[32] === null ? null : (JSON.parse(values[32]) as StoredOptions)
-  const isPlain = values[17] === null && values[19] === null && values[21] === null && values[31] === null
-  const terms = isPlain && options === null ? plainTerms(queue, values[4], values[7]) : termsOf(values, queue, options)
-  const job = { id: values[1], input: cellOf<Json | undefined>(values[20], undefined) }
-  const row = new Row(job, terms, values[3], values[0], new Tick(values[13]), queue, values[29], values[16])
-  row.place = values[5]
-  row.attempt = values[6]
-  row.generation = values[8]
-  row.wakeAt = values[10] ?? (values[9] === never ? null : values[9])
-  row.storedTags = values[21]
-  row.storedCheckpointed = values[30]
-  if (values[12] !== null || values[15] !== null || values[11] !== null) row.run = runOf(values)
-  if (values[30] !== null) row.machineCell = machineOf(row)
-  const hasGivenUpKey = values[17] !== null && values[18] === null && values[15] === null
+  const options = values[11] === null ? null : (JSON.parse(values[11]) as StoredOptions)
+  const isPlain = values[7] === null && values[8] === null && values[9] === null && values[10] === null
+  const terms = isPlain && options === null ? plainTerms(queue, values[3], values[4]) : termsOf(values, queue, options)
+  const job = { id: values[1], input: cellOf<Json | undefined>(values[6], undefined) }
+  const row = new Row(job, terms, values[12] ?? ready, values[0], new Tick(values[5]), queue)
+  row.storedTags = values[9]
+  if (values[12] !== null) readLife(row, values, machineOf)
   const onDead = options?.onDead ?? null
-  const hasNews = values[23] !== null || values[24] !== null || values[25] !== null || values[26] !== null
-  if (hasNews || hasGivenUpKey || onDead !== null || values[27] !== null || values[34] !== null) {
-    row.rare = rareOf(values, hasGivenUpKey, onDead)
-  }
+  if (onDead !== null) row.withRare().onDead = onDead
+  if (lease !== undefined) takeLease(row, lease)
+  if (claimable.has(row.state)) row.waitsAt = row.place
   return row
+}
+
+/** The state of a job that has nothing but its enqueue. */
+const [ready] = [...claimable] as [JobState]
+
+function readLife<Queue extends StoredQueue>(
+  row: Row<Queue>,
+  values: RowValues,
+  machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
+): void {
+  row.hasLife = true
+  row.place = values[13] ?? row.seq
+  row.attempt = values[14] ?? 1
+  row.generation = values[15] ?? 1
+  row.wakeAt = values[16] === never ? null : values[16]
+  row.lastSeq = values[22] ?? row.seq
+  if (values[19] !== null || values[21] !== null || values[18] !== null) row.run = runOf(values)
+  row.setHistory(values[31] ?? plainHistoryOf(row, values))
+  if (values[32] !== null) {
+    row.storedCheckpointed = values[32]
+    row.machineCell = machineOf(row)
+  }
+  const hasGivenUpKey = values[7] !== null && values[23] === null && values[21] === null
+  const hasNews = values[25] !== null || values[26] !== null || values[27] !== null || values[28] !== null
+  if (hasNews || hasGivenUpKey || values[29] !== null || values[34] !== null) row.rare = rareOf(values, hasGivenUpKey)
+}
+
+const plainHistoryOf = (row: Row, values: RowValues): string =>
+  plainHistory(
+    row,
+    { seq: values[17] ?? row.seq, at: values[20] ?? row.enqueuedAt },
+    { seq: row.lastSeq, at: values[21] ?? row.enqueuedAt },
+  )
+
+/** A job of an open claim is leased by it. Unless its own row says so, it has made its CLAIM since that was written. */
+export function takeLease(row: Row, { seq, tick, token, worker, leaseAt }: Lease): void {
+  if (row.isEnded) return
+  if (!row.isLeased) {
+    const arrow = compiledArrow(row.state, 'CLAIM', row)
+    if (arrow === null) return
+    if (row.worker !== worker) row.nameWorkers()
+    changeCounters(row, arrow)
+    row.last = new RowTransition(arrow, seq, tick, row.attempt, worker, null, null)
+    row.stateIndex = arrow.toIndex
+    row.lastSeq = seq
+    const run = row.withRun()
+    run.worker = worker
+    run.token = token
+    run.startedAt = tick
+    if (row.rare !== null) row.rare.dueAfter = null
+  }
+  row.wakeAt = leaseAt
 }
 
 const termsOf = (values: RowValues, { type }: StoredQueue, options: StoredOptions | null): Terms =>
   new Terms({
     type,
-    priority: values[4],
-    maxAttempts: values[7],
-    key: values[17],
-    concurrencyKey: values[19],
-    tags: cellOf(values[21], noTags),
-    meta: cellOf(values[31], null),
+    priority: values[3],
+    maxAttempts: values[4],
+    key: values[7],
+    concurrencyKey: values[8],
+    tags: cellOf(values[9], noTags),
+    meta: cellOf(values[10], null),
     ...options,
   })
 
 function runOf(values: RowValues): Run {
   const run = new Run()
-  run.token = values[11]
-  run.worker = values[12]
-  if (values[14] !== null) run.startedAt = new Tick(values[14])
-  if (values[15] !== null) run.ended = new Tick(values[15])
-  run.output = cellOf<Json | undefined>(values[22], undefined)
-  if (values[28] !== null) run.settled = new PackedSettled(values[28])
+  run.token = values[18]
+  run.worker = values[19]
+  if (values[20] !== null) run.startedAt = new Tick(values[20])
+  if (values[21] !== null) run.ended = new Tick(values[21])
+  run.output = cellOf<Json | undefined>(values[24], undefined)
+  if (values[30] !== null) run.settled = new PackedSettled(values[30])
   return run
 }
 
-function rareOf(values: RowValues, hasGivenUpKey: boolean, onDead: string | null): RareFields {
+function rareOf(values: RowValues, hasGivenUpKey: boolean): RareFields {
   const rare = new RareFields()
-  rare.onDead = onDead
-  rare.error = cellOf(values[23], null)
+  rare.error = cellOf(values[25], null)
   rare.failure = values[33]
-  if (values[24] !== null) rare.errors = new Packed(values[24])
-  rare.checkin = cellOf(values[25], null)
-  if (values[26] !== null) rare.logs = new Packed(values[26])
-  rare.cancelMark = cellOf(values[27], null)
+  if (values[26] !== null) rare.errors = new Packed(values[26])
+  rare.checkin = cellOf(values[27], null)
+  if (values[28] !== null) rare.logs = new Packed(values[28])
+  rare.cancelMark = cellOf(values[29], null)
   rare.hasGivenUpKey = hasGivenUpKey
   rare.dueAfter = values[34]
   return rare
@@ -194,52 +252,11 @@ export function optionsText({ terms, onDead }: JobRow): string | null {
 /** What the column of due times has; null in a state that is not timed. */
 export const dueColumn = (row: JobRow): number | null => (timed.has(row.state) ? (row.wakeAt ?? never) : null)
 
-export const leaseColumn = (row: JobRow): number | null => (row.isLeased ? row.wakeAt : null)
-
 export const heldKeyColumn = (row: JobRow): string | null => (row.holdsKey ? row.key : null)
+
+/** The key that a live job has given up. */
+export const leftKeyColumn = (row: JobRow): string | null => (row.holdsKey || row.isEnded ? null : row.key)
 
 /** What a claim weighs of a job with these options. */
 export const keyWeightOf = (options: string | null): number =>
   options === null ? defaultKeyWeight : ((JSON.parse(options) as StoredOptions).keyWeight ?? defaultKeyWeight)
-
-/** The columns of a row that may be changed and not written yet. */
-export function valuesOf(row: Row): RowValues {
-  const { terms, lastRun: run, rarely: rare } = row
-  return [
-    row.seq,
-    row.id,
-    row.queue.number,
-    row.state,
-    row.priority,
-    row.place,
-    row.attempt,
-    terms.attempts,
-    row.generation,
-    dueColumn(row),
-    leaseColumn(row),
-    run.token,
-    run.worker,
-    row.enqueuedAt,
-    row.startedAt,
-    row.finishedAt,
-    row.lastSeq,
-    row.key,
-    heldKeyColumn(row),
-    row.concurrencyKey,
-    jsonOf(row.input),
-    textOrNull(terms.tags),
-    jsonOf(run.output),
-    textOrNull(rare.error),
-    textOrNull(rare.errors),
-    textOrNull(rare.checkin),
-    textOrNull(rare.logs),
-    textOrNull(rare.cancelMark),
-    settledText(run.settled),
-    row.history,
-    row.isMachine ? row.checkpointedAttempts : null,
-    textOrNull(terms.meta),
-    optionsText(row),
-    rare.failure,
-    rare.dueAfter,
-  ]
-}

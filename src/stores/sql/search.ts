@@ -66,7 +66,8 @@ function* boundOf(
   for (const source of searched) {
     const since = { term: `${numberColumn(source, range)} >= ?`, values: [range.since] }
     const own = [source.own, start(source, range), since]
-    const text = `SELECT ${columnsOf(source, range).join(', ')} FROM ${fromOf(dialect, source)}
+    const from = range.by === 'finished' ? rowsOf(dialect, source) : fromOf(dialect, source)
+    const text = `SELECT ${columnsOf(source, range).join(', ')} FROM ${from}
       WHERE ${termOf(own)} ORDER BY ${orderOf(source, range)} ${dialect.limit('1', '?')}`
     const last = yield* ask({
       text: dialect.statement(text),
@@ -90,14 +91,12 @@ function* pageOf(
 ): Asking<RowValues[]> {
   const { newestFirst, limit, columns, until: end, since } = range
   const number = numberColumn(source, range)
-  const from = fromOf(dialect, source)
-  const table = source.job === 'seq' ? from : dialect.join(from, 'jobs', `seq = ${source.job}`)
   const bounds = [start(source, range)]
   if (until !== null) bounds.push(beyond(source, range, newestFirst ? '>=' : '<=', until))
   if (end !== undefined) bounds.push({ term: `${number} <= ?`, values: [end] })
   if (since > 0) bounds.push({ term: `${number} >= ?`, values: [since] })
   const all: readonly Condition[] = [source.own, ...bounds, ...source.also, ...conditions]
-  const text = `SELECT ${columns} FROM ${table} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} ${dialect.limit('?')}`
+  const text = `SELECT ${columns} FROM ${rowsOf(dialect, source)} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} ${dialect.limit('?')}`
   return yield* ask({
     text: dialect.statement(text),
     params: [...valuesIn(all), limit === Infinity ? Number.MAX_SAFE_INTEGER : limit + 1],
@@ -105,39 +104,62 @@ function* pageOf(
   })
 }
 
-/** The first rows of two lists in the order of the range, one more than its limit. */
+/**
+ * The first rows of two lists in the order of the range, one more than its limit. What has not been listed for long may
+ * be in two sources.
+ */
 function merged(some: RowValues[], others: RowValues[], range: PageRange): RowValues[] {
   if (some.length === 0) return others
   return [...some, ...others]
     .toSorted((a, b) => compare(positionOf(a, range), positionOf(b, range), range))
+    .filter((row, i, all) => row[0] !== all[i - 1]?.[0])
     .slice(0, range.limit + 1)
 }
 
 /** What the order of a range goes by: columns of a source, and their values in a row. */
-const numberColumn = ({ job }: Source, { by }: PageRange): string => (by === 'finished' ? 'last_seq' : job)
+const numberColumn = ({ job, order = job }: Source, { by }: PageRange): string =>
+  by === 'finished' ? 'lives.last_seq' : order
 const columnsOf = (source: Source, range: PageRange): readonly string[] => [
   ...(range.by === 'due' ? ['due_at'] : []),
   numberColumn(source, range),
 ]
 const positionOf = (values: RowValues, { by }: PageRange): Position =>
-  by === 'due' ? { dueAt: values[9] ?? 0, number: values[0] } : inSequence(values[by === 'finished' ? 16 : 0])
+  by === 'due'
+    ? { dueAt: values[16] ?? 0, number: values[0] }
+    : inSequence((by === 'finished' ? values[22] : null) ?? values[0])
 
 const compare = (a: Position, b: Position, { newestFirst }: PageRange): number =>
   newestFirst ? comparePositions(b, a) : comparePositions(a, b)
 
 const orderOf = (source: Source, range: PageRange): string =>
-  columnsOf(source, range)
+  [...(isInOrderOfEnds(source, range) ? ['ended.last'] : []), ...columnsOf(source, range)]
     .map((column) => (range.newestFirst ? `${column} DESC` : column))
     .join(', ')
+
+const isInOrderOfEnds = ({ table }: Source, { by }: PageRange): boolean => by === 'finished' && table === 'ended'
+
+/** The rows of the jobs of a source. */
+function rowsOf(dialect: Dialect, source: Source): string {
+  const from = fromOf(dialect, source)
+  if (source.job === 'lives.job') return dialect.join(from, 'jobs', 'jobs.seq = lives.job')
+  const jobs = source.table === 'jobs' ? from : dialect.join(from, 'jobs', `jobs.seq = ${source.job}`)
+  return `${jobs} LEFT JOIN lives ON lives.job = jobs.seq`
+}
 
 /** Jobs on one side of a position. */
 function beyond(source: Source, range: PageRange, operator: string, { dueAt, number }: Position): Condition {
   const names = columnsOf(source, range)
   const marks = names.map(() => '?')
-  return {
-    term: `(${names.join(', ')}) ${operator} (${marks.join(', ')})`,
-    values: range.by === 'due' ? [dueAt, number] : [number],
-  }
+  const term = `(${names.join(', ')}) ${operator} (${marks.join(', ')})`
+  if (range.by === 'due') return { term, values: [dueAt, number] }
+  if (!isInOrderOfEnds(source, range)) return { term, values: [number] }
+  // The rows from that on, or up to that, which has the position.
+  const last = operator.startsWith('>')
+    ? 'ended.last >= ?'
+    : `ended.last <= coalesce((SELECT min(other.last) FROM ended AS other
+      WHERE other.queue = ? AND other.state = ? AND other.last >= ?), ${Number.MAX_SAFE_INTEGER})`
+  const of = operator.startsWith('>') ? [] : source.own.values.slice(0, 2)
+  return { term: `${last} AND ${term}`, values: [...of, number, number] }
 }
 
 const last: Position = { dueAt: never, number: Number.MAX_SAFE_INTEGER }

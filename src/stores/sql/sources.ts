@@ -12,8 +12,10 @@ export interface Source {
   readonly table: string
   /** By which it is read; null: in the order of its rows; undefined: the database chooses. */
   readonly index: string | null | undefined
-  /** The column with the number of the job; `seq` in the table of jobs itself. */
+  /** The column with the number of the job. */
   readonly job: string
+  /** A column that has the same where the source is in the order of the enqueue, and that it is read by. */
+  readonly order?: string
   /** The condition of the index itself. */
   readonly own: Condition
   /** What its jobs must meet beside that, so that their queues and states are those of the search. */
@@ -24,6 +26,8 @@ export interface Source {
 
 /** A queue, and how many jobs it has in each state. */
 interface CountedQueue extends StoredQueue {
+  /** The rank and the place up to which its jobs without a concurrency key were claimed; null = none. */
+  readonly front: readonly [rank: number, place: number] | null
   in(state: JobState): number
 }
 
@@ -53,6 +57,8 @@ interface Plan {
  * as far.
  */
 const fewJobs = 20_000
+/** Of a queue with more priorities, all that wait are read and sorted. */
+const ranksMax = 20
 /** What is assumed of an attribute that more jobs have than are counted. */
 const manyJobs = 100_000
 /** Of more queues and states, the table is read in its order, if the filter has more. */
@@ -65,7 +71,7 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
     if (isAffordable && plan.jobs < best.jobs) best = plan
   }
   if (scope.by !== 'finished') {
-    const ofQueues = scope.by === 'due' ? timedJobs(scope) : queuesAndStates(scope)
+    const ofQueues = scope.by === 'due' ? timedJobs(scope) : yield* queuesAndStates(scope)
     if (!scope.hasMore || ofQueues.sources.length <= sourcesMax) consider(ofQueues)
   }
   for (const sources of narrowSources(scope)) {
@@ -77,8 +83,13 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   return best.sources
 }
 
-export const fromOf = (dialect: Dialect, { table, index }: Source): string =>
-  index === undefined ? table : dialect.table(table, index)
+export const fromOf = (dialect: Dialect, { table, index }: Source): string => {
+  // Tables with lists of jobs are read with these.
+  if (table === 'ends' || table === 'ended' || table === 'claims') {
+    return dialect.join(table, `${dialect.elements(`${table}.jobs`)} AS each`, 'TRUE')
+  }
+  return index === undefined ? table : dialect.table(table, index)
+}
 
 const countUpTo = (dialect: Dialect, source: Source, limit: number): Asking<number> =>
   ask({
@@ -100,35 +111,36 @@ function within(scope: Scope): Condition[] {
   const { queues, states } = scope
   const possible = jobStates.filter((state) => isListed(scope.by, state))
   const isAnyState = possible.every((state) => states.includes(state) || jobsIn(queues, [state]) === 0)
-  return [...among(scope), ...(isAnyState ? [] : [stateIn(states)])]
+  return [...among(scope), ...(isAnyState ? [] : [stateIn(scope.dialect, states)])]
 }
 
 const wholeTable = (scope: Scope): Plan => ({
   sources: [
-    { table: 'jobs', index: null, job: 'seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
+    {
+      table: 'jobs',
+      index: null,
+      job: 'jobs.seq',
+      own: { term: 'TRUE', values: [] },
+      also: within(scope),
+      inOrder: true,
+    },
   ],
   jobs: jobsIn(scope.allQueues, jobStates),
 })
 
-/**
- * The ended jobs of each queue and state in the order of their end, from a number on: a statement for each, some 20 µs.
- * An index of the ends of all queues would make it one, and would cost each end of a job 4 µs more, a third of its
- * write.
- */
-function endedSince({ queues, states, by }: Scope, number = 0): Plan {
-  const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND last_seq >= ?'
+/** The ended jobs of each queue and state in the order of their end, from a number on: a statement for each. */
+function endedSince(scope: Scope, number = 0): Plan {
+  const { queues, states, by } = scope
   const ended = states.filter(isEnded)
   const sources = ended.flatMap((state) =>
-    queues.flatMap((queue) =>
-      queue.in(state) === 0 ? [] : jobSource('ended', by === 'finished', own, queue.number, state, number),
-    ),
+    queues.flatMap((queue) => (queue.in(state) === 0 ? [] : endedOf(queue, state, number, by === 'finished'))),
   )
-  return { sources, jobs: jobsIn(queues, ended) }
+  return { sources: [...sources, justEnded(scope)], jobs: jobsIn(queues, ended) }
 }
 
 /** The jobs with a due time, in the order of these. */
 const inDueOrder = (scope: Scope): Plan => ({
-  sources: [{ ...jobSource('due', true, `due_at IS NOT NULL AND ${isDue.term}`), also: within(scope) }],
+  sources: [{ ...lifeSource('due', true, `due_at IS NOT NULL AND ${isDue.term}`), also: within(scope) }],
   jobs: jobsIn(scope.allQueues, [...timed]),
 })
 
@@ -143,60 +155,105 @@ function timedJobs({ queues, states }: Scope): Plan {
 }
 
 /** The jobs of each queue and state, as far as there are any. */
-function queuesAndStates(scope: Scope): Plan {
-  const { queues, states } = scope
-  const lacksLive = liveStates.some((state) => !states.includes(state) && jobsIn(queues, [state]) > 0)
-  const plans = queues.flatMap((queue) => {
-    const ended = states.filter(isEnded).map((state) => plan(endedOf(queue, state), jobsIn([queue], [state])))
-    if (!lacksLive) return [...ended, plan(liveOf(queue), jobsIn([queue], liveStates))]
-    const waiting = states.filter((state) => !isEnded(state) && !isLeased(state))
-    return [...ended, ...waiting.map((state) => waitingPlan(queue, state))]
-  })
-  const leased = states.filter(isLeased)
-  if (lacksLive && leased.length > 0) {
-    const leases = { ...jobSource('leases', false, 'lease_at IS NOT NULL'), also: [...among(scope), stateIn(leased)] }
-    plans.push(plan(leases, jobsIn(queues, leased)))
+function* queuesAndStates(scope: Scope): Asking<Plan> {
+  const { dialect, queues, states } = scope
+  const sources: Source[] = []
+  for (const queue of queues) {
+    for (const state of states) {
+      if (isLeased(state) || queue.in(state) === 0) continue
+      if (isEnded(state)) sources.push(listedIn(queue, state))
+      else if (timed.has(state)) sources.push(timedOf(queue, state))
+      else sources.push(...(yield* waitingOf(scope, queue, state)))
+    }
   }
-  const present = plans.filter(({ jobs }) => jobs > 0)
-  return {
-    sources: present.flatMap(({ sources }) => sources),
-    jobs: present.reduce((sum, { jobs }) => sum + jobs, 0),
+  const leased = states.filter((state) => isLeased(state) && jobsIn(queues, [state]) > 0)
+  if (leased.length > 0) {
+    const also = [...among(scope), stateIn(dialect, leased)]
+    sources.push({ ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false })
   }
+  if (states.some(isEnded)) sources.push(justEnded(scope))
+  return { sources, jobs: jobsIn(queues, states) }
 }
 
-const liveStates = jobStates.filter((state) => !isEnded(state))
 const timed = statesTagged('timed')
 /** Not only an event ends the wait of the job. */
 const isDue: Condition = { term: `due_at < ${never}`, values: [] }
 
-const plan = (source: Source, jobs: number): Plan => ({ sources: [source], jobs })
-
-/** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
-const jobSource = (index: string, inOrder: boolean, own: string, ...values: SqlValue[]): Source => ({
-  table: 'jobs',
-  index,
-  job: 'seq',
+/** Rows of a table, in the order of the search, of which all that meet a condition are searched. */
+const source = (table: string, job: string, own: string, ...values: SqlValue[]): Source => ({
+  table,
+  index: undefined,
+  job,
   own: { term: own, values },
   also: [],
+  inOrder: true,
+})
+
+/** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
+const lifeSource = (index: string, inOrder: boolean, own: string, ...values: SqlValue[]): Source => ({
+  ...source('lives', 'lives.job', own, ...values),
+  index,
   inOrder,
 })
 
-const endedOf = (queue: CountedQueue, state: JobState): Source =>
-  jobSource('ended_of', true, 'queue = ? AND state = ? AND finished_at IS NOT NULL', queue.number, state)
+/** In the order of their ends. */
+const endedOf = ({ number }: CountedQueue, state: JobState, last: number, inOrder: boolean): Source => ({
+  ...source(
+    'ended',
+    'each.value',
+    'ended.queue = ? AND ended.state = ? AND ended.last >= ? AND each.value > 0',
+    number,
+    state,
+    last,
+  ),
+  inOrder,
+})
 
-const liveOf = (queue: CountedQueue): Source =>
-  jobSource('live', true, 'queue = ? AND finished_at IS NULL', queue.number)
+/** Jobs that have ended, and are not found otherwise yet. */
+const justEnded = (scope: Scope): Source => ({
+  ...source('ends', 'each.value', 'each.value > 0'),
+  also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, scope.states.filter(isEnded))],
+  inOrder: false,
+})
+
+const listedIn = ({ number }: CountedQueue, name: string): Source =>
+  source('listed', 'listed.job', 'listed.queue = ? AND listed.state = ?', number, name)
 
 /** In the order of their enqueue. */
 const timedOf = (queue: CountedQueue, state: JobState): Source =>
-  jobSource('timed', true, 'queue = ? AND state = ? AND due_at IS NOT NULL', queue.number, state)
+  lifeSource('timed', true, 'lives.queue = ? AND lives.state = ? AND due_at IS NOT NULL', queue.number, state)
 
-/** Jobs in a state that is neither leased nor ended. */
-function waitingPlan(queue: CountedQueue, state: JobState): Plan {
-  const jobs = jobsIn([queue], [state])
-  if (timed.has(state)) return plan(timedOf(queue, state), jobs)
-  if (jobs <= fewJobs) return plan(jobSource('queued', false, `queue = ? AND state = '${state}'`, queue.number), jobs)
-  return plan({ ...liveOf(queue), also: [stateIn([state])] }, jobs === 0 ? 0 : jobsIn([queue], liveStates))
+/**
+ * Jobs in a state that is neither leased nor timed nor ended: they wait. Those of one priority without a concurrency
+ * key wait in the order of their enqueue, but for those that have a place of their own.
+ */
+function* waitingOf({ dialect }: Scope, queue: CountedQueue, state: JobState): Asking<Source[]> {
+  const { number, front } = queue
+  const own = `waiting.queue = ? AND waiting.concurrency_key = ''`
+  const ranks: number[] = []
+  for (let rank: number | undefined = front?.[0] ?? -Infinity; rank !== undefined && ranks.length <= ranksMax;) {
+    const from: number = rank === -Infinity ? -Number.MAX_SAFE_INTEGER : rank
+    const isFirst = ranks.length === 0
+    rank = yield* ask({
+      text: dialect.statement(
+        `SELECT rank FROM waiting WHERE ${own} AND rank ${isFirst ? '>=' : '>'} ? ORDER BY rank ${dialect.limit('1')}`,
+      ),
+      params: [number, from],
+      decode: ([first]) => first?.[0] as number | undefined,
+    })
+    if (rank !== undefined) ranks.push(rank)
+  }
+  if (ranks.length > ranksMax) {
+    const all = source('waiting', 'waiting.job', 'waiting.queue = ?', number)
+    return [{ ...all, also: [stateIn(dialect, [state])], inOrder: false }]
+  }
+  const inPlace: Condition = { term: 'waiting.place = waiting.job', values: [] }
+  const ofRanks = ranks.map((rank) => {
+    const from = front !== null && front[0] === rank ? front[1] : 0
+    const ofRank = source('waiting', 'waiting.job', `${own} AND rank = ? AND waiting.place > ?`, number, rank, from)
+    return { ...ofRank, order: 'waiting.place', also: [inPlace] }
+  })
+  return [...ofRanks, listedIn(queue, state)]
 }
 
 /** Indexes of the jobs that have what the filter asks for beside types and states, as far as few jobs have it. */
@@ -213,13 +270,19 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
     other?: SqlValue,
   ): void => {
     const values = [value, other].filter((each) => each !== undefined)
-    sources.push({ table, index, job, own: { term: own, values }, also, inOrder: by === 'enqueued' })
+    sources.push({ ...source(table, job, own, ...values), index, also, inOrder: by === 'enqueued' })
   }
   const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
-  if (failure !== undefined) add('jobs', 'failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
-  if (key !== undefined) add('jobs', 'with_key', 'seq', 'key = ? AND key IS NOT NULL', key)
+  if (failure !== undefined) add('lives', 'failing', 'lives.job', 'failure = ? AND failure IS NOT NULL', failure)
+  if (key !== undefined) add('jobs', 'with_key', 'jobs.seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
-    add('jobs', 'with_concurrency_key', 'seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey)
+    add(
+      'jobs',
+      'with_concurrency_key',
+      'jobs.seq',
+      'concurrency_key = ? AND concurrency_key IS NOT NULL',
+      concurrencyKey,
+    )
   }
   if (unsupported === true) add('machines', 'unsupported', 'machines.job', 'unsupported IS NOT NULL')
   if (parent !== undefined) add('machines', 'children', 'machines.job', 'parent = ?', parent)

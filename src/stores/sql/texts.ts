@@ -2,65 +2,57 @@
  * Statements about rows of jobs, and what is kept beside them, as the tables of every database with SQL have it. The
  * parameters of those that write are made by `write-row.ts`.
  */
-import { columns, columnsFor, machineColumns } from './columns.ts'
+import { columns, machineColumns, rowTables } from './columns.ts'
 import type { Dialect } from './dialect.ts'
 import { never } from './row.ts'
 
-const transitionColumns =
-  'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, last_seq, held_key, due_after, output, settled, history'
+const lifeColumns =
+  'job, queue, state, history, last_seq, token, worker, started_at, finished_at, output, place, attempt, generation, ' +
+  'due_at, held_key, left_key, due_after, error, errors, checkin, logs, cancel, settled, checkpointed_attempts, failure'
 const machineParameters = ', ?'.repeat(machineColumns.split(',').length)
 const assigned = (list: string): string => list.replaceAll(/\w+/g, (name) => `${name} = ?`)
 const replaced = (list: string): string => list.replaceAll(/\w+/g, (name) => `${name} = excluded.${name}`)
 
 const readingTexts = (dialect: Dialect) => ({
   existing: `SELECT id, queue FROM jobs WHERE id IN ${dialect.list('?')}`,
-  byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
-  holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
-  anyPredecessor: `SELECT 1 FROM ${dialect.table('jobs', 'leaving')} WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL
-    LIMIT 1`,
-  predecessor: `SELECT 1 FROM ${dialect.table('jobs', 'leaving')} WHERE queue = ? AND key = ? AND key IS NOT NULL AND held_key IS NULL
-    AND finished_at IS NULL LIMIT 1`,
+  byId: `SELECT ${columns} FROM ${rowTables} WHERE jobs.id = ?`,
+  bySeq: `SELECT ${columns} FROM ${rowTables} WHERE jobs.seq = ?`,
+  holder: `SELECT ${columns} FROM ${dialect.join(dialect.table('lives', 'holders'), 'jobs', 'jobs.seq = lives.job')}
+    WHERE lives.queue = ? AND held_key = ? AND held_key IS NOT NULL`,
+  anyPredecessor: `SELECT 1 FROM ${dialect.table('lives', 'leaving')} WHERE left_key IS NOT NULL LIMIT 1`,
+  predecessor: `SELECT 1 FROM ${dialect.table('lives', 'leaving')} WHERE queue = ? AND left_key = ? AND left_key IS NOT NULL LIMIT 1`,
   stepsOf: 'SELECT name, result FROM steps WHERE job = ? ORDER BY step',
-  due: `SELECT ${columns} FROM ${dialect.table('jobs', 'due')} WHERE due_at <= ? ORDER BY due_at, seq ${dialect.limit('?')}`,
-  nextDue: `SELECT due_at FROM ${dialect.table('jobs', 'due')} WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
-  expired: `SELECT ${columns} FROM ${dialect.table('jobs', 'leases')} WHERE lease_at <= ? ORDER BY lease_at, seq ${dialect.limit('?')}`,
-  nextLease: `SELECT lease_at FROM ${dialect.table('jobs', 'leases')} WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1`,
-  leased: `SELECT ${columnsFor(['checkin'])} FROM ${dialect.table('jobs', 'leases')} WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
-  leasesByWorker: `SELECT worker, count(*) FROM ${dialect.table('jobs', 'leases')} WHERE lease_at IS NOT NULL GROUP BY worker`,
-  ended: `SELECT seq, finished_at, checkpointed_attempts, failure, tags FROM ${dialect.table('jobs', 'ended')}
-    WHERE queue = ? AND state = ? AND finished_at IS NOT NULL ORDER BY last_seq ${dialect.limit('?')}`,
+  due: `SELECT ${columns} FROM ${dialect.join(dialect.table('lives', 'due'), 'jobs', 'jobs.seq = lives.job')}
+    WHERE due_at <= ? ORDER BY due_at, lives.job ${dialect.limit('?')}`,
+  nextDue: `SELECT due_at FROM ${dialect.table('lives', 'due')} WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
   machine: `SELECT ${machineColumns} FROM machines WHERE job = ?`,
   checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
   checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
   messagesAfter: 'SELECT number, at, message FROM messages WHERE job = ? AND number > ? ORDER BY number',
   anyChild: `SELECT 1 FROM ${dialect.table('machines', 'children')} WHERE parent IS NOT NULL LIMIT 1`,
   childrenOf: `SELECT id FROM ${dialect.join(dialect.table('machines', 'children'), 'jobs', 'seq = job')}
-    WHERE parent = ? AND finished_at IS NULL ORDER BY priority DESC, seq`,
+    WHERE parent = ? AND NOT EXISTS (SELECT 1 FROM lives WHERE lives.job = seq AND finished_at IS NOT NULL)
+    ORDER BY priority DESC, seq`,
 })
 
 const writingTexts = (dialect: Dialect) => ({
-  addPlain: `INSERT INTO jobs (seq, place, last_seq, id, queue, state, priority, attempt, max_attempts, generation,
-    enqueued_at, history, input)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING`,
-  add: `INSERT INTO jobs (seq, place, last_seq, id, queue, state, priority, attempt, max_attempts, generation,
-    enqueued_at, history, input, due_at, key, held_key, concurrency_key, tags, meta, options, checkpointed_attempts)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO NOTHING`,
-  writeTransition: `UPDATE jobs SET ${assigned(transitionColumns)} WHERE seq = ?`,
-  writeClaim: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, last_seq, history')}, due_after = NULL WHERE seq = ?`,
-  writeEnd: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
-    ${assigned('state, attempt, token, finished_at, last_seq, output, settled, history')} WHERE seq = ?`,
-  writeErrors: 'UPDATE jobs SET error = ?, errors = ?, failure = ? WHERE seq = ?',
-  writeData: `UPDATE jobs SET ${assigned('input, tags, meta, checkin, logs, cancel')} WHERE seq = ?`,
-  writeMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
-  writeOptions: 'UPDATE jobs SET options = ? WHERE seq = ?',
-  writeLease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
+  addPlain: `INSERT INTO jobs (seq, id, queue, priority, max_attempts, enqueued_at, input) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO NOTHING`,
+  add: `INSERT INTO jobs (seq, id, queue, priority, max_attempts, enqueued_at, input, key, concurrency_key, tags, meta, options)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  writeJob: `UPDATE jobs SET ${assigned('max_attempts, input, tags, meta, options')} WHERE seq = ?`,
+  writePlainEnd: `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at, output)
+    VALUES (?1, 'done', ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+  writeLife: `INSERT INTO lives (${lifeColumns}) VALUES (?${', ?'.repeat(lifeColumns.split(',').length - 1)})
+    ON CONFLICT (job) DO UPDATE SET ${replaced(lifeColumns)}, claimed_seq = NULL`,
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
     ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
   forgetSteps: 'DELETE FROM steps WHERE job = ?',
   forgetNamedSteps: `DELETE FROM steps WHERE job = ? AND name IN ${dialect.list('?')}`,
   removeSteps: `DELETE FROM steps WHERE job IN ${dialect.list('?')}`,
-  remove: `DELETE FROM jobs WHERE seq IN ${dialect.list('?')}`,
-  writeCheckpointed: 'UPDATE jobs SET checkpointed_attempts = ? WHERE seq = ?',
+  removeJobs: `DELETE FROM jobs WHERE seq IN ${dialect.list('?')}`,
+  removeLives: `DELETE FROM lives WHERE job IN ${dialect.list('?')}`,
+  writeCheckpointed: 'UPDATE lives SET checkpointed_attempts = ? WHERE job = ?',
   writeMachine: `INSERT INTO machines (job, ${machineColumns}) VALUES (?${machineParameters})
     ON CONFLICT (job) DO UPDATE SET ${replaced(machineColumns)}`,
   addName: 'INSERT INTO machine_names (kind, name, job) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',

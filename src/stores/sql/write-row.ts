@@ -1,100 +1,131 @@
 /** Writes what has changed of a row, as statements of `texts.ts` with their values: of most jobs it is one. */
 import { caps } from '../../core/caps.ts'
 import { jsonOf, Packed, type Cell } from '../../core/cell.ts'
-import { part, type Additions, type JobMachine, type JobRow, type RowChange } from '../../core/job-row.ts'
+import { JobMachine, part, type Additions, type JobRow, type RowChange } from '../../core/job-row.ts'
 import { claimable } from '../../core/compiled-arrows.ts'
 import type { MachineNameKind, MachineStanding } from '../../core/machine-tally.ts'
 import type { SqlValue } from './dialect.ts'
 import { machineValues } from './machine.ts'
-import { dueColumn, heldKeyColumn, leaseColumn, optionsText, textOrNull, type Row } from './row.ts'
+import { dueColumn, heldKeyColumn, leftKeyColumn, optionsText, textOrNull, type Row } from './row.ts'
 import { settledText } from './settled.ts'
 import type { RowStatement } from './texts.ts'
 
 /** Takes statements: it runs them at once, or keeps them until they are sent. */
-interface Sink {
+export interface Sink {
   run(name: RowStatement, ...values: SqlValue[]): void
+  /** A plain job has completed in its first attempt. @param claimedSeq the number of its CLAIM */
+  plainEnd(row: Row, claimedSeq: number): void
 }
 
-/** Parts that are in the statements of transitions; a claim changes one of them. */
-const ofTransitions = part.transition | part.output | part.settled | part.key | part.wakeAt
-const notOfClaims = ofTransitions & ~part.transition
-const data = part.input | part.terms | part.cancelMark | part.checkin | part.logs
+/** Parts that are columns of `jobs`; of the tables of machines; the others are columns of `lives`. */
+const ofJobs = part.input | part.terms | part.attempts | part.onDead
 const ofMachines = part.checkpoint | part.machine
+const ofLives = ~(ofJobs | ofMachines)
 
+/** Writes a row, but neither its lease nor its place among those that wait. */
 export function writeRow(sink: Sink, row: Row, was: RowChange): void {
   const { parts, added } = was
-  if ((parts & ~ofTransitions) !== 0) writeData(sink, row, parts)
+  if ((parts & ofJobs) !== 0) writeJob(sink, row)
+  if (was.stateIndex < 0 ? needsLife(row) : isOfLife(row, was)) writeLife(sink, row, was)
   if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) writeMachine(sink, row, was)
-  if ((parts & ofTransitions) === part.wakeAt && row.isLeased) sink.run('writeLease', row.wakeAt, row.seq)
-  else if ((parts & ofTransitions) !== 0 || (added !== null && added.historyUntil !== null)) {
-    writeTransition(sink, row, was)
-  }
   if (added !== null) writeAdditions(sink, row, added)
   if (row.machineCell !== null) dropRead(sink, row, was)
 }
 
-function writeTransition(sink: Sink, row: Row, was: RowChange): void {
-  const { parts } = was
-  const { history, lastRun: run } = row
-  if (hasOneTransition(row, was)) {
-    const isClaim = row.isLeased && was.state !== null && claimable.has(was.state)
-    if (isClaim && (parts & notOfClaims) === 0) {
-      const { state, attempt, wakeAt, lastSeq, seq } = row
-      return sink.run('writeClaim', state, attempt, wakeAt, run.token, run.worker, row.startedAt, lastSeq, history, seq)
-    }
-    if (was.wasLeased && row.isEnded) {
-      const { state, attempt, finishedAt, lastSeq, seq } = row
-      const [output, settled] = [jsonOf(run.output), settledText(run.settled)]
-      return sink.run('writeEnd', state, attempt, run.token, finishedAt, lastSeq, output, settled, history, seq)
-    }
-  }
-  sink.run(
-    'writeTransition',
-    row.state,
-    row.place,
-    row.attempt,
-    row.generation,
-    dueColumn(row),
-    leaseColumn(row),
-    run.token,
-    run.worker,
-    row.startedAt,
-    row.finishedAt,
-    row.lastSeq,
-    heldKeyColumn(row),
-    row.rarely.dueAfter,
-    jsonOf(run.output),
-    settledText(run.settled),
-    history,
-    row.seq,
-  )
+/** Does its enqueue not tell all of a new row? */
+export const needsLife = (row: Row): boolean =>
+  row.machineCell !== null || row.key !== null || !claimable.has(row.state)
+
+/** Has something changed that is neither in its job nor in its claim? */
+function isOfLife(row: Row, was: RowChange): boolean {
+  const parts = was.parts & ofLives
+  // A message was sent to a plain job.
+  if (row.machineCell !== null && row.storedCheckpointed === null) return true
+  if (parts === 0) return was.added !== null && was.added.historyUntil !== null
+  // What a CLAIM changes, and when the lease ends, its claim tells.
+  if (!row.isLeased) return true
+  if (parts === part.wakeAt) return false
+  return (parts & ~(part.transition | part.wakeAt)) !== 0 || !isClaim(row, was)
 }
 
-/** Has it made one transition since it was written? */
-const hasOneTransition = ({ last }: JobRow, { lastSeq }: RowChange): boolean =>
-  last !== null && last.seq > lastSeq && (last.before === null || last.before.seq <= lastSeq)
+/** Is a CLAIM all that it has done since it was written? */
+const isClaim = ({ last }: JobRow, { state, lastSeq }: RowChange): boolean =>
+  state !== null &&
+  claimable.has(state) &&
+  last?.arrow.event === 'CLAIM' &&
+  (last.before === null || last.before.seq <= lastSeq)
 
-/** Values become texts: they may be those of a caller, who may change them. */
-function writeData(sink: Sink, row: Row, parts: number): void {
-  const { terms, rare, seq } = row
-  if ((parts & part.errors) !== 0 && rare !== null) {
+function writeLife(sink: Sink, row: Row, was: RowChange): void {
+  const { seq, queue, state, lastSeq, lastRun: run } = row
+  const claim = row.hasLife ? null : plainClaim(row, was)
+  row.hasLife = true
+  if (claim !== null) {
+    return sink.plainEnd(row, claim)
+  }
+  const { rare } = row
+  if (rare !== null) {
+    // Values become texts: they may be those of a caller, who may change them.
     rare.error = packed(rare.error)
     rare.errors = packed(rare.errors)
-    sink.run('writeErrors', textOrNull(rare.error), textOrNull(rare.errors), rare.failure, seq)
-  }
-  if ((parts & part.attempts) !== 0) sink.run('writeMaxAttempts', terms.attempts, seq)
-  if ((parts & part.onDead) !== 0) sink.run('writeOptions', optionsText(row), seq)
-  if ((parts & data) === 0) return
-  row.input = packed(row.input)
-  if (rare !== null) {
     rare.checkin = packed(rare.checkin)
     rare.logs = packed(rare.logs)
     rare.cancelMark = packed(rare.cancelMark)
   }
-  const { checkin, logs, cancelMark } = row.rarely
+  const { error, errors, checkin, logs, cancelMark, dueAfter, failure } = row.rarely
+  sink.run(
+    'writeLife',
+    seq,
+    queue.number,
+    state,
+    row.history,
+    lastSeq,
+    run.token,
+    run.worker,
+    row.startedAt,
+    row.finishedAt,
+    jsonOf(run.output),
+    row.place,
+    row.attempt,
+    row.generation,
+    dueColumn(row),
+    heldKeyColumn(row),
+    leftKeyColumn(row),
+    dueAfter,
+    textOrNull(error),
+    textOrNull(errors),
+    textOrNull(checkin),
+    textOrNull(logs),
+    textOrNull(cancelMark),
+    settledText(run.settled),
+    (row.storedCheckpointed = checkpointedOf(row)),
+    failure,
+  )
+}
+
+/** The number of the CLAIM of a job that has then completed, and of which there is nothing else to tell; else null. */
+function plainClaim(row: Row, { added }: RowChange): number | null {
+  const { last, rare, machineCell, key, run } = row
+  if (
+    last === null ||
+    last.arrow.event !== 'COMPLETE' ||
+    last.reason !== null ||
+    (added !== null && added.historyUntil !== null)
+  )
+    return null
+  const { before } = last
+  const isFirst = before !== null && before.arrow.event === 'CLAIM' && before.before === null
+  const hasMore = rare !== null || machineCell !== null || key !== null
+  return isFirst && !hasMore && row.isEnded && row.state === 'done' && run?.settled === null ? before.seq : null
+}
+
+const checkpointedOf = ({ machineCell, storedCheckpointed }: Row): number | null =>
+  machineCell instanceof JobMachine ? machineCell.checkpointedAttempts : storedCheckpointed
+
+function writeJob(sink: Sink, row: Row): void {
+  const { terms, seq } = row
+  row.input = packed(row.input)
   const tags = textOrNull(terms.tags)
-  const texts = [textOrNull(terms.meta), textOrNull(checkin), textOrNull(logs), textOrNull(cancelMark)]
-  sink.run('writeData', jsonOf(row.input), tags, ...texts, seq)
+  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, textOrNull(terms.meta), optionsText(row), seq)
   if (tags === row.storedTags) return
   if (row.storedTags !== null) sink.run('forgetTags', seq, row.storedTags)
   if (tags !== null) sink.run('addTags', seq, tags)
@@ -181,23 +212,20 @@ export const isSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
 
 // ── new rows ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The values of `addPlain`; null for a row that has more, which `valuesOfNew` has. */
-export function valuesOfPlain(row: Row): readonly SqlValue[] | null {
-  const { seq, id, queue, priority, terms, key, concurrencyKey, machineCell } = row
-  const hasKeys = key !== null || concurrencyKey !== null
-  const isTimed = dueColumn(row) !== null
-  if (hasKeys || isTimed || machineCell !== null || textOrNull(terms.tags) !== null || terms.meta !== null) return null
-  if (optionsText(row) !== null) return null
-  const { state, enqueuedAt, history } = row
-  return [seq, id, queue.number, state, priority, terms.attempts, enqueuedAt, history, jsonOf(row.input)]
+/** Adds the row of a new job. Most have nothing but an input, and a null that is bound costs as much as a value. */
+export function addRow(sink: AddingSink, row: Row): boolean {
+  const { seq, id, queue, priority, terms, enqueuedAt, key, concurrencyKey } = row
+  const plain = [seq, id, queue.number, priority, terms.attempts, enqueuedAt, jsonOf(row.input)]
+  const [tags, meta, options] = [textOrNull(terms.tags), textOrNull(terms.meta), optionsText(row)]
+  const isPlain = key === null && concurrencyKey === null && tags === null && meta === null && options === null
+  if (isPlain) return sink.changes('addPlain', ...plain)
+  if (!sink.changes('add', ...plain, key, concurrencyKey, tags, meta, options)) return false
+  row.storedTags = tags
+  if (tags !== null) sink.run('addTags', seq, tags)
+  return true
 }
 
-/** The values of `add`. */
-export function valuesOfNew(row: Row): readonly SqlValue[] {
-  const { seq, id, queue, state, priority, terms, enqueuedAt, history, key, concurrencyKey } = row
-  row.storedTags = textOrNull(terms.tags)
-  row.storedCheckpointed = row.isMachine ? 0 : null
-  const plain = [seq, id, queue.number, state, priority, terms.attempts, enqueuedAt, history, jsonOf(row.input)]
-  const more = [dueColumn(row), key, concurrencyKey, row.storedTags, textOrNull(terms.meta), optionsText(row)]
-  return [...plain, ...more, row.storedCheckpointed]
+interface AddingSink {
+  run(name: RowStatement, ...values: SqlValue[]): void
+  changes(name: RowStatement, ...values: SqlValue[]): boolean
 }

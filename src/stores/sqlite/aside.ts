@@ -13,6 +13,7 @@ import { isUnreadable } from './errors.ts'
 import type { JobFile } from './job-file.ts'
 import { Queue } from './queue.ts'
 import type { Row } from './row-cache.ts'
+import { claimable, claimed } from './state-names.ts'
 
 /** What a read makes; null if a text that is stored is no JSON, or something is missing. */
 function unlessUnreadable<T>(read: () => T): T | null {
@@ -29,13 +30,14 @@ const isState = (state: string): state is JobState => (jobStates as readonly str
 const unknownType = ''
 
 /** The row of a job, whose type need not be known; null if what it is made of cannot be read. */
-const rowFrom = ({ machines }: JobFile, values: RowValues): Row | null =>
-  unlessUnreadable(() => rowOf(values, new Queue(values[2], unknownType), machines.of))
+const rowFrom = ({ claims, machines }: JobFile, values: RowValues): Row | null =>
+  unlessUnreadable(() => rowOf(values, new Queue(values[2], unknownType), machines.of, claims.of(values[0])))
 
 /** Can all be read that is stored of a job? @returns its row; null if not */
 export function readable(file: JobFile, values: RowValues): Row | null {
+  if (values[12] !== null && !isState(values[12])) return null
   const row = rowFrom(file, values)
-  if (row === null || !isState(values[3]) || file.sql.get('queueAt', values[2]) === undefined) return null
+  if (row === null || file.sql.get('queueAt', values[2]) === undefined) return null
   return unlessUnreadable(() => {
     recordOf(row, file.machines.keptOf(row))
     void row.settled
@@ -51,35 +53,45 @@ export function readable(file: JobFile, values: RowValues): Row | null {
  * @returns their ids
  */
 export function setAside(file: JobFile, numbers: readonly number[]): string[] {
-  file.writer.write()
+  file.flush()
   return [...new Set(numbers)].flatMap((number) => {
     const values = file.sql.get('bySeq', number)
     if (values === undefined || readable(file, values) !== null) return []
+    const isLeased = file.claims.of(number) !== undefined
     move(file, values)
-    if (file.sql.get('queueAt', values[2]) !== undefined) leave(file, values)
+    if (file.sql.get('queueAt', values[2]) !== undefined) leave(file, values, isLeased)
     return [values[1]]
   })
 }
 
-/** Moves a row out of the table of jobs, and with that out of its indexes. */
-export function move({ sql, cache }: JobFile, [seq, id]: RowValues): void {
-  sql.run('setAside', seq)
-  sql.run('remove', JSON.stringify([seq]))
+/** Moves a job out of the tables, and out of all by which it is found: its rows may say wrongly where that is. */
+export function move({ sql, cache, claims, ends }: JobFile, [seq, id]: RowValues): void {
+  const numbers = JSON.stringify([seq])
+  sql.run('jobAside', seq)
+  sql.run('lifeAside', seq)
+  sql.run('removeJobs', numbers)
+  sql.run('removeLives', numbers)
+  sql.run('forgetWaiting', seq)
+  sql.run('forgetListed', seq)
+  claims.end(seq)
+  ends.forgetJob(seq)
   cache.delete(id)
 }
 
 /** Takes a job out of what is counted of its queue, and lets those go on that wait for it. */
-function leave(file: JobFile, values: RowValues): void {
+function leave(file: JobFile, values: RowValues, isClaimed: boolean): void {
   const { queues, hints, keyGroups, failures, prunes, rows, unit } = file
   const queue = queues.at(values[2])
-  const [state, failure, key] = [values[3], values[33], values[17]]
+  const [written, failure, key] = [values[12] ?? claimable, values[33], values[7]]
+  const state = written === claimable && isClaimed ? claimed : written
   if (isState(state)) {
     queues.count(queue, state, -1)
-    const job = { concurrencyKey: values[19], priority: values[4], place: values[5], keyWeight: 1 }
-    if (queue.hasKeyGroup(job.concurrencyKey)) keyGroups.moved(queue, job, { state, place: job.place }, null)
-    if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, values[15] ?? 0, -1)
+    const place = values[13] ?? values[0]
+    const job = { concurrencyKey: values[8], priority: values[3], place, keyWeight: 1 }
+    if (queue.hasKeyGroup(job.concurrencyKey)) keyGroups.moved(queue, job, { state, place }, null)
+    if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, values[21] ?? 0, -1)
     if (isEnded(state)) prunes.changed(queue.number)
-    else if (values[30] !== null) queues.countMachine(queue, standingOf(file, values[0]), -1)
+    else if (values[32] !== null) queues.countMachine(queue, standingOf(file, values[0]), -1)
     if (isLeased(state)) hints.look(queue)
   }
   if (isEnded(state) || key === null || rows.hasPredecessor(queue.type, key)) return
@@ -103,7 +115,9 @@ export function discardAside(file: JobFile, answer: DiscardAnswer): DiscardAnswe
   const found = file.sql.all('aside', JSON.stringify(answer.notFound))
   if (found.length === 0) return answer
   const numbers = JSON.stringify(found.map(([seq]) => seq))
-  file.sql.run('removeAside', numbers)
+  file.sql.run('addAsideGone', file.seq, numbers)
+  file.sql.run('removeJobsAside', numbers)
+  file.sql.run('removeLivesAside', numbers)
   file.sql.run('removeSteps', numbers)
   file.machines.remove(numbers)
   for (const [seq, , tags] of found) if (tags !== null) unlessUnreadable(() => file.sql.run('forgetTags', seq, tags))

@@ -12,10 +12,11 @@ export function catchUp(file: JobFile, from: number | null): void {
   file.schedules.catchUp()
   for (const queue of file.queues.switchedElsewhere()) file.hints.switched(queue)
   if (file.seq === from) return
-  if (from === null || oldestOf(file) > from + 1) {
+  const oldest = oldestOf(file)
+  if (from === null || oldest > from + 1) {
     for (const queue of file.queues.all()) file.hints.look(queue)
   }
-  for (const { id, type, from: left, to } of movesAfter(file, from ?? file.seq, -1)) {
+  for (const { id, type, from: left, to } of movesAfter(file, Math.max(from ?? file.seq, oldest - 1), -1)) {
     file.hints.moved(file.queues.of(type), id, left, to)
   }
   const due = file.sql.get('nextDue')?.[0]

@@ -5,16 +5,17 @@
 import type { ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
 import { demandUnder, termsAfter } from '../../core/key-terms.ts'
-import type { JobMachine } from '../../core/job-row.ts'
+import type { JobMachine, Tick } from '../../core/job-row.ts'
 import type { PackedStep, RowValues } from '../sql/columns.ts'
 import { historyOf } from '../sql/history.ts'
 import type { KeptOfMachine } from '../sql/machine.ts'
-import { valuesOf } from '../sql/row.ts'
+import type { Lease } from '../sql/row.ts'
 import type { JobFile } from './job-file.ts'
-import { before } from './key-groups.ts'
+import { before, keyless } from './key-groups.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
 import type { Row } from './row-cache.ts'
+import { frontOf } from './waiting.ts'
 
 /** What a job has of a machine, as it leaves the engine. */
 export interface ClaimedMachine extends KeptOfMachine {
@@ -22,13 +23,17 @@ export interface ClaimedMachine extends KeptOfMachine {
 }
 
 export interface ClaimedRow {
+  /** As it was before its claim. */
   readonly values: RowValues
   readonly type: string
+  /** What its claim has made of it. */
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly lease: Lease
   readonly kept: ClaimedMachine | null
   readonly steps: readonly PackedStep[]
 }
 
-/** The rows after the claim. */
 export interface ClaimedRows {
   readonly jobs: readonly ClaimedRow[]
   readonly shortfalls: readonly Shortfall[]
@@ -76,9 +81,8 @@ class QueueSource implements ClaimSource {
     const { file, queue, demand } = this
     file.writer.write()
     return (
-      (demand.limits.perKey === null && demand.limits.keyRate === undefined) ||
       !queue.keyed ||
-      readyRows(file, queue, 1).length > 0 ||
+      readyValues(file, queue, 1).length > 0 ||
       file.keyGroups.first(queue, demand, file.now) !== undefined
     )
   }
@@ -95,17 +99,19 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
   file.keyGroups.begin(queue, demand, file.now)
   const room = claimRoom(demand, source)
   if (room <= 0) return []
-  const plain = readyRows(file, queue, room)
   const given: ClaimedRow[] = []
   if (!queue.keyed && queue.clock === null) {
-    for (const row of plain) given.push(claimRow(file, row, demand, request))
+    const plain = rowsOf(file, readyValues(file, queue, room))
+    file.waiting.takeFirst(plain)
+    for (const each of plain) given.push(claimRow(file, each, demand, request))
   } else {
+    const plain = rowsOf(file, readyValues(file, queue, room))
     for (let next = 0; given.length < room;) {
-      const row = firstOf(plain[next], firstOfKeys(file, queue, demand))
-      if (row === undefined) break
-      if (row === plain[next]) next++
-      file.keyGroups.charge(queue, row, demand, file.now)
-      given.push(claimRow(file, row, demand, request))
+      const first = firstOf(plain[next], firstOfKeys(file, queue, demand))
+      if (first === undefined) break
+      if (first === plain[next]) next++
+      file.keyGroups.charge(queue, first.row, demand, file.now)
+      given.push(claimRow(file, first, demand, request))
     }
   }
   const { rate } = demand.limits
@@ -120,46 +126,61 @@ export function queuedSince(file: JobFile, type: string): number | null {
   const hasKeyGroups = queue.keyed || queue.clock !== null
   if (!hasKeyGroups) {
     file.rows.write()
-    const head = file.sql.get('headOfQueue', queue.number)
+    file.waiting.write()
+    const head = file.sql.get('headOfQueue', queue.number, ...frontOf(queue, null))
     if (head === undefined) return null
-    const [seq, moved, enqueuedAt] = head
+    const [life, enqueuedAt] = head
     // Most have made no other transition: then the row itself is not read.
-    if (seq === moved) return enqueuedAt
+    if (life === null) return enqueuedAt
   }
-  const [plain] = readyRows(file, queue, 1)
+  const [plain] = rowsOf(file, readyValues(file, queue, 1))
   const first = hasKeyGroups ? firstOf(plain, rowOfKey(file, queue, file.keyGroups.firstOfAll(queue))) : plain
-  return first === undefined ? null : movedAt(first)
+  return first === undefined ? null : movedAt(first.row)
 }
+
+/** A row, and what it was read from. */
+interface ReadRow {
+  readonly row: Row
+  readonly values: RowValues
+}
+
+const rowsOf = (file: JobFile, all: readonly RowValues[]): ReadRow[] =>
+  all.map((values) => ({ row: file.rows.from(values), values }))
 
 /** The first queued jobs that belong to no key group. */
-const readyRows = (file: JobFile, queue: Queue, limit: number): Row[] =>
-  queue.hasKeyGroup(null) ? [] : file.rows.ready(queue, limit)
+const readyValues = (file: JobFile, queue: Queue, limit: number): RowValues[] =>
+  queue.hasKeyGroup(null) ? [] : file.rows.ready(queue, null, limit)
 
-function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
+function firstOf(a: ReadRow | undefined, b: ReadRow | undefined): ReadRow | undefined {
   if (a === undefined || b === undefined) return a ?? b
-  return before(a.priority, a.place, [b.priority, b.place]) ? a : b
+  return before(a.row.priority, a.row.place, [b.row.priority, b.row.place]) ? a : b
 }
 
-function rowOfKey(file: JobFile, queue: Queue, key: string | undefined): Row | undefined {
-  return key === undefined ? undefined : file.rows.firstOfKey(queue, key)
+function rowOfKey(file: JobFile, queue: Queue, key: string | undefined): ReadRow | undefined {
+  return key === undefined ? undefined : rowsOf(file, file.rows.ready(queue, key === keyless ? null : key, 1))[0]
 }
 
-function firstOfKeys(file: JobFile, queue: Queue, demand: Demand): Row | undefined {
+function firstOfKeys(file: JobFile, queue: Queue, demand: Demand): ReadRow | undefined {
   file.writer.write()
   return rowOfKey(file, queue, file.keyGroups.first(queue, demand, file.now))
 }
 
 /** When a row made its last transition. */
 const movedAt = (row: Row): number =>
-  row.lastSeq === row.seq ? row.enqueuedAt : (historyOf(row, row.history).at(-1)?.at ?? row.enqueuedAt)
+  row.hasLife ? (historyOf(row, row.history).at(-1)?.at ?? row.enqueuedAt) : row.enqueuedAt
 
-function claimRow(file: JobFile, row: Row, demand: Demand, request: ClaimRequest): ClaimedRow {
+function claimRow(file: JobFile, { row, values }: ReadRow, demand: Demand, request: ClaimRequest): ClaimedRow {
   const { unit, machines } = file
   const steps = machines.stepsOf(row)
   const queuedAt = movedAt(row)
   if (row.worker !== request.worker) row.nameWorkers()
   claimJob(unit, row, demand, queuedAt, request)
-  return { values: valuesOf(row), type: row.type, kept: keptOf(file, row), steps }
+  const { type, attempt, maxAttempts } = row
+  return { values, type, attempt, maxAttempts, lease: leaseOf(row), kept: keptOf(file, row), steps }
+}
+
+const leaseOf = ({ lastSeq: seq, wakeAt, lastRun: { startedAt, token, worker } }: Row): Lease => {
+  return { seq, tick: startedAt as Tick, token: token ?? '', worker: worker ?? '', leaseAt: wakeAt ?? 0 }
 }
 
 function keptOf({ machines }: JobFile, row: Row): ClaimedMachine | null {

@@ -4,41 +4,41 @@ import { JobMachine } from '../../core/job-row.ts'
 import type { JobMeta, JobRecord } from '../../core/record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { ClaimedJob } from '../../store.ts'
-import type { PackedStep } from '../sql/columns.ts'
+import type { PackedStep, RowValues } from '../sql/columns.ts'
 import { recordOf } from '../sql/fields.ts'
 import { checkpointOf, inboxOf } from '../sql/machine.ts'
-import { rowOf, type StoredOptions } from '../sql/row.ts'
+import { rowOf, type Lease, type StoredOptions } from '../sql/row.ts'
 import type { ClaimedMachine, ClaimedRow } from './claim.ts'
 
 /** A value from a column with JSON. */
 export const parsed = <T>(text: string | null, otherwise: T): T => (text === null ? otherwise : (JSON.parse(text) as T))
 
 /** Its record is made when it is asked for: most handlers never do. */
-export function claimed({ values, type, kept, steps }: ClaimedRow): ClaimedJob {
+export function claimed({ values, type, attempt, maxAttempts, lease, kept, steps }: ClaimedRow): ClaimedJob {
   return {
     id: values[1],
     type,
-    input: parsed<Json | undefined>(values[20], undefined),
-    priority: values[4],
-    concurrencyKey: values[19],
-    attempt: values[6],
-    maxAttempts: values[7] + (values[30] ?? 0),
-    generation: values[8],
-    token: values[11] ?? '',
-    startedAt: values[14] ?? 0,
-    seq: values[16],
+    input: parsed<Json | undefined>(values[6], undefined),
+    priority: values[3],
+    concurrencyKey: values[8],
+    attempt,
+    maxAttempts,
+    generation: values[12] === null ? 1 : (values[15] ?? 1),
+    token: lease.token,
+    startedAt: lease.tick.at,
+    seq: lease.seq,
     steps: unpackedSteps(steps),
-    pins: parsed<StoredOptions>(values[32], {}).pins ?? null,
-    meta: parsed<JobMeta | null>(values[31], null),
+    pins: parsed<StoredOptions>(values[11], {}).pins ?? null,
+    meta: parsed<JobMeta | null>(values[10], null),
     checkpoint: kept === null ? null : checkpointOf(kept.machine, kept.checkpoint),
     inbox: kept === null ? [] : inboxOf(kept.inbox),
     version: kept === null ? null : kept.machine.version,
-    record: () => recordFrom(values, type, kept),
+    record: () => ({ ...recordFrom(values, type, lease, kept), maxAttempts }),
   }
 }
 
-function recordFrom(values: ClaimedRow['values'], type: string, kept: ClaimedMachine | null): JobRecord {
-  const row = rowOf(values, { number: values[2], type, terms: null }, () => new ClaimedMachineOf(kept))
+function recordFrom(values: RowValues, type: string, lease: Lease, kept: ClaimedMachine | null): JobRecord {
+  const row = rowOf(values, { number: values[2], type, terms: null }, () => new ClaimedMachineOf(kept), lease)
   return recordOf(row, kept ?? { checkpoint: null, inbox: [] })
 }
 

@@ -16,6 +16,8 @@ export type QueueValues = [
   minute: number,
   activity: string,
   machines: string,
+  frontRank: number | null,
+  frontPlace: number | null,
 ]
 
 /** The figures of a period, in the order of `activityFigures`, after the time at which it began. */

@@ -66,7 +66,7 @@ export function engineHere(
       return outcome
     },
     readNow(call, now) {
-      const outcome = engine.run([call], now, () => true)
+      const outcome = engine.readNow(call, now)
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },

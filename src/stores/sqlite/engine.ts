@@ -109,6 +109,22 @@ export class Engine {
     }
   }
 
+  /**
+   * Runs a call that only reads. If no other process has written since the last transaction, what is remembered is what
+   * is stored: then it needs no transaction.
+   */
+  readNow(call: Call, now: number): Outcome {
+    const { connection } = this
+    try {
+      if (connection !== null && connection.sql.get('version')?.[0] === connection.version) {
+        return { kind: 'done', replies: [{ answer: perform(connection.file, call) }], hints: [] }
+      }
+    } catch {
+      // It fails in the transaction, too, and is reported there.
+    }
+    return this.run([call], now, () => true)
+  }
+
   /** Hints of what another process has written to the file since the last poll; null if it has not. */
   poll(now: number): readonly Hint[] | null {
     const { connection } = this

@@ -1,4 +1,5 @@
 /** Messages to running jobs that another process has sent: they become hints. */
+import type { Claims } from './claims.ts'
 import type { Hints } from './hints.ts'
 import type { Statements } from './statements.ts'
 
@@ -6,13 +7,15 @@ import type { Statements } from './statements.ts'
 export class InboxWatch {
   private readonly sql: Statements
   private readonly hints: Hints
+  private readonly claims: Claims
   /** The place of the last message seen; null = unknown. */
   private seen: number | null = null
   private wrote = false
 
-  constructor(sql: Statements, hints: Hints) {
+  constructor(sql: Statements, hints: Hints, claims: Claims) {
     this.sql = sql
     this.hints = hints
+    this.claims = claims
   }
 
   posted(): void {
@@ -22,12 +25,13 @@ export class InboxWatch {
   /** Another process has written: gives hints of its messages to running jobs. */
   catchUp(): void {
     if (this.seen === null) {
-      for (const [id] of this.sql.all('leasedWithMessages')) this.hints.messagesArrived(id)
+      const leased = JSON.stringify(this.claims.jobs())
+      for (const [id] of this.sql.all('withMessages', leased)) this.hints.messagesArrived(id)
       this.seen = this.last()
       return
     }
-    for (const [place, id] of this.sql.all('messagesSince', this.seen)) {
-      if (id !== null) this.hints.messagesArrived(id)
+    for (const [place, job, id] of this.sql.all('messagesSince', this.seen)) {
+      if (this.claims.of(job) !== undefined) this.hints.messagesArrived(id)
       this.seen = place
     }
   }

@@ -119,7 +119,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     retry: (ids, fromStart = false, dropInbox = 0, edit) => callQueue.ask('retry', ids, fromStart, dropInbox, edit),
     discard: (ids) => callQueue.ask('discard', ids),
     queue: (type, change) =>
-      change === undefined ? callQueue.ask('queue', type) : callQueue.ask('pause', type, change.paused),
+      change === undefined ? callQueue.ask('queue', type) : callQueue.ask('changeQueue', type, change),
     schedules: forSchedules(callQueue),
     bulk: forBulk(callQueue),
     checkpoints: (id) => callQueue.ask('checkpoints', id),

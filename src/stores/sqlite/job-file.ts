@@ -8,6 +8,8 @@ import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import { Unit } from '../../core/unit.ts'
 import type { Hint } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
+import { Claims } from './claims.ts'
+import { Ends } from './ends.ts'
 import { FailureTable } from './failure-table.ts'
 import { Hints } from './hints.ts'
 import { InboxWatch } from './inbox-watch.ts'
@@ -22,6 +24,7 @@ import { RowCache, type Row } from './row-cache.ts'
 import { Rows } from './rows.ts'
 import { ScheduleTable } from './schedules.ts'
 import type { Statements } from './statements.ts'
+import { Waiting } from './waiting.ts'
 import { Writer } from './writer.ts'
 
 export class JobFile {
@@ -38,6 +41,9 @@ export class JobFile {
   readonly minutes: Minutes
   readonly prunes: Prunes
   readonly removals: Removals
+  readonly claims: Claims
+  readonly ends: Ends
+  readonly waiting: Waiting
   readonly log: LogWriter
   readonly writer: Writer
   readonly rows: Rows
@@ -56,8 +62,11 @@ export class JobFile {
     this.minutes = new Minutes(sql)
     this.prunes = new Prunes(sql)
     this.machines = new Machines(sql, this.queues)
-    this.keyGroups = new KeyGroups(sql, this.queues)
-    this.inboxWatch = new InboxWatch(sql, this.hints)
+    this.waiting = new Waiting(sql, this.queues)
+    this.keyGroups = new KeyGroups(sql, this.queues, this.waiting)
+    this.claims = new Claims(sql)
+    this.ends = new Ends(sql)
+    this.inboxWatch = new InboxWatch(sql, this.hints, this.claims)
     this.schedules = new ScheduleTable(sql, this.hints)
     this.removals = new Removals(sql, this.machines, this.cache)
     this.writer = new Writer(this)
@@ -87,6 +96,7 @@ export class JobFile {
       this.queues.markStale()
       this.prunes.forget()
       this.cache.clear()
+      this.claims.forget()
       this.unit.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
     this.log.begin(this.seq + 1)
@@ -96,9 +106,17 @@ export class JobFile {
     this.schedules.now = now
   }
 
+  /** Writes the rows that have changed, and where they are found. */
+  flush(): void {
+    this.writer.write()
+    this.waiting.write()
+    this.claims.write()
+    this.ends.write(this.seq, this.now)
+  }
+
   /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
-    this.writer.write()
+    this.flush()
     this.prunes.write()
     this.queues.write()
     this.inboxWatch.finish()
@@ -127,21 +145,20 @@ export class JobFile {
   /** Runs a function within a savepoint: if it throws, its changes are rolled back. */
   private attempt<T>(act: () => T): T {
     const { seq } = this
-    this.writer.write()
+    this.flush()
     this.sql.run('savepoint')
     this.queues.mark()
     this.log.mark()
     let done = false
     try {
       const answer = act()
-      this.writer.write()
+      this.flush()
       done = true
       return answer
     } finally {
       if (!done) {
         this.sql.run('rollBackToSavepoint')
-        this.writer.forget()
-        this.cache.clear()
+        this.forgetRows()
         this.unit.seq = seq
       }
       this.log.endMark(done)
@@ -152,12 +169,18 @@ export class JobFile {
 
   /** Empties the caches after a rollback. */
   forget(): void {
-    this.writer.forget()
+    this.forgetRows()
     this.queues.forget()
     this.inboxWatch.forget()
-    this.cache.clear()
     this.hints.forget()
     this.prunes.forget()
     this.minutes.forget()
+  }
+  private forgetRows(): void {
+    this.writer.forget()
+    this.cache.clear()
+    this.waiting.forget()
+    this.claims.forget()
+    this.ends.forget()
   }
 }

@@ -16,8 +16,9 @@ import type { Queues } from './queues.ts'
 import type { RowChange } from '../../core/job-row.ts'
 import { keyWeightOf } from '../sql/row.ts'
 import type { Row } from './row-cache.ts'
-import { claimable } from './state-names.ts'
+import { claimable, noKey } from './state-names.ts'
 import type { Statements } from './statements.ts'
+import type { Waiting } from './waiting.ts'
 
 const leased = statesTagged('leased')
 
@@ -52,11 +53,13 @@ export const before = (priority: number, place: number, other: Head): boolean =>
 export class KeyGroups {
   private readonly sql: Statements
   private readonly queues: Queues
+  private readonly waiting: Waiting
   private readonly rates: KeyRates
 
-  constructor(sql: Statements, queues: Queues) {
+  constructor(sql: Statements, queues: Queues, waiting: Waiting) {
     this.sql = sql
     this.queues = queues
+    this.waiting = waiting
     this.rates = new KeyRates(sql, queues)
   }
 
@@ -130,6 +133,7 @@ export class KeyGroups {
 
   /** From now on the keys of the queue share the claims by weight. */
   private beginShares(queue: Queue): void {
+    this.waiting.removeTaken(queue)
     this.queues.setClock(queue, 0)
     for (const [key, leasedCount] of this.sql.all('keyGroups', queue.number)) {
       this.write(queue, key, this.withHead(queue, key, { leasedCount, first: null, start: 0 }))
@@ -164,8 +168,7 @@ export class KeyGroups {
       const head = this.sql.get('headOfKeyGroup', queue.number, key)
       return { ...group, first: head === undefined ? null : { head, finish: null } }
     }
-    const found =
-      key === keyless ? this.sql.get('headOfKeyless', queue.number) : this.sql.get('headOfShare', queue.number, key)
+    const found = this.sql.get('headOfShare', queue.number, key === keyless ? noKey : key)
     if (found === undefined) return { ...group, first: null }
     const [priority, place, options] = found
     return { ...group, first: { head: [priority, place], finish: finishOf(group.start ?? 0, keyWeightOf(options)) } }

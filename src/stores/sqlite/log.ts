@@ -4,6 +4,7 @@ import type { JobState } from '../../core/lifecycle.ts'
 import { historyEntry, type LoggedArrow } from '../../core/history.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
+import { Contradiction } from './errors.ts'
 import type { Queues } from './queues.ts'
 import type { Statements } from './statements.ts'
 
@@ -19,7 +20,8 @@ interface LoggedFile {
 
 /**
  * The transitions of a row have one time and consecutive numbers. Consecutive ones that differ in their jobs only are
- * one group: a transaction that claims a hundred jobs has one group with a hundred ids.
+ * one group: a transaction that claims a hundred jobs has one group with their numbers. Their ids are in their rows, or
+ * in `gone`.
  */
 type LoggedMoves = [
   event: LoggedArrow['event'],
@@ -27,15 +29,19 @@ type LoggedMoves = [
   to: JobState,
   worker: string | null,
   reason: string | null,
-  jobs: [queue: number, id: string, attempt: number][],
+  queue: number,
+  attempt: number,
+  jobs: number[],
 ]
 
-/** A group of transitions, and the jobs that made them. */
+/** A group of transitions, and the numbers of the jobs that made them. */
 interface AlikeTransitions {
   readonly arrow: LoggedArrow
   readonly worker: string | null
   readonly reason: string | null
-  readonly jobs: string[]
+  readonly queue: number
+  readonly attempt: number
+  readonly jobs: number[]
 }
 
 /** Collects the transitions of a database transaction. */
@@ -49,18 +55,19 @@ class LogEntry {
 
   add(
     queue: number,
-    id: string,
+    job: number,
     arrow: LoggedArrow,
     attempt: number,
     worker: string | null,
     reason: string | null,
   ): void {
     let { last } = this
-    if (last === null || last.arrow !== arrow || last.worker !== worker || last.reason !== reason) {
-      this.last = last = { arrow, worker, reason, jobs: [] }
+    const isAlike = last !== null && last.arrow === arrow && last.queue === queue && last.attempt === attempt
+    if (last === null || !isAlike || last.worker !== worker || last.reason !== reason) {
+      this.last = last = { arrow, worker, reason, queue, attempt, jobs: [] }
       this.alike.push(last)
     }
-    last.jobs.push(`[${queue},${JSON.stringify(id)},${attempt}]`)
+    last.jobs.push(job)
   }
 
   /** Appends the transitions of a later list. */
@@ -70,10 +77,12 @@ class LogEntry {
   }
 
   toString(): string {
-    const groups = this.alike.map(({ arrow: { event, from, to }, worker, reason, jobs }) => {
-      return `[${[event, from, to, worker, reason].map((text) => JSON.stringify(text)).join(',')},[${jobs.join(',')}]]`
-    })
-    return `[${groups.join(',')}]`
+    const groups = this.alike.map(
+      ({ arrow: { event, from, to }, worker, reason, queue, attempt, jobs }): LoggedMoves => {
+        return [event, from, to, worker, reason, queue, attempt, jobs]
+      },
+    )
+    return JSON.stringify(groups)
   }
 }
 
@@ -128,19 +137,27 @@ export class LogWriter {
     const oldest = last - this.transitionsMax
     if (oldest - this.trimmedTo < logSlack) return
     sql.run('forgetLog', oldest)
+    sql.run('forgetGone', oldest)
     this.trimmedTo = oldest
   }
 }
 
-/** The transitions after `from`, whole rows of the log, until there are at least `limit` (−1 = all). */
+/**
+ * The transitions after `from`, of which none is older than the oldest that can be read: whole rows of the log, until
+ * there are at least `limit` (−1 = all).
+ */
 export function* movesAfter(file: LoggedFile, from: number, limit: number): Generator<Transition> {
   // Each row has at least one transition, unless a repair has written it, and no two rows in succession are such.
   for (const [first, at, text] of file.sql.all('logAfter', from, limit < 0 ? limit : limit + 1)) {
+    const groups = JSON.parse(text) as LoggedMoves[]
+    const ids = new Map(file.sql.all('idsOf', JSON.stringify(groups.flatMap((group) => group[7]))))
     let seq = first
-    for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
+    for (const [event, left, to, worker, reason, queue, attempt, jobs] of groups) {
       const arrow = { event, from: left, to }
-      for (const [queue, id, attempt] of jobs) {
+      for (const job of jobs) {
         if (seq > from) {
+          const id = ids.get(job)
+          if (id === undefined) throw new Contradiction(`the file has no id of job ${job}`)
           const entry = historyEntry(arrow, seq, at, attempt, worker, reason)
           yield { id, type: file.queues.at(queue).type, ...entry }
         }

@@ -2,6 +2,7 @@
 import type { EndedJob, EndedState, PruneUnit } from '../../core/prune.ts'
 import type { RetentionPolicy } from '../../store.ts'
 import type { JobFile } from './job-file.ts'
+import { oldestOf } from './log.ts'
 import type { Queue } from './queue.ts'
 
 /** An ended job, as much of it as its removal needs. */
@@ -10,9 +11,8 @@ interface Ended extends EndedJob {
   readonly queue: Queue
   readonly state: EndedState
   readonly finishedAt: number
-  readonly isMachine: boolean
-  readonly failure: string | null
-  readonly tags: string | null
+  /** Its end has at most this number. */
+  readonly last: number
 }
 
 export class Pruning implements PruneUnit<Ended> {
@@ -20,7 +20,8 @@ export class Pruning implements PruneUnit<Ended> {
 
   constructor(file: JobFile) {
     this.file = file
-    file.writer.write()
+    file.flush()
+    file.ends.distribute()
   }
 
   get now(): number {
@@ -41,18 +42,33 @@ export class Pruning implements PruneUnit<Ended> {
 
   firstEnded(type: string, state: EndedState, limit: number): readonly Ended[] {
     const queue = this.file.queues.of(type)
-    return this.file.sql.all('ended', queue.number, state, limit).map(([seq, finishedAt, attempts, failure, tags]) => {
-      return { seq, queue, state, finishedAt, isMachine: attempts !== null, failure, tags }
-    })
+    const first = this.file.ends.first(queue.number, state, limit)
+    return first.map(({ job: seq, last, at }) => ({ seq, queue, state, finishedAt: at, last }))
   }
 
+  /** All are of one queue and state. */
   removeEnded(jobs: readonly Ended[]): void {
-    const { removals, queues, failures } = this.file
-    removals.removeRows(jobs)
-    for (const { queue, state, failure, finishedAt } of jobs) {
-      queues.count(queue, state, -1)
+    const [first] = jobs
+    if (first === undefined) return
+    const { sql, ends, removals, queues, failures } = this.file
+    const { queue, state } = first
+    const oldest = oldestOf(this.file) - 1
+    const numbers = jobs.map(({ seq }) => seq)
+    // Most have nothing beside their rows.
+    const more = new Map(sql.all('removed', JSON.stringify(numbers)).map((values) => [values[0], values]))
+    for (const { seq, finishedAt } of jobs) {
+      const failure = more.get(seq)?.[2] ?? null
       if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, finishedAt, -1)
     }
+    removals.removeRows(
+      numbers.map((seq) => {
+        const [, tags = null, , checkpointed = null] = more.get(seq) ?? []
+        return { seq, isMachine: checkpointed !== null, tags }
+      }),
+      jobs.some(({ last }) => last > oldest) ? oldest : Infinity,
+    )
+    ends.removeFirst(queue.number, state, numbers)
+    queues.count(queue, state, -jobs.length)
   }
 
   lookAgain(type: string, at: number): void {

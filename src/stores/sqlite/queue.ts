@@ -17,6 +17,9 @@ export const noCounts: StateCounts = Object.fromEntries(jobStates.map((state) =>
   number
 >
 
+/** A place among jobs that wait. */
+export type Front = readonly [rank: number, place: number]
+
 export class Queue {
   readonly number: number
   readonly type: string
@@ -37,6 +40,10 @@ export class Queue {
   minuteAt = 0
   minute: Tally = noActivity()
   terms: Terms | null = null
+  /** Of its jobs without a concurrency key that wait, those up to this one were claimed; null = none. */
+  front: Front | null = null
+  /** How many rows up to the front this process has left. */
+  taken = 0
   /** Did a claim of this process find it at its cap? Then the end of a run gives a hint. */
   capped = false
 
@@ -51,8 +58,23 @@ export class Queue {
   }
 
   /** Sets the values of its row in the file. */
-  read([, , paused, keyed, counts, clock, keyRate, keyTerms, minuteAt, activity, machines]: QueueValues): this {
+  read([
+    ,
+    ,
+    paused,
+    keyed,
+    counts,
+    clock,
+    keyRate,
+    keyTerms,
+    minuteAt,
+    activity,
+    machines,
+    rank,
+    place,
+  ]: QueueValues): this {
     this.paused = paused === 1
+    this.front = rank === null || place === null ? null : [rank, place]
     this.keyed = keyed === 1
     this.clock = clock
     this.keyRate = keyRate
@@ -116,7 +138,7 @@ export class Queue {
     return this.counts[state]
   }
 
-  count(state: JobState, by: 1 | -1): void {
+  count(state: JobState, by: number): void {
     this.counts[state] += by
   }
 

@@ -5,13 +5,16 @@ import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
-import { Queue } from './queue.ts'
+import { Queue, type Front } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** What queues were before something that may be taken back; null = they were not there. */
 type Before = Map<
   Queue,
-  Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'keyTerms' | 'minuteAt' | 'minute' | 'machines'> | null
+  Pick<
+    Queue,
+    'counts' | 'keyed' | 'clock' | 'keyRate' | 'keyTerms' | 'minuteAt' | 'minute' | 'machines' | 'front'
+  > | null
 >
 
 export class Queues {
@@ -79,8 +82,8 @@ export class Queues {
     return this.all().reduce((sum, queue) => sum + queue.backlog, 0)
   }
 
-  /** One more or one fewer of its jobs is in a state. */
-  count(queue: Queue, state: JobState, by: 1 | -1): void {
+  /** So many more of its jobs are in a state; negative: fewer. */
+  count(queue: Queue, state: JobState, by: number): void {
     this.remind(queue)
     queue.count(state, by)
     this.unwritten.add(queue)
@@ -126,6 +129,12 @@ export class Queues {
     queue.minute = noActivity()
   }
 
+  setFront(queue: Queue, front: Front | null): void {
+    this.remind(queue)
+    queue.front = front
+    this.unwritten.add(queue)
+  }
+
   setClock(queue: Queue, clock: number): void {
     this.remind(queue)
     queue.clock = clock
@@ -148,7 +157,7 @@ export class Queues {
   /** Remembers what a queue was, if that may be needed. */
   private remind(queue: Queue): void {
     if (this.before === null || this.before.has(queue)) return
-    const { keyed, clock, keyRate, keyTerms, minuteAt, machines } = queue
+    const { keyed, clock, keyRate, keyTerms, minuteAt, machines, front } = queue
     this.before.set(queue, {
       counts: { ...queue.counts },
       keyed,
@@ -158,6 +167,7 @@ export class Queues {
       minuteAt,
       minute: [...queue.minute],
       machines,
+      front,
     })
   }
 
@@ -211,6 +221,8 @@ export class Queues {
         queue.minuteAt,
         JSON.stringify(queue.minute),
         queue.machines,
+        queue.front?.[0] ?? null,
+        queue.front?.[1] ?? null,
         queue.number,
       )
     }

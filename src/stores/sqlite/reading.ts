@@ -15,6 +15,7 @@ import type {
   QueueActivity,
   QueueInfo,
   StateCounts,
+  QueueChange,
   WorkerInfo,
   WorkerRecord,
 } from '../../store.ts'
@@ -103,7 +104,7 @@ export const queueInfos = (file: JobFile): QueueInfo[] =>
     .map((queue) => ({ type: queue.type, paused: queue.paused, counts: queue.stateCounts() }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
-export function pause(file: JobFile, type: string, paused: boolean): QueueInfo {
+export function changeQueue(file: JobFile, type: string, { paused }: QueueChange): QueueInfo {
   const queue = file.queues.of(type)
   if (queue.paused === paused) return queueInfo(file, type)
   queue.paused = paused
@@ -127,7 +128,10 @@ export function worker(file: JobFile, id: string, info: WorkerInfo | null): void
 export function workers(file: JobFile): WorkerRecord[] {
   file.writer.write()
   const byWorker = Map.groupBy(
-    file.sql.all('leased').map((values) => file.rows.partOf(values)),
+    file.claims.jobs().flatMap((job) => {
+      const values = file.sql.get('checkinOf', job)
+      return values === undefined ? [] : file.rows.partOf(values)
+    }),
     (row) => row.worker,
   )
   return file.sql.all('workers').flatMap(([id, text, seenAt]) => {

@@ -23,11 +23,16 @@ export class Removals {
     this.cache = cache
   }
 
-  /** Removes jobs, and what is kept beside their rows. */
-  removeRows(jobs: readonly RemovedJob[]): void {
+  /**
+   * Removes jobs, and what is kept beside their rows.
+   * @param logged the ids of jobs with a transition after this number are kept for the log; Infinity = none has one
+   */
+  removeRows(jobs: readonly RemovedJob[], logged: number): void {
     for (const { seq } of jobs) this.cache.meet(seq)
+    if (logged < Infinity) this.sql.run('addGone', numbersOf(jobs), logged)
     this.sql.run('removeSteps', numbersOf(jobs))
-    this.sql.run('remove', numbersOf(jobs))
+    this.sql.run('removeJobs', numbersOf(jobs))
+    this.sql.run('removeLives', numbersOf(jobs))
     const withMachine = jobs.filter(({ isMachine }) => isMachine)
     if (withMachine.length > 0) this.machines.remove(numbersOf(withMachine))
     for (const { seq, tags } of jobs) if (tags !== null) this.sql.run('forgetTags', seq, tags)

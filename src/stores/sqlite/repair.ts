@@ -11,7 +11,7 @@ import { failureOf } from '../../core/fingerprint.ts'
 import { move, readable, unreadable } from './aside.ts'
 import { isUnreadable } from './errors.ts'
 import { keyless } from './key-groups.ts'
-import { columnsByState, tablesByJobs } from './repair-statements.ts'
+import { columnsByState, endsByJobs, tablesByJobs } from './repair-statements.ts'
 import type { JobFile } from './job-file.ts'
 import type { Row } from './row-cache.ts'
 
@@ -22,9 +22,13 @@ export function repair(file: JobFile): RepairAnswer {
   const { sql } = file
   // What the calls before it in the transaction have changed; and from here on nothing is known of the file.
   file.finish()
+  sql.run('forgetEnds')
   const restored = bringBack(file)
   const jobs = walk(file)
+  repairClaims(file)
   for (const text of columnsByState) sql.repair(text, ...(text.includes('?') ? [file.now] : []))
+  file.ends.distribute()
+  if (sql.get('wrongEnds') !== undefined) for (const text of endsByJobs) sql.repair(text)
   for (const text of tablesByJobs) sql.repair(text)
   const counts = repairQueues(file)
   const highest = sql.get('highestNumber')?.[0] ?? 0
@@ -42,10 +46,26 @@ function bringBack(file: JobFile): string[] {
     const [seq, id] = values
     if (sql.get('byId', id) !== undefined || readable(file, values) === null) return []
     sql.run('giveUpTakenKey', seq)
-    sql.run('bringBack', seq)
-    sql.run('removeAside', JSON.stringify([seq]))
+    sql.run('bringJobBack', seq)
+    sql.run('bringLifeBack', seq)
+    sql.run('removeJobsAside', JSON.stringify([seq]))
+    sql.run('removeLivesAside', JSON.stringify([seq]))
     return [id]
   })
+}
+
+/** Leases of jobs that cannot be read, are gone or have none end. */
+function repairClaims({ sql, claims }: JobFile): void {
+  claims.write()
+  for (const [claim, text] of sql.all('claimsToRepair')) {
+    const jobs = orElse<number[]>(text, [])
+    const leased = new Set(sql.all('stillClaimed', text).map(([job]) => job))
+    if (leased.size === 0) sql.run('removeClaim', claim)
+    else if (jobs.some((job) => job > 0 && !leased.has(job))) {
+      sql.run('writeJobsOfClaim', JSON.stringify(jobs.map((job) => (leased.has(job) ? job : 0))), claim)
+    }
+  }
+  claims.forget()
 }
 
 /** Sets all jobs aside that cannot be read. @returns how many can */

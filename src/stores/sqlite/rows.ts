@@ -1,5 +1,6 @@
 /** Finds rows for operations. What the transaction has changed is written before a query that depends on it. */
 import { handOverRoom } from '../../core/hand-over.ts'
+import { claimable } from '../../core/compiled-arrows.ts'
 import { Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
@@ -8,9 +9,10 @@ import type { SelectedRows, Selection } from '../../core/source.ts'
 import type { RowValues } from '../sql/columns.ts'
 import { inboxOf } from '../sql/machine.ts'
 import { noTags, plainTerms, Row as SqlRow, rowOf } from '../sql/row.ts'
-import { valuesOfNew, valuesOfPlain } from '../sql/write-row.ts'
+import { addRow } from '../sql/write-row.ts'
+import type { Claims } from './claims.ts'
+import type { Ends } from './ends.ts'
 import type { Machines } from './machines.ts'
-import { keyless } from './key-groups.ts'
 import type { Minutes } from './minutes.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
@@ -18,6 +20,8 @@ import type { Row, RowCache } from './row-cache.ts'
 import { select } from './selection.ts'
 import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
+import { noKey } from './state-names.ts'
+import { frontOf, type Waiting } from './waiting.ts'
 import type { Writer } from './writer.ts'
 
 interface Tables {
@@ -26,7 +30,11 @@ interface Tables {
   readonly machines: Machines
   readonly minutes: Minutes
   readonly cache: RowCache
+  readonly claims: Claims
+  readonly waiting: Waiting
+  readonly ends: Ends
   readonly writer: Writer
+  flush(): void
 }
 
 export class Rows implements Source<Row> {
@@ -35,19 +43,26 @@ export class Rows implements Source<Row> {
   readonly minutes: Minutes
   readonly cache: RowCache
   private readonly machines: Machines
+  private readonly claims: Claims
+  private readonly waiting: Waiting
   private readonly writer: Writer
+  private readonly file: Tables
   now = 0
   /** The number of the last transition. */
   private readonly lastSeq: () => number
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
 
-  constructor({ sql, queues, machines, minutes, cache, writer }: Tables, lastSeq: () => number) {
+  constructor(file: Tables, lastSeq: () => number) {
+    const { sql, queues, machines, minutes, cache, claims, waiting, writer } = file
+    this.file = file
     this.sql = sql
     this.queues = queues
     this.machines = machines
     this.minutes = minutes
     this.cache = cache
+    this.claims = claims
+    this.waiting = waiting
     this.writer = writer
     this.lastSeq = lastSeq
   }
@@ -60,6 +75,11 @@ export class Rows implements Source<Row> {
   /** Writes what the transaction has changed. */
   write(): void {
     this.writer.write()
+  }
+
+  /** Writes also where it is found. */
+  flush(): void {
+    this.file.flush()
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,8 +108,11 @@ export class Rows implements Source<Row> {
 
   /** A row of which some columns alone were read. It is not remembered, and must not be changed. */
   partOf(values: RowValues): Row {
-    this.cache.meet(values[0])
-    return rowOf(values, this.queues.at(values[2]), this.machines.of)
+    const [seq] = values
+    this.cache.meet(seq)
+    // An ended job has no lease.
+    const lease = values[12] === null || values[21] === null ? this.claims.of(seq) : undefined
+    return rowOf(values, this.queues.at(values[2]), this.machines.of, lease)
   }
 
   private found(rows: readonly RowValues[]): Row[] {
@@ -123,17 +146,13 @@ export class Rows implements Source<Row> {
     return this.writer.hasLeaving && this.sql.get('predecessor', queue.number, key) !== undefined
   }
 
-  /** The first jobs of a queue that have no concurrency key. */
-  ready(queue: Queue, limit: number): Row[] {
+  /** The first jobs of a queue that have this concurrency key, or none. */
+  ready(queue: Queue, key: string | null, limit: number): RowValues[] {
     this.write()
-    return this.found(this.sql.all('ready', queue.number, limit))
-  }
-
-  /** The first queued job of a key. */
-  firstOfKey(queue: Queue, key: string): Row | undefined {
-    if (key === keyless) return this.ready(queue, 1)[0]
-    const values = this.sql.get('readyOfKey', queue.number, key)
-    return values === undefined ? undefined : this.from(values)
+    this.waiting.write()
+    const all = this.sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
+    // Most have nothing but their enqueue: of the others the rest is read.
+    return all.map((values) => (values[12] === null ? values : (this.sql.get('bySeq', values[0]) ?? values)))
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
@@ -154,7 +173,15 @@ export class Rows implements Source<Row> {
 
   expired(limit: number): readonly Row[] {
     this.write()
-    return this.found(this.sql.all('expired', this.now, limit))
+    return this.claims
+      .expired(this.now)
+      .slice(0, limit)
+      .flatMap((job) => this.numbered(job) ?? [])
+  }
+
+  private numbered(job: number): Row | undefined {
+    const values = this.sql.get('bySeq', job)
+    return values === undefined ? undefined : this.from(values)
   }
 
   nextDueAt(): number | null {
@@ -164,7 +191,7 @@ export class Rows implements Source<Row> {
 
   nextExpiryAt(): number | null {
     this.write()
-    return this.sql.get('nextLease')?.[0] ?? null
+    return this.claims.nextExpiry()
   }
 
   backlogOf(type: string | null): number {
@@ -181,7 +208,7 @@ export class Rows implements Source<Row> {
 
   handOverRoom(type: string): number {
     this.write()
-    return handOverRoom(type, workerSlots(this.sql, this.now), (each) => this.queues.known(each))
+    return handOverRoom(type, workerSlots(this.sql, this.claims, this.now), (each) => this.queues.known(each))
   }
 
   // ── adding ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -194,19 +221,12 @@ export class Rows implements Source<Row> {
   add(row: Row): boolean {
     const { queue, concurrencyKey, machineCell } = row
     // The first job of a key group is read from the table: what has left it must have been written before.
-    if (queue.hasKeyGroup(concurrencyKey)) this.write()
-    if (!this.insert(row)) return false
+    const hasKeyGroup = queue.hasKeyGroup(concurrencyKey)
+    if (hasKeyGroup) this.write()
+    if (!addRow(this.sql, row)) return false
+    if (claimable.has(row.state)) this.waiting.add(row, hasKeyGroup)
     if (machineCell !== null && row.machine?.parent !== null) this.hasChildren = true
     return true
-  }
-
-  /** Most jobs have nothing but an input, and a null that is bound costs as much as a value. */
-  private insert(row: Row): boolean {
-    const plain = valuesOfPlain(row)
-    if (plain !== null) return this.sql.changes('addPlain', ...plain)
-    const isAdded = this.sql.changes('add', ...valuesOfNew(row))
-    if (isAdded && row.storedTags !== null) this.sql.run('addTags', row.seq, row.storedTags)
-    return isAdded
   }
 }
 

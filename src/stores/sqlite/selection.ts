@@ -21,7 +21,8 @@ interface SearchedFile {
   readonly queues: Queues
   readonly minutes: Minutes
   from(values: RowValues): Row
-  write(): void
+  /** Writes what the transaction has changed. */
+  flush(): void
 }
 
 /** The jobs of a page that are in an `eligible` state. */
@@ -53,7 +54,7 @@ export function find(
   eligible: (state: JobState) => boolean,
   range: Omit<PageRange, 'since'>,
 ): FoundPage {
-  file.write()
+  file.flush()
   const { by } = range
   const allQueues = file.queues.all()
   const types = filter.type === undefined ? null : [...new Set([filter.type].flat())]
@@ -66,7 +67,7 @@ export function find(
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(sqlite, filter)
   if (range.until !== undefined && states.every(isEnded))
-    conditions.push({ term: 'last_seq <= ?', values: [range.until] })
+    conditions.push({ term: 'lives.last_seq <= ?', values: [range.until] })
   const since = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
   const endedSince = since(filter.finishedAfter)
   const hasMore = conditions.length > 0

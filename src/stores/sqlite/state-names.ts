@@ -1,11 +1,5 @@
-/**
- * The states that statements name, asked of the chart. The tables themselves are made by `migrations/`, which does not
- * know the chart.
- *
- * A job is one row, numbered by its ENQUEUE. The hot path uses partial indexes over live jobs only: a claim costs the
- * same however many ended jobs are kept.
- */
-import { arrows, type JobState } from '../../core/lifecycle.ts'
+/** The names in statements. The states are asked of the chart: `migrations/`, which make the tables, do not know it. */
+import { arrows, arrowsFrom, type JobState } from '../../core/lifecycle.ts'
 
 function only(states: Iterable<string>, what: string): string {
   const [state, ...others] = states
@@ -15,3 +9,12 @@ function only(states: Iterable<string>, what: string): string {
 
 /** The one state that jobs are claimed from. */
 export const claimable = only(Object.keys(arrows('CLAIM')), 'to claim from') as JobState
+
+/** The one state that a claim leads to. */
+export const claimed = only(
+  new Set((arrowsFrom(claimable).CLAIM ?? []).map(({ to }) => to)),
+  'that a claim leads to',
+) as JobState
+
+/** In the table of jobs that wait: no concurrency key. */
+export const noKey = ''

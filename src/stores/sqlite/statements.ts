@@ -1,24 +1,47 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { columns, type MachineValues, type PackedInboxEntry, type PackedStep, type RowValues } from '../sql/columns.ts'
+import {
+  columnsFor,
+  enqueueColumns,
+  rowTables,
+  type MachineValues,
+  type PackedInboxEntry,
+  type PackedStep,
+  type RowValues,
+} from '../sql/columns.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
 import { sqlite } from './dialect.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
-import { repairTexts, type columnsByState, type RepairRowOf, type tablesByJobs } from './repair-statements.ts'
-import { claimable } from './state-names.ts'
+import {
+  repairTexts,
+  type columnsByState,
+  type endsByJobs,
+  type RepairRowOf,
+  type tablesByJobs,
+} from './repair-statements.ts'
 
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines'
+const queueColumns =
+  'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines, front_rank, front_place'
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
+
+/** The ends of so many jobs of one claim: what they share, and then three numbers of each. */
+const plainEnds = (jobs: number): string =>
+  `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at) VALUES ${Array.from(
+    { length: jobs },
+    (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`,
+  ).join(', ')}`
 
 // The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
   ...rowTexts(sqlite),
-  bySeq: `SELECT ${columns} FROM jobs WHERE seq = ?`,
+  writePlainEnds16: plainEnds(16),
+  writePlainEnds4: plainEnds(4),
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
@@ -38,7 +61,7 @@ const texts = {
   queues: `SELECT ${queueColumns} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
   writeQueue:
-    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, key_terms = ?, minute = ?, activity = ?, machines = ? WHERE queue = ?',
+    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, key_terms = ?, minute = ?, activity = ?, machines = ?, front_rank = ?, front_place = ? WHERE queue = ?',
 
   addActivity: `INSERT INTO activity (queue, period, at, ${figureColumns.join(', ')})
     VALUES (?, ?, ?, ${figureColumns.map(() => '?').join(', ')})
@@ -56,16 +79,48 @@ const texts = {
   countDead: `UPDATE failures SET dead = max(0, dead + ?) WHERE queue = ? AND fingerprint = ? AND first_at <= ?`,
   failures: `SELECT ${failureColumns} FROM failures INDEXED BY latest_failures ORDER BY last_seq DESC LIMIT +?`,
   failuresOf: `SELECT ${failureColumns} FROM failures WHERE queue = ? ORDER BY last_seq DESC LIMIT +?`,
-  writeFailure: 'UPDATE jobs SET failure = ? WHERE seq = ?',
+  writeFailure: 'UPDATE lives SET failure = ? WHERE job = ?',
 
-  setAside: 'INSERT OR REPLACE INTO set_aside SELECT * FROM jobs WHERE seq = ?',
-  unreadable: 'SELECT DISTINCT id FROM set_aside ORDER BY id',
-  aside: 'SELECT seq, id, tags FROM set_aside WHERE id IN (SELECT value FROM json_each(?))',
-  removeAside: 'DELETE FROM set_aside WHERE seq IN (SELECT value FROM json_each(?))',
-  ready: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
-    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT +?`,
-  readyOfKey: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
-    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+  jobAside: 'INSERT OR REPLACE INTO jobs_aside SELECT * FROM jobs WHERE seq = ?',
+  lifeAside: 'INSERT OR REPLACE INTO lives_aside SELECT * FROM lives WHERE job = ?',
+  unreadable: 'SELECT DISTINCT id FROM jobs_aside ORDER BY id',
+  aside: 'SELECT seq, id, tags FROM jobs_aside WHERE id IN (SELECT value FROM json_each(?))',
+  removeJobsAside: 'DELETE FROM jobs_aside WHERE seq IN (SELECT value FROM json_each(?))',
+  removeLivesAside: 'DELETE FROM lives_aside WHERE job IN (SELECT value FROM json_each(?))',
+
+  ready: `SELECT ${enqueueColumns} FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
+    WHERE waiting.queue = ? AND waiting.concurrency_key = ? AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT +?`,
+  addWaiting: 'INSERT INTO waiting (queue, concurrency_key, rank, place, job) VALUES (?, ?, ?, ?, ?)',
+  addOneWaiting: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
+    SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq = ?`,
+  addWaitingRange: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
+    SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq BETWEEN ? AND ?`,
+  removeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND rank = ? AND place = ?',
+  takeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND (rank, place) <= (?, ?)',
+
+  claims: 'SELECT claim, first, token, worker, at, lease_at, jobs FROM claims',
+  freeClaim: 'SELECT min(0, min(claim)) - 1 FROM claims',
+  addClaim: 'INSERT INTO claims (claim, first, token, worker, at, lease_at, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  writeClaim: 'UPDATE claims SET lease_at = ?, jobs = ? WHERE claim = ?',
+  removeClaim: 'DELETE FROM claims WHERE claim = ?',
+  checkinOf: `SELECT ${columnsFor(['checkin'])} FROM ${rowTables} WHERE seq = ?`,
+
+  ends: 'SELECT last, at, jobs, groups FROM ends ORDER BY last',
+  addEnds: 'INSERT INTO ends (last, at, jobs, groups) VALUES (?, ?, ?, ?)',
+  behind: 'SELECT coalesce(sum(json_array_length(jobs)), 0) FROM ends',
+  removeEnds: 'DELETE FROM ends',
+  endedOf: 'SELECT last, jobs FROM ended WHERE queue = ? AND state = ? AND last >= ? ORDER BY last LIMIT 1',
+  endedWith:
+    'SELECT queue, state, last, jobs FROM ended WHERE EXISTS (SELECT 1 FROM json_each(ended.jobs) WHERE value = ?)',
+  addEnded: 'INSERT INTO ended (queue, state, last, jobs) VALUES (?, ?, ?, ?)',
+  writeEnded: 'UPDATE ended SET jobs = ? WHERE queue = ? AND state = ? AND last = ?',
+  removeEnded: 'DELETE FROM ended WHERE queue = ? AND state = ? AND last = ?',
+  forgetWaiting: 'DELETE FROM waiting WHERE job = ?',
+  forgetListed: 'DELETE FROM listed WHERE job = ?',
+  listQueued: 'INSERT OR IGNORE INTO listed (queue, state, job) VALUES (?, ?, ?)',
+  unlistQueued: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job = ?',
+  listJobs: 'INSERT OR IGNORE INTO listed (queue, state, job) SELECT ?, ?, value FROM json_each(?)',
+  unlist: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job IN (SELECT value FROM json_each(?))',
 
   keyGroup: 'SELECT leased, priority, place, start, finish FROM key_groups WHERE queue = ? AND concurrency_key = ?',
   keyGroups: 'SELECT concurrency_key, leased FROM key_groups WHERE queue = ?',
@@ -84,14 +139,11 @@ const texts = {
     WHERE queue = ? AND limited_until IS NOT NULL AND place IS NOT NULL ORDER BY priority DESC, place LIMIT 1`,
   firstShare: `SELECT concurrency_key, priority, place, finish FROM key_groups INDEXED BY sharing_key_groups
     WHERE queue = ? AND leased = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
-  headOfKeyGroup: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
-    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
-  headOfShare: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
-    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
-  headOfQueue: `SELECT seq, last_seq, enqueued_at FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
-    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
-  headOfKeyless: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
-    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+  headOfKeyGroup: `SELECT -rank, place FROM waiting WHERE queue = ? AND concurrency_key = ? ORDER BY rank, place LIMIT 1`,
+  headOfShare: `SELECT -rank, place, options FROM waiting CROSS JOIN jobs ON seq = job
+    WHERE waiting.queue = ? AND waiting.concurrency_key = ? ORDER BY rank, place LIMIT 1`,
+  headOfQueue: `SELECT lives.job, enqueued_at FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
+    WHERE waiting.queue = ? AND waiting.concurrency_key = '' AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT 1`,
 
   claimsSince: 'SELECT coalesce(sum(claims), 0) FROM rates WHERE queue = ? AND at > ?',
   claimTimes: 'SELECT at, claims FROM rates WHERE queue = ? ORDER BY at DESC LIMIT +?',
@@ -118,6 +170,8 @@ const texts = {
     ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until)`,
   forgetKeyClaimsToCome: 'DELETE FROM key_rates WHERE queue = ? AND at > ?',
 
+  removed: `SELECT seq, tags, failure, checkpointed_attempts FROM ${rowTables} WHERE seq IN (SELECT value FROM json_each(?))
+    AND (tags IS NOT NULL OR failure IS NOT NULL OR checkpointed_attempts IS NOT NULL)`,
   retention: 'SELECT policy FROM retention WHERE type = ?',
   setRetention: `INSERT INTO retention (type, policy) VALUES (?, ?)
     ON CONFLICT (type) DO UPDATE SET policy = excluded.policy WHERE policy <> excluded.policy`,
@@ -127,9 +181,8 @@ const texts = {
   lookAtAll: 'UPDATE looks SET at = 0',
 
   lastMessage: 'SELECT max(place) FROM messages',
-  messagesSince: `SELECT messages.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
-    FROM messages CROSS JOIN jobs ON seq = job WHERE messages.place > ? ORDER BY messages.place`,
-  leasedWithMessages: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND checkpointed_attempts IS NOT NULL
+  messagesSince: 'SELECT place, job, id FROM messages CROSS JOIN jobs ON seq = job WHERE place > ? ORDER BY place',
+  withMessages: `SELECT id FROM jobs WHERE seq IN (SELECT value FROM json_each(?))
     AND EXISTS (SELECT 1 FROM messages WHERE job = seq)`,
   addMinute: `INSERT OR IGNORE INTO minutes (minute, first)
     SELECT ?1, ?2 WHERE ?1 >= (SELECT coalesce(min(minute), ?1) FROM minutes)`,
@@ -139,6 +192,14 @@ const texts = {
 
   append: 'INSERT INTO log (last, first, at, transitions) VALUES (?, ?, ?, ?)',
   forgetLog: 'DELETE FROM log WHERE last <= ?',
+  addGone: `INSERT OR REPLACE INTO gone (job, id, last) SELECT seq, id, coalesce(last_seq, seq) FROM ${rowTables}
+    WHERE seq IN (SELECT value FROM json_each(?)) AND coalesce(last_seq, seq) > ?`,
+  addAsideGone: `INSERT OR REPLACE INTO gone (job, id, last) SELECT seq, id, ? FROM jobs_aside
+    WHERE seq IN (SELECT value FROM json_each(?))`,
+  forgetGone: 'DELETE FROM gone WHERE last <= ?',
+  idsOf: `SELECT seq, id FROM jobs WHERE seq IN (SELECT value FROM json_each(?1))
+    UNION ALL SELECT job, id FROM gone WHERE job IN (SELECT value FROM json_each(?1))
+    UNION ALL SELECT seq, id FROM jobs_aside WHERE seq IN (SELECT value FROM json_each(?1))`,
   logAfter: 'SELECT first, at, transitions FROM log WHERE last > ? ORDER BY last LIMIT +?',
 
   workers: 'SELECT id, info, seen_at FROM workers ORDER BY place',
@@ -193,7 +254,6 @@ interface RowOf extends RepairRowOf {
   predecessor: [1]
   pausedQueues: [queue: number]
   ready: RowValues
-  readyOfKey: RowValues
   stepsOf: PackedStep
   keyGroup: [
     leasedCount: number,
@@ -209,8 +269,7 @@ interface RowOf extends RepairRowOf {
   firstShare: [concurrencyKey: string, priority: number, place: number, finish: number]
   headOfKeyGroup: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]
-  headOfKeyless: [priority: number, place: number, options: string | null]
-  headOfQueue: [seq: number, lastSeq: number, enqueuedAt: number]
+  headOfQueue: [job: number | null, enqueuedAt: number]
   claimsSince: [claims: number]
   claimTimes: [at: number, claims: number]
   claimsToCome: [claims: number | null]
@@ -220,17 +279,14 @@ interface RowOf extends RepairRowOf {
   anyKeyClaimToCome: [1]
   due: RowValues
   nextDue: [at: number]
-  expired: RowValues
-  nextLease: [at: number]
-  leased: RowValues
-  leasesByWorker: [worker: string, count: number]
-  ended: [
-    seq: number,
-    finishedAt: number,
-    checkpointedAttempts: number | null,
-    failure: string | null,
-    tags: string | null,
-  ]
+  claims: [claim: number, first: number, token: string, worker: string, at: number, leaseAt: number, jobs: string]
+  freeClaim: [claim: number | null]
+  checkinOf: RowValues
+  ends: [last: number, at: number, jobs: string, groups: string]
+  behind: [jobs: number]
+  endedOf: [last: number, jobs: string]
+  endedWith: [queue: number, state: JobState, last: number, jobs: string]
+  removed: [seq: number, tags: string | null, failure: string | null, checkpointedAttempts: number | null]
   retention: [policy: string]
   looks: [queue: number]
   nextLook: [at: number]
@@ -245,10 +301,11 @@ interface RowOf extends RepairRowOf {
   checkpointsOf: [number: number, state: string, seq: number, at: number, note: string]
   messagesAfter: PackedInboxEntry
   lastMessage: [place: number | null]
-  messagesSince: [place: number, id: string | null]
-  leasedWithMessages: [id: string]
+  messagesSince: [place: number, job: number, id: string]
+  withMessages: [id: string]
   anyChild: [1]
   childrenOf: [id: string]
+  idsOf: [job: number, id: string]
   logAfter: [first: number, at: number, transitions: string]
   workers: [id: string, info: string, seenAt: number]
   bulkOperation: [record: string]
@@ -295,7 +352,10 @@ export class Statements {
   }
 
   /** Runs a statement of a repair. */
-  repair(sql: (typeof columnsByState | typeof tablesByJobs)[number], ...values: SQLInputValue[]): void {
+  repair(
+    sql: (typeof columnsByState | typeof endsByJobs | typeof tablesByJobs)[number],
+    ...values: SQLInputValue[]
+  ): void {
     this.rows(sql, values, this.occasional)
   }
 

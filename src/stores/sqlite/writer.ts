@@ -9,19 +9,24 @@ import { enqueueArrow } from '../../core/history.ts'
 import { RowChange, type RowTransition } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Recorder } from '../../core/recorder.ts'
-import { writeRow } from '../sql/write-row.ts'
+import { claimable } from '../../core/compiled-arrows.ts'
+import { needsLife, writeRow } from '../sql/write-row.ts'
+import type { Claims } from './claims.ts'
+import type { Ends } from './ends.ts'
 import type { FailureTable } from './failure-table.ts'
 import type { Hints } from './hints.ts'
 import type { InboxWatch } from './inbox-watch.ts'
 import type { KeyGroups } from './key-groups.ts'
 import type { LogWriter } from './log.ts'
 import type { Machines } from './machines.ts'
+import { PlainEnds } from './plain-ends.ts'
 import type { Prunes } from './prunes.ts'
 import type { Queues } from './queues.ts'
 import type { Removals } from './removals.ts'
 import type { Row, RowCache } from './row-cache.ts'
 import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
+import type { Waiting } from './waiting.ts'
 
 interface Tables {
   readonly sql: Statements
@@ -31,6 +36,9 @@ interface Tables {
   readonly failures: FailureTable
   readonly prunes: Prunes
   readonly removals: Removals
+  readonly claims: Claims
+  readonly ends: Ends
+  readonly waiting: Waiting
   readonly cache: RowCache
   readonly log: LogWriter
   readonly hints: Hints
@@ -40,6 +48,7 @@ interface Tables {
 export class Writer implements Recorder<Row> {
   readonly storesRows = false
   private readonly tables: Tables
+  private readonly plainEnds: PlainEnds
   private rows: Row[] = []
   /** The change of a row that is new: those of most need not be remembered. */
   private fresh = new RowChange()
@@ -53,6 +62,7 @@ export class Writer implements Recorder<Row> {
 
   constructor(tables: Tables) {
     this.tables = tables
+    this.plainEnds = new PlainEnds(tables.sql)
   }
 
   /** Begins a transaction. */
@@ -75,7 +85,7 @@ export class Writer implements Recorder<Row> {
   changed(row: Row, change: RowChange): void {
     if (change !== this.fresh) return
     if (row.dueAt !== null) this.tables.hints.due(row.dueAt)
-    if (row.machineCell === null && !row.queue.hasKeyGroup(row.concurrencyKey)) return
+    if (!needsLife(row) && !row.queue.hasKeyGroup(row.concurrencyKey)) return
     this.fresh = new RowChange()
     row.change = change
     this.rows.push(row)
@@ -87,14 +97,14 @@ export class Writer implements Recorder<Row> {
     const { queue, id } = row
     if (entry === null) {
       const arrow = enqueueArrow(row.state)
-      log.add(queue.number, id, arrow, 0, null, null)
+      log.add(queue.number, row.seq, arrow, 0, null, null)
       queues.count(queue, row.state, 1)
       if (row.concurrencyKey !== null) queue.keyed = true
       hints.moved(queue, id, null, row.state)
       return
     }
     const { arrow } = entry
-    log.add(queue.number, id, arrow, entry.attempt, entry.worker, entry.reason)
+    log.add(queue.number, row.seq, arrow, entry.attempt, entry.worker, entry.reason)
     const { from, to } = arrow
     if (from === null || from === to) return
     queues.move(queue, from, to)
@@ -116,11 +126,11 @@ export class Writer implements Recorder<Row> {
   }
 
   refused(type: string | null, isHandOver: boolean): void {
-    const { sql, queues, hints } = this.tables
+    const { sql, claims, queues, hints } = this.tables
     if (type === null) return hints.refused(null, queues.backlog())
     if (!isHandOver) return hints.refused(type, queues.known(type)?.backlog ?? 0)
     this.write()
-    const room = handOverRoom(type, workerSlots(sql, this.now), (each) => queues.known(each))
+    const room = handOverRoom(type, workerSlots(sql, claims, this.now), (each) => queues.known(each))
     hints.refusedHandOver(type, room)
   }
 
@@ -135,34 +145,58 @@ export class Writer implements Recorder<Row> {
   write(): void {
     if (this.rows.length === 0) return
     const { rows } = this
-    const { sql, cache } = this.tables
+    const { plainEnds } = this
+    const { cache } = this.tables
     this.rows = []
     this.hasNew = false
     let removed: Row[] | null = null
     for (const row of rows) {
       const was = row.change as RowChange
       if (was.isRemoved) (removed ??= []).push(row)
-      else writeRow(sql, row, was)
+      else {
+        writeRow(plainEnds, row, was)
+        this.writePlace(row, was)
+      }
       if (was.added !== null && was.added.messages.length > 0) this.messagesAdded(row)
       if (isFoundByMore(row, was)) this.writeBeside(row, was)
       row.change = null
       this.spare.push(was)
       if (was.wasLeased && !row.isLeased) cache.left(row)
     }
+    plainEnds.write()
     if (removed !== null) this.remove(removed)
   }
 
   /** What has changed is not written: after a rollback. */
   forget(): void {
     for (const row of this.rows) row.change = null
+    this.plainEnds.forget()
     this.rows = []
     this.hasNew = false
   }
 
+  /** Writes where a row is found: by its lease, among those that wait, or among the ended ones. */
+  private writePlace(row: Row, was: RowChange): void {
+    const { claims, ends, waiting } = this.tables
+    const { isLeased } = row
+    if (was.wasLeased !== isLeased) {
+      if (isLeased) claims.begin(row)
+      else claims.end(row.seq)
+    } else if (isLeased && row.wakeAt !== null && was.wakeAt !== row.wakeAt) claims.extend(row.seq, row.wakeAt)
+    waiting.move(row, claimable.has(row.state))
+    const { state } = was
+    if (was.ended === row.ended && state === row.state) return
+    if (state !== null && isEnded(state)) ends.remove(row, state, was.lastSeq)
+    if (row.isEnded) ends.add(row.queue.number, row.state, row.seq)
+  }
+
   private remove(rows: readonly Row[]): void {
-    const { removals, queues, prunes, cache } = this.tables
-    removals.removeRows(rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags })))
-    for (const { id, queue, state } of rows) {
+    const { ends, removals, queues, prunes, cache } = this.tables
+    const removed = rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags }))
+    removals.removeRows(removed, 0)
+    for (const row of rows) {
+      const { id, queue, state, lastSeq } = row
+      ends.remove(row, state, lastSeq)
       queues.count(queue, state, -1)
       prunes.changed(queue.number)
       cache.delete(id)

@@ -206,7 +206,7 @@ test.concurrent(
       expect.stringMatching(/rebuilt from 1 job; 1 count was wrong\n[^]* 1 job cannot be read: bad\n/),
     ])
     expect((await on('ls', '--ids')).stdout).toBe('good\n')
-    db.exec(`UPDATE set_aside SET input = '1'`)
+    db.exec(`UPDATE jobs_aside SET input = '1'`)
     db.close()
     expect((await on('doctor', '--repair')).stdout).toContain(
       'rebuilt from 2 jobs; 1 count was wrong, 1 job brought back: bad',

@@ -26,7 +26,7 @@ import {
 import { cutStore, type Cut, type CutStore } from '../support/cut-store.ts'
 import type { Told } from '../support/lives.ts'
 import { effectProblems } from '../support/effects.ts'
-import { spiedStore, type KeptState } from '../support/spied-store.ts'
+import { keptState, spiedStore, type KeptState } from '../support/spied-store.ts'
 import { SkippingClock } from './skipping-clock.ts'
 import { text, Workshop, type Config, type Implementations, type Tools } from './chart.ts'
 import type { Difference } from './differences.ts'
@@ -300,7 +300,7 @@ async function asJob({ each, known, gaps }: JobPlan, cuts: readonly Cut[] = []):
     const record = await job.record()
     if (record.state === 'dead') return standing({ status: 'error', error: record.error }, [])
     const { status, value, context, output, tags } = await job.snapshot()
-    const kept = record.checkpoint?.state as { readonly snapshot: PersistedSnapshot } | undefined
+    const kept = record.checkpoint === null ? null : keptState(record.checkpoint.state)
     return standing({ ...kept?.snapshot, status, value, context, output }, tags)
   }
   try {

@@ -1,5 +1,6 @@
 /** Tells what was written of machine jobs, in the very turn in which it was. */
 import type { Json, Store } from 'jobchart'
+import { withDefaults } from '../../../src/machine-job/state.ts'
 
 /** A checkpoint's state, as far as the tests look at it. */
 export interface KeptState {
@@ -17,6 +18,9 @@ export interface KeptMachine {
   readonly children?: Readonly<Record<string, { readonly snapshot: KeptMachine }>>
 }
 
+/** The state of a checkpoint as it was stored, with what was left out of it. */
+export const keptState = (stored: Json): KeptState => withDefaults(stored as never) as unknown as KeptState
+
 export interface Spy {
   readonly kept: (id: string, state: KeptState) => void
   readonly claimed: (id: string) => void
@@ -29,7 +33,7 @@ export function spiedStore(store: Store, { kept, claimed }: Spy): Store {
       const answers = store.checkpoint(requests)
       if (answers instanceof Promise) throw new TypeError('a store that answers at once is needed here')
       requests.forEach(({ id, checkpoint }, i) => {
-        if (answers[i]?.outcome !== 'lost') kept(id, checkpoint.state as unknown as KeptState)
+        if (answers[i]?.outcome !== 'lost') kept(id, keptState(checkpoint.state))
       })
       return answers
     },
@@ -37,7 +41,7 @@ export function spiedStore(store: Store, { kept, claimed }: Spy): Store {
       const answers = store.settle(settlements)
       if (answers instanceof Promise) throw new TypeError('a store that answers at once is needed here')
       settlements.forEach(({ id, checkpoint }, i) => {
-        if (answers[i]?.outcome !== 'lost' && checkpoint) kept(id, checkpoint.state as unknown as KeptState)
+        if (answers[i]?.outcome !== 'lost' && checkpoint) kept(id, keptState(checkpoint.state))
       })
       return answers
     },

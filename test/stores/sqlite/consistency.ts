@@ -31,7 +31,9 @@ export function complaintsAbout(path: string): string[] {
     }
     const jobs = storedJobs(db).map((row): Job => ({ row, history: row.history }))
     for (const job of jobs) checkJob(job, say)
-    checkPlaces(jobs, say)
+    checkPlaces(db, jobs, say)
+    checkEnds(db, jobs, say)
+    checkListed(db, jobs, say)
     checkKeys(jobs, say)
     checkQueues(db, jobs, say)
     checkKeyGroups(db, jobs, say)
@@ -110,13 +112,103 @@ function checkJob({ row, history }: Job, say: Say): void {
   }
 }
 
-function checkPlaces(jobs: readonly Job[], say: Say): void {
-  const taken = new Set<number>()
-  for (const { row } of jobs) {
-    if (row.state !== 'queued') continue
-    if (taken.has(row.place)) say(`place ${row.place} is taken twice`)
-    taken.add(row.place)
+const difference = (a: Iterable<string>, b: Iterable<string>): string[] => [
+  ...new Set(a).symmetricDifference(new Set(b)),
+]
+
+/** The queued jobs wait, each once and in its place, and no others behind the front of their queue. */
+function checkPlaces(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const queued = jobs.flatMap(({ row }) =>
+    row.state === 'queued' ? [`${row.queue} ${row.concurrencyKey ?? ''} ${-row.priority} ${row.place} ${row.seq}`] : [],
+  )
+  const waiting = db
+    .prepare(
+      `SELECT waiting.* FROM waiting JOIN queues USING (queue)
+        WHERE concurrency_key <> '' OR front_rank IS NULL OR (rank, place) > (front_rank, front_place)`,
+    )
+    .all()
+  const places = waiting.map((each) => {
+    return ['queue', 'concurrency_key', 'rank', 'place', 'job'].map((name) => String(each[name])).join(' ')
+  })
+  const different = difference(queued, places)
+  if (different.length > 0) say(`what waits differs from the queued jobs: ${different.join(', ')}`)
+  const known = new Set(jobs.map(({ row }) => row.seq))
+  for (const { jobs: list } of db.prepare('SELECT jobs FROM claims').all()) {
+    for (const job of JSON.parse(String(list)) as number[]) {
+      if (job > 0 && !known.has(job)) say(`job ${job} is claimed, and is not there`)
+    }
   }
+}
+
+interface EndedRow {
+  readonly name: string
+  readonly job: number
+  readonly at: number
+  readonly last: number
+}
+
+/** The ended jobs as the file has them, in the order of their ends: those that are behind, and the others. */
+export function endedRows(db: DatabaseSync): { readonly behind: EndedRow[]; readonly found: EndedRow[] } {
+  const list = (text: unknown): number[] => JSON.parse(String(text)) as number[]
+  const found = db
+    .prepare('SELECT * FROM ended ORDER BY last')
+    .all()
+    .flatMap(({ queue, state, last, jobs }) => {
+      let at = 0
+      return list(jobs).flatMap((number): EndedRow[] => {
+        if (number > 0) return [{ name: `${String(queue)} ${String(state)}`, job: number, at, last: Number(last) }]
+        at = -number
+        return []
+      })
+    })
+  const behind = db
+    .prepare('SELECT * FROM ends ORDER BY last')
+    .all()
+    .flatMap(({ last, at, jobs, groups }) => {
+      const numbers = list(jobs)
+      return (JSON.parse(String(groups)) as [number, string, number][]).flatMap(([queue, state, count]) =>
+        numbers.splice(0, count).map((job): EndedRow => {
+          return { name: `${queue} ${state}`, job, at: Number(at), last: Number(last) }
+        }),
+      )
+    })
+  return { behind, found }
+}
+
+/** The ended jobs are in the order of their ends. */
+function checkEnds(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const byNumber = new Map(jobs.map(({ row }) => [row.seq, row]))
+  const { behind, found } = endedRows(db)
+  const all = [...found, ...behind]
+  const before = new Map<string, number>()
+  for (const { name, job, at, last } of all) {
+    const row = byNumber.get(job)
+    if (row === undefined) continue
+    if (row.lastSeq > last || row.lastSeq <= (before.get(name) ?? 0) || row.finishedAt !== at) {
+      say(`job ${row.id} is not where it has ended`)
+    }
+    before.set(name, row.lastSeq)
+  }
+  const expected = jobs.flatMap(({ row }) => (ended.has(row.state) ? [`${row.queue} ${row.state} ${row.seq}`] : []))
+  const names = all.map(({ name, job }) => `${name} ${job}`)
+  const different = difference(names, expected)
+  if (different.length > 0) say(`ends differ from the ended jobs: ${different.join(', ')}`)
+  if (new Set(names).size < names.length) say('a job has ended twice')
+}
+
+/** Ended jobs are listed unless they are behind, and queued ones that do not wait in the order of their enqueue. */
+function checkListed(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const listed = db
+    .prepare('SELECT * FROM listed')
+    .all()
+    .map(({ queue, state, job }) => `${String(queue)} ${String(state)} ${String(job)}`)
+  const behind = new Set(endedRows(db).behind.map(({ job }) => job))
+  const expected = jobs.flatMap(({ row: { queue, state, seq, place, concurrencyKey } }) => {
+    const isApart = state === 'queued' && (concurrencyKey !== null || place !== seq)
+    return isApart || (ended.has(state) && !behind.has(seq)) ? [`${queue} ${state} ${seq}`] : []
+  })
+  const different = difference(listed, expected)
+  if (different.length > 0) say(`wrongly listed: ${different.join(', ')}`)
 }
 
 /**
@@ -130,6 +222,8 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
     // One that was being cancelled already is superseded without another transition.
     const superseded =
       row.state === 'cancelling' || history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
+    const leftKey = mayHold && row.heldKey === null ? row.key : null
+    if (row.leftKey !== leftKey) say(`job ${row.id} has given up key ${row.leftKey}, not ${leftKey}`)
     if (row.heldKey !== null && (row.heldKey !== row.key || !mayHold)) say(`job ${row.id} holds key ${row.heldKey}`)
     const started = history.some(({ event }) => event === 'CLAIM')
     const followed = jobs.some(
@@ -205,7 +299,7 @@ function checkKeyGroups(db: DatabaseSync, jobs: readonly Job[], say: Say): void 
   for (const group of expected.keys()) say(`key group ${group} is missing`)
 }
 
-type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
+type Logged = [string, string | null, string, string | null, string | null, queue: number, attempt: number, number[]]
 
 interface CountedEntry {
   readonly queue: number
@@ -227,14 +321,21 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
   const transitions = new Map<string, HistoryEntry[]>()
   const checkpoints = new Map<string, HistoryEntry[]>()
   const counted: CountedEntry[] = []
+  const ids = new Map(
+    ['SELECT seq AS job, id FROM jobs', 'SELECT job, id FROM gone', 'SELECT seq AS job, id FROM jobs_aside']
+      .flatMap((text) => db.prepare(text).all())
+      .map(({ job, id }) => [Number(job), String(id)]),
+  )
   let oldest: number | null = null
   let next = 0
   for (const { first, last, at, transitions: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
     if (oldest !== null && first !== next) say(`the log goes on with ${String(first)}, not with ${next}`)
     oldest ??= Number(first)
     let seq = Number(first)
-    for (const [event, from, to, worker, reason, named] of JSON.parse(String(text)) as Logged[]) {
-      for (const [queue, id, attempt] of named) {
+    for (const [event, from, to, worker, reason, queue, attempt, numbers] of JSON.parse(String(text)) as Logged[]) {
+      for (const job of numbers) {
+        const id = ids.get(job) ?? `job ${job}`
+        if (!ids.has(job)) say(`the log names job ${job}, whose id is nowhere`)
         const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         const entry = { seq: seq++, at: Number(at), event, from, to, attempt, ...known } as HistoryEntry
         const isTransition = entry.event !== 'CHECKPOINT'
@@ -300,12 +401,7 @@ function checkActivity(db: DatabaseSync, counted: readonly CountedEntry[], say: 
 
 /** A group has the dead jobs that have died of it since it began; a job has the fingerprint of its last error. */
 function checkFailures(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
-  const kept = new Map(
-    db
-      .prepare('SELECT seq, failure FROM jobs')
-      .all()
-      .map(({ seq, failure }) => [seq, failure]),
-  )
+  const kept = new Map(jobs.map(({ row }) => [row.seq, row.storedFailure]))
   for (const { row } of jobs) {
     const failure = kept.get(row.seq)
     if (failure !== null && failure !== row.failure) say(`job ${row.id}: its failure is not that of its error`)

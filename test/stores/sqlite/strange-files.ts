@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../../src/core/clock.ts'
-import { lease, newJob, put, rest, take } from '../../../src/store-testing/conformance/acts.ts'
+import { lease, newJob, put, plainCheckpoint, take } from '../../../src/store-testing/conformance/acts.ts'
 import { complaintsAbout } from './consistency.ts'
 
 interface Strange {
@@ -58,7 +58,7 @@ export async function settleWithDamagedInbox(path: string): Promise<void> {
   db.exec('INSERT INTO messages (job, number, at, message) SELECT job, number + 1, at, message FROM messages')
   const complete = { event: 'COMPLETE', to: 'done' } as const
   const answers = await store.settle([
-    { ...lease(child), ...complete, checkpoint: rest(1) },
+    { ...lease(child), ...complete, checkpoint: plainCheckpoint(1) },
     { ...lease(other), ...complete },
   ])
   db.exec('DELETE FROM messages WHERE number > 1')

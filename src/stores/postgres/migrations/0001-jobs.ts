@@ -95,7 +95,9 @@ CREATE FUNCTION @schema@.given(number bigint, base bigint) RETURNS bigint LANGUA
 $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that others hold.
+-- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else
+-- holds. An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not
+-- ended. "fenced": such a transaction has committed, and is to be carried out first.
 CREATE FUNCTION @schema@.commit(
   log_max bigint, turn boolean,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
@@ -109,7 +111,7 @@ CREATE FUNCTION @schema@.commit(
   gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_body text
-) RETURNS TABLE (base bigint, stale_rows int[], stale_cells int[], is_full boolean, locked text[], unfolded bigint)
+) RETURNS TABLE (base bigint, stale_rows int[], stale_cells int[], is_full boolean, locked text[], fenced boolean, unfolded bigint)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off SET lock_timeout = '5s'
@@ -118,6 +120,7 @@ DECLARE
   v_base bigint;
   v_move bigint;
   v_written text[];
+  v_ending text[];
 BEGIN
   IF turn THEN PERFORM @schema@.take_turn(); END IF;
   v_base := coalesce((SELECT max(l.seq) FROM @schema@.log l), 0) + 1;
@@ -139,9 +142,18 @@ BEGIN
 
   v_written := ARRAY(SELECT u.id FROM unnest(job_known, job_ids) AS u(known, id) WHERE u.known) || gone_ids;
   IF v_written <> '{}' THEN
-    WITH free AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j WHERE j.id = ANY(v_written) FOR UPDATE SKIP LOCKED)
-    SELECT array_agg(w.id) INTO locked FROM unnest(v_written) AS w(id) WHERE w.id NOT IN (SELECT f.id FROM free f);
-    IF locked IS NOT NULL THEN
+    v_ending := ARRAY(SELECT u.id FROM unnest(job_known, job_ids, job_states) AS u(known, id, state)
+      JOIN @schema@.jobs j ON j.id = u.id
+      WHERE u.known AND j.state IN ('running', 'cancelling') AND u.state <> j.state) || gone_ids;
+    WITH ending AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j WHERE j.id = ANY(v_ending) FOR UPDATE SKIP LOCKED),
+    others AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j
+      WHERE j.id = ANY(v_written) AND j.id <> ALL(v_ending) FOR NO KEY UPDATE SKIP LOCKED)
+    SELECT array_agg(w.id) INTO locked FROM unnest(v_written) AS w(id)
+    WHERE w.id NOT IN (SELECT ending.id FROM ending UNION ALL SELECT others.id FROM others);
+    fenced := v_ending <> '{}' AND EXISTS (SELECT FROM unnest(v_ending) AS e(id) JOIN @schema@.cells c
+      ON c.kind = 'fences' AND c.field > e.id || ' ' AND c.field < e.id || '!' AND c.value = e.id
+      WHERE c.field <> ALL(cell_fields));
+    IF locked IS NOT NULL OR fenced THEN
       RETURN NEXT;
       RETURN;
     END IF;

@@ -5,10 +5,11 @@ INSERT INTO @schema@.meta (name, value) VALUES ('store', gen_random_uuid()::text
 
 CREATE SEQUENCE @schema@.intents;
 
--- Keeps intents, a JSON array, in the transaction: a new row, which nobody else knows. Its value is written as all small
--- values are: with escapes, if it has a backslash.
--- Returns the transaction, and the subtransaction that the row belongs to: xid8 and xid.
-CREATE FUNCTION @schema@.keep_intents(intents text) RETURNS text LANGUAGE plpgsql AS $$
+-- Keeps intents, a JSON array, in the transaction: a new row, which nobody else knows. Its value is written as all
+-- small values are: with escapes, if it has a backslash.
+-- "fenced_job": the job whose lease they depend on, or null. Returns the transaction, and the subtransaction that the
+-- row belongs to: xid8 and xid.
+CREATE FUNCTION @schema@.keep_intents(intents text, fenced_job text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   v_number text := lpad(nextval('@schema@.intents')::text, 20, '0');
   v_value text := '{"number":"' || v_number || '","intents":' || intents::json::text || '}';
@@ -17,17 +18,24 @@ BEGIN
   IF json_typeof(intents::json) <> 'array' THEN RAISE 'intents: expected an array'; END IF;
   IF position('\' IN v_value) > 0 THEN v_value := substr(to_json(v_value)::text, 2, length(to_json(v_value)::text) - 2); END IF;
   INSERT INTO @schema@.cells (kind, field, value) VALUES ('intents', v_number, v_value) RETURNING xmin::text INTO v_row;
+  IF fenced_job IS NOT NULL THEN
+    INSERT INTO @schema@.cells (kind, field, value) VALUES ('fences', fenced_job || ' ' || v_number, fenced_job);
+  END IF;
   RETURN pg_current_xact_id()::text || ' ' || v_row;
 END $$;
 
--- For clients of jobchart. "request": the id of the store, a space and the id of the transaction, if it is known; then a
--- line feed and the intents.
+-- For clients of jobchart. "request": the id of the store, a space and the id of the transaction, if it is known; then
+-- a line feed and, if the intents depend on a lease, its job and its token as a JSON array; then a line feed and the
+-- intents. The row of the job is held until the transaction has ended: its lease is then extended by others, and not
+-- ended.
 CREATE FUNCTION @schema@.within(request text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v_head text := split_part(request, E'\n', 1);
   v_store text := split_part(v_head, ' ', 1);
   v_xid text := split_part(v_head, ' ', 2);
+  v_lease text := split_part(request, E'\n', 2);
+  v_job text := nullif(v_lease, '')::json ->> 0;
 BEGIN
   IF NOT EXISTS (SELECT FROM @schema@.meta m WHERE m.name = 'store' AND m.value = v_store) THEN
     RAISE EXCEPTION USING ERRCODE = 'JC001', MESSAGE = 'jobchart TX_OTHER_DATABASE: the schema of this database is of another store';
@@ -35,7 +43,14 @@ BEGIN
   IF v_xid <> '' AND v_xid <> pg_current_xact_id()::text THEN
     RAISE EXCEPTION USING ERRCODE = 'JC002', MESSAGE = 'jobchart TX_NOT_OPEN: the transaction has ended';
   END IF;
-  RETURN @schema@.keep_intents(substr(request, length(v_head) + 2));
+  IF v_job IS NOT NULL THEN
+    PERFORM FROM @schema@.jobs j
+    WHERE j.id = v_job AND j.state = 'running' AND position(v_lease::json ->> 1 IN j.doc) > 0 FOR KEY SHARE;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION USING ERRCODE = 'JC004', MESSAGE = 'jobchart LEASE_LOST: the attempt does not have the job any more';
+    END IF;
+  END IF;
+  RETURN @schema@.keep_intents(substr(request, length(v_head) + length(v_lease) + 3), v_job);
 END $$;
 
 -- The transaction that it is called in.
@@ -43,8 +58,8 @@ CREATE FUNCTION @schema@.transaction_id(ignored text) RETURNS text LANGUAGE sql 
 SET search_path = pg_catalog, pg_temp AS $$ SELECT pg_current_xact_id()::text $$;
 
 -- For everybody: enqueues a job, with the transaction that calls it. "job": a JSON object with "type", and optionally
--- "input", "id", "priority", "tags", "meta", "delay" (ms), "runAt" (ms since the epoch), "key" (unique within the type) and
--- "maxAttempts". Returns the id of the job.
+-- "input", "id", "priority", "tags", "meta", "delay" (ms), "runAt" (ms since the epoch), "key" (unique within the type)
+-- and "maxAttempts". Returns the id of the job.
 CREATE FUNCTION @schema@.enqueue(job text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -91,7 +106,7 @@ BEGIN
     || ',"priority":' || coalesce(v ->> 'priority', '0')
     || ',"tags":' || CASE WHEN v ->> 'tags' IS NULL THEN '[]' ELSE (v -> 'tags')::text END
     || ',"key":' || CASE WHEN v ->> 'key' IS NULL THEN 'null' ELSE (v -> 'key')::text END
-    || ',"concurrencyKey":null,"runAt":' || v_run_at || ',"delayMs":0,"onConflict":"keep"}]}}]');
+    || ',"concurrencyKey":null,"runAt":' || v_run_at || ',"delayMs":0,"onConflict":"keep"}]}}]', NULL);
   RETURN v_id;
 END $$;
 
@@ -112,6 +127,6 @@ BEGIN
   RETURN v_fates;
 END $$;
 
-REVOKE ALL ON FUNCTION @schema@.keep_intents(text), @schema@.within(text), @schema@.transaction_id(text),
+REVOKE ALL ON FUNCTION @schema@.keep_intents(text, text), @schema@.within(text), @schema@.transaction_id(text),
   @schema@.enqueue(text), @schema@.fates(text[]) FROM PUBLIC;
 `

@@ -1,13 +1,12 @@
 /**
- * How one statement with one text goes through the transactions of other libraries, and one text comes back. Only texts:
- * libraries differ in how they read arrays, JSON, numbers and question marks.
+ * How one statement with one text goes through the transactions of other libraries, and one text comes back. Only
+ * texts: libraries differ in how they read arrays, JSON, numbers and question marks.
  */
 import { describe, JobchartError } from '../../../core/errors.ts'
 import type {
   DrizzleTransaction,
   KnexTransaction,
   KyselyTransaction,
-  OpenTransaction,
   PgTransaction,
   PostgresJsTransaction,
   PrismaTransaction,

@@ -1,11 +1,12 @@
 /** Writes through transactions of users, and what has become of them. */
 import { JobchartError } from '../../../core/errors.ts'
-import type { TxFate, TxIntent } from '../../../core/tx-intent.ts'
+import { leaseOfIntents, type TxFate, type TxIntent } from '../../../core/tx-intent.ts'
 import type { TransactionStore } from '../../../store.ts'
+import { columnText } from '../texts.ts'
 import { adapterOf, callThrough, notOpen, type Adapter } from './adapters.ts'
 import { refusalIn } from './refusals.ts'
 
-export interface TransactionsOptions {
+interface TransactionsOptions {
   /** The schema, quoted. */
   readonly schema: string
   /** The random id of the store. */
@@ -36,14 +37,18 @@ export function transactionsOf({
       return receiptOf(answer)
     },
     async fates(receipts) {
-      const [row] = await query(`SELECT ${schema}.fates($1)`, [receipts])
-      return (row?.[0] as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
+      const [[statuses] = []] = await query(`SELECT ${schema}.fates($1)`, [receipts])
+      return (statuses as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
     },
   }
 }
 
-const requestOf = (storeId: string, xid: string, intents: readonly TxIntent[]): string =>
-  `${storeId} ${xid}\n${JSON.stringify(intents)}`
+/** Three lines: JSON has no line feeds. */
+function requestOf(storeId: string, xid: string, intents: readonly TxIntent[]): string {
+  const lease = leaseOfIntents(intents)
+  const fence = lease === null ? '' : JSON.stringify([columnText(lease.id), lease.token])
+  return `${storeId} ${xid}\n${fence}\n${JSON.stringify(intents)}`
+}
 
 /**
  * Calls made outside of a transaction are transactions of their own: so the server is asked which one it is, and the
@@ -52,13 +57,18 @@ const requestOf = (storeId: string, xid: string, intents: readonly TxIntent[]): 
 const xidOf = (adapter: Adapter, schema: string): Promise<string> =>
   call(adapter, `${schema}.transaction_id`, '', schema)
 
-/** @throws JobchartError TX_OTHER_DATABASE, TX_NOT_OPEN; what the library throws */
+/** @throws JobchartError TX_OTHER_DATABASE, TX_NOT_OPEN, LEASE_LOST; what the library throws */
 async function call(adapter: Adapter, name: string, parameter: string, schema: string): Promise<string> {
   try {
     return await callThrough(adapter, name, parameter)
   } catch (error) {
     const refusal = refusalIn(error)
     if (refusal === 'TX_NOT_OPEN') throw notOpen(`${adapter.library} has ended it`)
+    if (refusal === 'LEASE_LOST') {
+      const hint =
+        'Roll the transaction back: the job was cancelled, or its lease has expired and it may run elsewhere.'
+      throw new JobchartError('LEASE_LOST', 'the attempt does not have its job any more', { hint, cause: error })
+    }
     if (refusal !== 'TX_OTHER_DATABASE') throw error
     throw new JobchartError('TX_OTHER_DATABASE', `tx is a transaction on another database than that of the store`, {
       hint: `The store is in the schema ${schema} of its own database: make transaction and store with the same url.`,

@@ -272,11 +272,6 @@ local function refreshKeyRates(type, rate)
   end
 end
 
--- Has a key as many leased jobs as it may have? It may still stand among the heads if its cap was lowered.
-local function isAtCap(type, key, cap)
-  return cap and key ~= '' and tonumber(call('HGET', P .. 'held:' .. type, key) or '0') >= cap
-end
-
 -- The group that is claimed from next: its key, the rank of its first job, and its entry among the heads. After lower
 -- limits no key may be claimed from, however many there are: the next call goes on.
 local function firstGroup(demand)
@@ -285,7 +280,8 @@ local function firstGroup(demand)
     local head = call('ZRANGE', P .. 'heads:' .. type, 0, 0)[1]
     if not head then return nil end
     local key = head:sub(${rankChars + 1})
-    local atCap = isAtCap(type, key, demand.perKey)
+    -- It may still stand among the heads if its cap was lowered.
+    local atCap = isAtCap(type, key, leasedOf(type, key), demand.perKey)
     if not atCap then
       if not rate or key == '' or free(keyWindow(type, key), rate) > 0 then return key, head:sub(1, ${rankChars}), head end
     end

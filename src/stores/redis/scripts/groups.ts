@@ -24,6 +24,10 @@ end
 -- Where a job is in the order of its queue, as text: by priority, then by place. The priority is within 32 bits.
 local function rank(score, member) return string.format('%010.0f', 2147483648 + tonumber(score)) .. member:sub(1, 16) end
 
+local function leasedOf(type, key) return tonumber(call('HGET', P .. 'held:' .. type, key) or '0') end
+-- Has a key as many leased jobs as it may have?
+local function isAtCap(type, key, leased, cap) return key ~= '' and cap and leased >= cap end
+
 -- The first job of a group stands among the heads of its type, by the finish of its key (0 where keys do not share) and
 -- its rank; unless the key is at its cap, or has no free claim. In any case it stands among the firsts of its type, by
 -- its rank.
@@ -37,7 +41,7 @@ local function arrange(type, key)
     before = before:sub(2)
     call('ZREM', P .. 'capped-keys:' .. type, key)
   end
-  local leased = tonumber(call('HGET', P .. 'held:' .. type, key) or '0')
+  local leased = leasedOf(type, key)
   if leased <= 0 then call('HDEL', P .. 'held:' .. type, key) end
   local first = call('ZRANGE', queueOf(type, key), 0, 0, 'WITHSCORES')
   local limited = call('HGET', P .. 'limits:' .. type, key)
@@ -57,8 +61,7 @@ local function arrange(type, key)
     if before then call('ZREM', firsts, before) end
     call('ZADD', firsts, 0, member)
   end
-  local cap = call('HGET', P .. 'caps', type)
-  local capped = cap and cap ~= '' and key ~= '' and leased >= tonumber(cap)
+  local capped = isAtCap(type, key, leased, tonumber(call('HGET', P .. 'caps', type) or ''))
   if limited then
     if capped then call('ZREM', P .. 'limited:' .. type, key) else call('ZADD', P .. 'limited:' .. type, limited, key) end
   end

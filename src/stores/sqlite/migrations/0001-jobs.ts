@@ -21,40 +21,70 @@ export const jobs = `
     -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written
     -- with the counts. When the next minute begins, it is added to the rows of its minute and its hour.
     minute INTEGER NOT NULL DEFAULT 0,
-    activity TEXT NOT NULL DEFAULT '[]'
+    activity TEXT NOT NULL DEFAULT '[]',
+    -- Of its jobs without a concurrency key that wait, those up to this rank and place were claimed: their rows are
+    -- removed many at once. Null: none.
+    front_rank INTEGER,
+    front_place INTEGER
   ) STRICT;
   CREATE INDEX paused ON queues (queue) WHERE paused = 1;
 
+  -- What an enqueue has given. Most rows are written once, and removed with the job.
   CREATE TABLE jobs (
+    -- The number of its ENQUEUE.
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     queue INTEGER NOT NULL REFERENCES queues,
-    state TEXT NOT NULL,
     priority INTEGER NOT NULL,
-    -- Where it stands among the queued ones of its priority.
-    place INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
     max_attempts INTEGER NOT NULL,
-    generation INTEGER NOT NULL,
-    -- Times are milliseconds since the epoch. When a timed state ends; when a lease runs out; null in all other states.
-    -- Indexes have such simple conditions because all of them are asked whenever a row is written.
-    due_at INTEGER,
-    lease_at INTEGER,
-    token TEXT,
-    worker TEXT,
+    -- Times are milliseconds since the epoch.
     enqueued_at INTEGER NOT NULL,
-    started_at INTEGER,
-    finished_at INTEGER,
+    -- JSON, and null where there is nothing, but for the keys.
+    input TEXT,
+    key TEXT,
+    concurrency_key TEXT,
+    tags TEXT,
+    -- The data of the enqueuer, as an object.
+    meta TEXT,
+    -- What the enqueue has asked for beside the columns.
+    options TEXT
+  ) STRICT;
+  -- Jobs by what few jobs have, in the order of their enqueue.
+  CREATE INDEX with_key ON jobs (key) WHERE key IS NOT NULL;
+  CREATE INDEX with_concurrency_key ON jobs (concurrency_key) WHERE concurrency_key IS NOT NULL;
+
+  -- What has become of a job, as far as its enqueue and an open claim do not tell it: most jobs get this row when they
+  -- end. A job without one is queued, or runs if a claim has it. A job whose row says that it is leased runs under its
+  -- claim as the row says; any other job of a claim has made one more transition than its row says, the CLAIM.
+  CREATE TABLE lives (
+    job INTEGER PRIMARY KEY REFERENCES jobs,
+    state TEXT NOT NULL,
+    -- Null if the job was queued by its ENQUEUE and completed in its first attempt. Otherwise its first state, then its
+    -- transitions, oldest first, as JSON without the brackets around them.
+    history TEXT,
+    -- The number of the CLAIM, where the history is null.
+    claimed_seq INTEGER,
     -- The number of its last transition.
     last_seq INTEGER NOT NULL,
-    -- The unique key it has, and the one it holds: null as soon as the key is free for others.
-    key TEXT,
-    held_key TEXT,
-    concurrency_key TEXT,
-    -- JSON from here on; null where there is nothing.
-    input TEXT,
-    tags TEXT,
+    token TEXT,
+    worker TEXT,
+    started_at INTEGER,
+    finished_at INTEGER,
     output TEXT,
+    -- Where the history is null, queue, place, attempt and generation are null, too, as they follow from it. The place
+    -- is where it stands among the queued ones of its priority.
+    queue INTEGER,
+    place INTEGER,
+    attempt INTEGER,
+    generation INTEGER,
+    -- When a timed state ends.
+    due_at INTEGER,
+    -- The unique key that it holds, and the one that it has given up before its end.
+    held_key TEXT,
+    left_key TEXT,
+    -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
+    due_after INTEGER,
+    -- JSON; null where there is nothing.
     error TEXT,
     errors TEXT,
     checkin TEXT,
@@ -62,40 +92,74 @@ export const jobs = `
     cancel TEXT,
     -- The last settled attempt and what was answered, unless it ended the job: then token and history tell.
     settled TEXT,
-    -- Its first state, then its transitions, oldest first, without the brackets around them.
-    history TEXT NOT NULL,
     -- Attempts that led to a checkpoint, and so do not count. Null of a plain job: no table of machines has it.
     checkpointed_attempts INTEGER,
-    -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
-    due_after INTEGER,
-    -- What the enqueue has asked for beside the columns, as JSON; null of most jobs.
-    options TEXT,
-    -- The data of the enqueuer, as a JSON object.
-    meta TEXT,
     -- The fingerprint of its last error; null if there is none.
     failure TEXT
   ) STRICT;
-  CREATE INDEX queued ON jobs (queue, concurrency_key, priority DESC, place) WHERE state = 'queued';
-  CREATE INDEX due ON jobs (due_at, seq) WHERE due_at IS NOT NULL;
-  CREATE INDEX leases ON jobs (lease_at, seq) WHERE lease_at IS NOT NULL;
-  CREATE UNIQUE INDEX holders ON jobs (queue, held_key) WHERE held_key IS NOT NULL;
-  -- Live jobs that have given up their unique key.
-  CREATE INDEX leaving ON jobs (queue, key) WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL;
-  CREATE INDEX failing ON jobs (failure, seq) WHERE failure IS NOT NULL;
-  -- Ended jobs of a queue in the order of their end.
-  CREATE INDEX ended ON jobs (queue, state, last_seq) WHERE finished_at IS NOT NULL;
-  -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have
-  -- ended. Most transitions of a job leave these indexes as they are.
-  CREATE INDEX live ON jobs (queue) WHERE finished_at IS NULL;
-  CREATE INDEX timed ON jobs (queue, state) WHERE due_at IS NOT NULL;
-  CREATE INDEX ended_of ON jobs (queue, state) WHERE finished_at IS NOT NULL;
-  -- Jobs by what few jobs have, in the same order.
-  CREATE INDEX with_key ON jobs (key) WHERE key IS NOT NULL;
-  CREATE INDEX with_concurrency_key ON jobs (concurrency_key) WHERE concurrency_key IS NOT NULL;
-  -- Rows of jobs that cannot be read, because something else has changed the file: they are no longer in the table of
-  -- jobs.
-  CREATE TABLE set_aside AS SELECT * FROM jobs WHERE FALSE;
-  CREATE UNIQUE INDEX set_aside_by_number ON set_aside (seq);
+  -- Indexes have such simple conditions because all of them are asked whenever a row is written.
+  CREATE INDEX due ON lives (due_at, job) WHERE due_at IS NOT NULL;
+  CREATE INDEX timed ON lives (queue, state) WHERE due_at IS NOT NULL;
+  CREATE UNIQUE INDEX holders ON lives (queue, held_key) WHERE held_key IS NOT NULL;
+  CREATE INDEX leaving ON lives (queue, left_key) WHERE left_key IS NOT NULL;
+  CREATE INDEX failing ON lives (failure) WHERE failure IS NOT NULL;
+
+  -- The queued jobs, in the order of their claims, and claimed ones up to the front of their queue. A rank is a
+  -- priority with the other sign; a job without a concurrency key has the empty one.
+  CREATE TABLE waiting (
+    queue INTEGER NOT NULL,
+    concurrency_key TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    job INTEGER NOT NULL,
+    PRIMARY KEY (queue, concurrency_key, rank, place)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The leases. What the jobs of one claim share is a row, as long as one of them is leased: a JSON list of the jobs in
+  -- the order of their CLAIMs, which are numbered from first on; 0 stands for a job that this row has no lease of (any
+  -- more). A heartbeat for some of the jobs moves their leases to a row of their own.
+  CREATE TABLE claims (
+    -- The number of its first CLAIM, or a negative one.
+    claim INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    lease_at INTEGER NOT NULL,
+    jobs TEXT NOT NULL
+  ) STRICT;
+
+  -- The jobs that a transaction has ended, as a JSON list, with the number of its last transition; and how many of them
+  -- in turn are of which queue and state. From here they come into the two tables below, many at once.
+  CREATE TABLE ends (
+    last INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    jobs TEXT NOT NULL,
+    groups TEXT NOT NULL
+  ) STRICT;
+  -- The ended jobs of a queue and state in the order of their ends, some hundred in a JSON list: a negative number is
+  -- the time of the ends after it. last is not less than the number of the last end in the row.
+  CREATE TABLE ended (
+    queue INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    jobs TEXT NOT NULL,
+    PRIMARY KEY (queue, state, last)
+  ) STRICT, WITHOUT ROWID;
+  -- Jobs of a queue in the order of their enqueue, for searches: the ended ones in each state, which come here from
+  -- ends, and queued ones that do not wait in that order, as they have a concurrency key or a place of their own.
+  CREATE TABLE listed (
+    queue INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    job INTEGER NOT NULL,
+    PRIMARY KEY (queue, state, job)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Rows of jobs that cannot be read, because something else has changed the file.
+  CREATE TABLE jobs_aside AS SELECT * FROM jobs WHERE FALSE;
+  CREATE UNIQUE INDEX aside_by_number ON jobs_aside (seq);
+  CREATE TABLE lives_aside AS SELECT * FROM lives WHERE FALSE;
+  CREATE UNIQUE INDEX lives_aside_by_number ON lives_aside (job);
   CREATE TABLE job_tags (
     tag TEXT NOT NULL,
     job INTEGER NOT NULL,
@@ -157,6 +221,12 @@ export const jobs = `
     first INTEGER NOT NULL,
     at INTEGER NOT NULL,
     transitions TEXT NOT NULL
+  ) STRICT;
+  -- The ids of jobs that are gone, as long as the log has transitions of them; with the number of the last.
+  CREATE TABLE gone (
+    job INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    last INTEGER NOT NULL
   ) STRICT;
   -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks
   -- at. All minutes from the first row on are here.

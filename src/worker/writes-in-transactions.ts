@@ -1,0 +1,81 @@
+/**
+ * `ctx.complete`, `ctx.fail`, `ctx.snooze` and `ctx.step` in a transaction of the handler: what they write is part of
+ * it, and fenced by the token of the attempt.
+ */
+import { JobchartError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Json } from '../core/payload.ts'
+import type { Settlement } from '../core/settlement.ts'
+import type { Transactions, TxWrite } from '../client/transactions.ts'
+import type { OpenTransaction, TxIntent } from '../store.ts'
+import { runIsOver, type Run } from './attempt.ts'
+import { hasCommitted, RunTransactions } from './run-transactions.ts'
+
+interface RunTransactionOptions {
+  readonly transactions: Transactions
+  readonly refusal: (run: Run) => JobchartError | null
+  readonly leaseMs: number
+}
+
+export interface WritesInTransactions {
+  /** Ends the attempt with a transaction. @throws JobchartError as `Transactions.write`, LEASE_LOST, NOT_ACCEPTED */
+  readonly settle: (run: Run, tx: OpenTransaction, settlement: Settlement) => Promise<void>
+  /**
+   * Keeps the result of a step with a transaction.
+   * @returns tells whether it has committed, when it has ended
+   * @throws as `settle`
+   */
+  readonly keepStep: (run: Run, tx: OpenTransaction, name: string, result: Json) => Promise<() => Promise<boolean>>
+}
+
+export function writesInTransactions({ transactions, refusal, leaseMs }: RunTransactionOptions): WritesInTransactions {
+  const write = async (
+    run: Run,
+    tx: OpenTransaction,
+    intent: TxIntent,
+    settlement: Settlement | null,
+  ): Promise<TxWrite> => {
+    const refused = run.ending === null ? refusal(run) : runIsOver(run)
+    if (refused !== null) throw refused
+    // Registered before it is written: the handler may end meanwhile.
+    const writing = transactions.write(tx, [intent])
+    const settled = async (): Promise<void> => {
+      const written = await writing.catch(() => null)
+      // What was refused is not part of the transaction.
+      if (written === null) throw new JobchartError('TX_ROLLED_BACK', 'the write was refused in the transaction')
+      await written.settled()
+    }
+    run.transactions ??= new RunTransactions()
+    run.transactions.add({ write: { settled }, settlement })
+    return writing
+  }
+  return {
+    async settle(run, tx, settlement) {
+      await write(run, tx, { kind: 'settle', request: settlement }, settlement)
+    },
+    async keepStep(run, tx, name, result) {
+      const { id, attempt, token } = run.claimed
+      const request = { id, attempt, token, steps: { [name]: result } }
+      const written = await write(run, tx, { kind: 'extend', request, leaseMs }, null)
+      return () => hasCommitted(written)
+    },
+  }
+}
+
+/** The end of a handler that has returned, although none of its transactions has committed the end of its attempt. */
+export const notCommitted = ({ claimed: { id, attempt } }: Run): JobchartError =>
+  new JobchartError(
+    'NOT_COMMITTED',
+    `attempt ${attempt} of job ${id} has returned, but its transaction was rolled back`,
+    {
+      hint: 'Await the transaction in which ctx.complete was called, and let its error pass.',
+    },
+  )
+
+export function reportThrown(logger: Logger, { claimed: { id, attempt }, result }: Run): void {
+  logger.warn('a handler threw after its transaction had committed the end of the attempt; the commit counts', {
+    error: result,
+    id,
+    attempt,
+  })
+}

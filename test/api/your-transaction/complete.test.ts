@@ -1,0 +1,316 @@
+/** Ends of attempts, and steps, in the handler's own transaction. */
+import {
+  createRuntime,
+  defineJob,
+  durable,
+  fatal,
+  type Duration,
+  type JobchartError,
+  type JobDefinition,
+  type RunContext,
+  type Runtime,
+} from 'jobchart'
+import type { NewJob, TxIntent } from 'jobchart/store'
+import { Client as PgClient } from 'pg'
+import { afterEach, beforeEach, expect, onTestFinished } from 'vitest'
+import { setup } from 'xstate'
+import { systemClock } from '../../../src/core/clock.ts'
+import { ask, lease, newJob, put, recordOf } from '../../../src/store-testing/conformance/acts.ts'
+import { postgresStore } from '../../../src/stores/postgres/index.ts'
+import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+
+const server = postgresOfFile()
+
+const seen: unknown[] = []
+/** Its first attempt rolls back, its second one commits and fails, its third one finds the result. */
+const charge = durable<number>(
+  async ({ step, attempt }) => {
+    await inTransaction(async (tx) => {
+      const charged = await step('charge', () => add(tx, attempt).then(() => attempt), { tx })
+      seen.push(charged)
+      if (attempt === 1) throw new Error('rolled back')
+    })
+    if (attempt < 3) throw new Error('after the commit')
+    return attempt
+  },
+  { retry: { maxAttempts: 5, backoff: () => 0 } },
+)
+const machine = setup({ actors: { charge } }).createMachine({
+  initial: 'charging',
+  states: { charging: { invoke: { src: 'charge', onDone: 'charged' } }, charged: { type: 'final' } },
+})
+const chargeJob = defineJob({ type: 'charge', machine })
+
+type Handler = (input: unknown, ctx: RunContext) => Promise<unknown>
+
+let pg: PgClient
+let handler: Handler
+let schema = ''
+let made = 0
+const runtimes: Runtime[] = []
+const warnings: string[] = []
+
+const work: JobDefinition<unknown, unknown> = defineJob<unknown, unknown>({
+  type: 'work',
+  retry: { maxAttempts: 3, backoff: () => 0 },
+  run: (input, ctx) => handler(input, ctx),
+})
+
+async function started(lease: Duration = '30s'): Promise<Runtime> {
+  const runtime = createRuntime({
+    jobs: [work, chargeJob],
+    store: postgresStore({ url: server().url, schema }),
+    lease,
+    logger: { warn: (message) => warnings.push(message), error: (message) => warnings.push(message) },
+  })
+  runtimes.push(runtime)
+  await runtime.start()
+  return runtime
+}
+
+/** Commits, or rolls back if `body` throws. */
+async function inTransaction(body: (tx: PgClient) => Promise<unknown>): Promise<void> {
+  await pg.query('BEGIN')
+  try {
+    await body(pg)
+    await pg.query('COMMIT')
+  } catch (error) {
+    await pg.query('ROLLBACK')
+    throw error
+  }
+}
+
+const add = (tx: PgClient, attempt: number) => tx.query(`INSERT INTO effects_${made} VALUES (${attempt})`)
+const effects = async (): Promise<number[]> => {
+  const { rows } = await pg.query<{ attempt: number }>(`SELECT attempt FROM effects_${made} ORDER BY attempt`)
+  return rows.map(({ attempt }) => attempt)
+}
+
+beforeEach(async () => {
+  schema = `c${++made}`
+  warnings.length = 0
+  pg = new PgClient(server().url)
+  await pg.connect()
+  await pg.query(`CREATE TABLE effects_${made} (attempt int)`)
+})
+
+afterEach(async () => {
+  await Promise.all(runtimes.splice(0).map((runtime) => runtime.stop({ mode: 'abort', grace: 0 })))
+  await pg.end()
+})
+
+test('a job is done with the writes of its handler, and its return value is ignored', async () => {
+  handler = async (_, ctx) => {
+    ctx.log('hello')
+    await inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      await ctx.complete(tx, { ok: true })
+    })
+    return 'ignored'
+  }
+  const runtime = await started()
+  const events: string[] = []
+  runtime.events$.subscribe(({ event }) => events.push(event))
+  const job = await runtime.enqueue(work, 1)
+  expect(await job.result()).toEqual({ ok: true })
+  await expect.poll(() => events).toContain('COMPLETE')
+  const { state, attempt, logs } = await job.record()
+  expect([state, attempt, logs.map(({ message }) => message)]).toEqual(['done', 1, ['hello']])
+  expect(await effects()).toEqual([1])
+  expect(events.filter((event) => event === 'COMPLETE')).toHaveLength(1)
+})
+
+test('a transaction that is rolled back makes the attempt fail with its error, and the effect happens once', async () => {
+  handler = (_, ctx) =>
+    inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      await ctx.complete(tx, ctx.attempt)
+      if (ctx.attempt === 1) throw new Error('after complete')
+    })
+  const job = await (await started()).enqueue(work, 1)
+  expect(await job.result()).toBe(2)
+  expect((await job.record()).errors.map(({ error }) => error.message)).toEqual(['after complete'])
+  expect(await effects()).toEqual([2])
+})
+
+test('a handler that returns although its transaction was rolled back has failed with NOT_COMMITTED', async () => {
+  handler = async (_, ctx) => {
+    await inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      await ctx.complete(tx, ctx.attempt)
+      if (ctx.attempt === 1) throw new Error('swallowed')
+    }).catch(() => {})
+  }
+  const job = await (await started()).enqueue(work, 1)
+  expect(await job.result()).toBe(2)
+  expect((await job.record()).errors.map(({ error }) => error.code)).toEqual(['NOT_COMMITTED'])
+  expect(await effects()).toEqual([2])
+})
+
+test('a handler that throws after its commit has completed its job', async () => {
+  handler = async (_, ctx) => {
+    await inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      await ctx.complete(tx, ctx.attempt)
+    })
+    throw fatal(new Error('too late'))
+  }
+  const job = await (await started()).enqueue(work, 1)
+  expect(await job.result()).toBe(1)
+  expect((await job.record()).errors).toEqual([])
+  expect(warnings).toContainEqual(expect.stringContaining('the commit counts'))
+  expect(await effects()).toEqual([1])
+})
+
+test('a handler that ends before its transaction is asked for until it has ended', async () => {
+  let commit: () => void = () => {}
+  const committing = new Promise<void>((resolve) => (commit = resolve))
+  let late: Promise<unknown> = Promise.resolve()
+  handler = async (_, ctx) => {
+    await pg.query('BEGIN')
+    await add(pg, ctx.attempt)
+    await ctx.complete(pg, ctx.attempt)
+    late = committing.then(() => pg.query('COMMIT'))
+    throw new Error('before the commit')
+  }
+  const runtime = await started()
+  const job = await runtime.enqueue(work, 1)
+  await expect.poll(async () => (await job.record()).state).toBe('running')
+  commit()
+  expect(await job.result()).toBe(1)
+  await late
+  expect(await effects()).toEqual([1])
+})
+
+test('an attempt fails, or is postponed, with the transaction of its handler', async () => {
+  handler = async (_, ctx) => {
+    await inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      const isPostponed = ctx.job.history.some(({ event }) => event === 'SNOOZE')
+      if (!isPostponed) await ctx.snooze(tx, '1ms')
+      else if (ctx.attempt === 1) await ctx.fail(tx, new Error('with its row'))
+      else await ctx.complete(tx, 'third')
+    })
+  }
+  const job = await (await started()).enqueue(work, 1)
+  expect(await job.result()).toBe('third')
+  expect((await job.record()).errors.map(({ error }) => error.message)).toEqual(['with its row'])
+  expect(await effects()).toEqual([1, 1, 2])
+})
+
+test('a step is kept with its rows, or neither', async () => {
+  handler = async (_, ctx) => {
+    const step = (name: string, fails: boolean): Promise<void> =>
+      inTransaction(async (tx) => {
+        await ctx.step(name, () => add(tx, ctx.attempt).then(() => ctx.attempt), { tx })
+        if (fails) throw new Error(`${name} is rolled back`)
+      })
+    await step('kept', false)
+    await step('undone', ctx.attempt === 1)
+    if (ctx.attempt === 2) throw new Error('again')
+    return ctx.step('kept', () => 0).catch((error: unknown) => (error as JobchartError).code)
+  }
+  const job = await (await started()).enqueue(work, 1)
+  expect(await job.result()).toBe('DUPLICATE_STEP')
+  expect(await effects()).toEqual([1, 2])
+})
+
+test('a durable promise of a machine keeps a step with its rows, and does not repeat it', async () => {
+  const runtime = await started()
+  const job = await runtime.enqueue(chargeJob)
+  await job.result()
+  expect(await effects()).toEqual([2])
+  expect(seen).toEqual([1, 2, 2])
+})
+
+test('a stale token raises in the transaction, and a job that was cancelled is not completed', async () => {
+  const codes: unknown[] = []
+  let begun: () => void = () => {}
+  const hasBegun = new Promise<void>((resolve) => (begun = resolve))
+  let goOn: () => void = () => {}
+  const goingOn = new Promise<void>((resolve) => (goOn = resolve))
+  handler = async (_, ctx) => {
+    begun()
+    await goingOn
+    await inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      await ctx.complete(tx)
+    }).catch((error: unknown) => codes.push((error as JobchartError).code))
+  }
+  const runtime = await started()
+  const job = await runtime.enqueue(work, 1)
+  await hasBegun
+  // As if another process had done it: the signal of this run does not abort.
+  await runtime.store.cancel([{ ids: [job.id], reason: 'no', graceMs: 60_000 }])
+  goOn()
+  await expect(job.result()).rejects.toMatchObject({ code: 'CANCELLED' })
+  expect(codes).toEqual([expect.stringMatching(/LEASE_LOST|CANCELLED/)])
+  expect(await effects()).toEqual([])
+})
+
+test('while the transaction is open, leases of other jobs are extended, expired ones are rescued, and others settle', async () => {
+  let opened: () => void = () => {}
+  const isOpen = new Promise<void>((resolve) => (opened = resolve))
+  let commit: () => void = () => {}
+  const committing = new Promise<void>((resolve) => (commit = resolve))
+  handler = async (input, ctx) => {
+    if (input !== 'open') return input
+    await inTransaction(async (tx) => {
+      await add(tx, ctx.attempt)
+      await ctx.complete(tx, 'kept')
+      opened()
+      await committing
+    })
+    return 'ignored'
+  }
+  const runtime = await started('1s')
+  const job = await runtime.enqueue(work, 'open')
+  await isOpen
+  const { store } = runtime
+  const before = store.now()
+  // Three leases long: its own heartbeats go on beside the transaction, and so does everything else.
+  for (let i = 0; store.now() < before + 3_000; i++) {
+    const other = await runtime.enqueue(work, i)
+    expect(await other.result()).toBe(i)
+    await store.rescue(10)
+  }
+  expect((await job.record()).attempt).toBe(1)
+  commit()
+  expect(await job.result()).toBe('kept')
+  expect((await job.record()).history.map(({ event }) => event)).toEqual(['ENQUEUE', 'CLAIM', 'COMPLETE'])
+  expect(warnings).toEqual([])
+})
+
+test('a commit whose process has ended at once counts, although the lease expires before it is carried out', async () => {
+  const store = postgresStore({ url: server().url, schema })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  const [expired, settled, stale] = ['expired', 'settled', 'stale'].map((id) => newJob(id)) as [NewJob, NewJob, NewJob]
+  await put(store, expired, settled, stale)
+  const { jobs } = await ask(store, { leaseMs: 1, token: 'first token' })
+  const ends = jobs.map((job): TxIntent => {
+    return { kind: 'settle', request: { ...lease(job), event: 'COMPLETE', to: 'done', output: 'kept' } }
+  })
+  // What `ctx.complete` writes; nobody watches it.
+  for (const end of ends.slice(0, 2)) await inTransaction((tx) => store.transactions!.write(tx, [end]))
+  await expect.poll(async () => (await store.rescue(10)).transitions.map(({ id }) => id)).toEqual(['stale'])
+  const [, second] = ends as [TxIntent, TxIntent & { kind: 'settle' }, TxIntent]
+  // Whoever settles it again gets the answer that it has had.
+  expect(await store.settle([{ ...second.request, event: 'FAIL', to: 'retrying' }])).toMatchObject([
+    { outcome: 'settled', to: 'done' },
+  ])
+  for (const id of ['expired', 'settled']) {
+    const { state, output, history } = await recordOf(store, id)
+    expect([state, output, history.map(({ event }) => event)]).toEqual([
+      'done',
+      'kept',
+      ['ENQUEUE', 'CLAIM', 'COMPLETE'],
+    ])
+  }
+  await expect(inTransaction((tx) => store.transactions!.write(tx, [ends[2]!]))).rejects.toMatchObject({
+    code: 'LEASE_LOST',
+  })
+  expect(await store.transactions?.carryOut(10)).toMatchObject({ count: 0 })
+  const { rows } = await pg.query(`SELECT kind FROM ${schema}.cells WHERE kind IN ('intents', 'fences')`)
+  expect(rows).toEqual([])
+})
