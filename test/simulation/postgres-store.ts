@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL store in virtual time: the clock of the world judges leases and due times, and no time passes while a call
- * is on its way.
+ * A PostgreSQL store in virtual time: the clock of the world judges leases and due times, and no time passes while a
+ * call is on its way.
  */
 import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
