@@ -13,7 +13,7 @@ export interface Command {
 export class UsageError extends Error {}
 
 export const usage = `npm run bench -- <store> [options]
-  <store>         memory, sqlite or redis
+  <store>         memory, sqlite, redis or postgres
   --quick         sizes × 0.05 and 2 rounds: only to see that it works
   --only a,b      only these sections
   --json [file]   figures as JSON, to stdout or a file

@@ -17,6 +17,12 @@ export async function redisStoreAt(url: string, prefix: string): Promise<Store> 
   return redisStore({ url, prefix })
 }
 
+/** A store in a database, with default options. */
+export async function postgresStoreAt(url: string, schema: string): Promise<Store> {
+  const { postgresStore } = await import('../../src/stores/postgres/index.ts')
+  return postgresStore({ url, schema })
+}
+
 /** Where a store is: plain data, so that it can be passed to another process. */
 export type StoreLocation = { readonly path: string } | { readonly url: string; readonly prefix: string }
 

@@ -3,47 +3,24 @@
  * while a command is on its way: so the network, which takes real time, takes none of the world's.
  */
 import { randomUUID } from 'node:crypto'
-import { setImmediate as macrotask } from 'node:timers/promises'
 import type { Store } from 'jobchart'
 import { systemClock, type Clock } from '../../src/core/clock.ts'
 import type { RedisClient } from '../../src/stores/redis/connection.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisStoreOf } from '../../src/stores/redis/store.ts'
+import { Traffic } from './traffic.ts'
 
-/** Calls that are on their way to the server. */
-class Traffic {
-  private readonly calls = new Set<Promise<unknown>>()
-
-  async counted<T>(call: Promise<T>): Promise<T> {
-    this.calls.add(call)
-    try {
-      return await call
-    } finally {
-      this.calls.delete(call)
-    }
-  }
-
-  /** Resolves when nothing is on its way, and no answer has led to another call. */
-  async settled(): Promise<void> {
-    while (this.calls.size > 0) {
-      await Promise.allSettled(this.calls)
-      await macrotask()
-    }
-  }
-
-  client(client: RedisClient): RedisClient {
-    return {
-      connect: () => this.counted(client.connect()),
-      send: (command) => this.counted(client.send(command)),
-      subscribe: (channel, told) => this.counted(client.subscribe(channel, told)),
-      onReady: (listener) => client.onReady(listener),
-      close: () => client.close(),
-      duplicate: () => this.client(client.duplicate()),
-      hasOneServer: client.hasOneServer,
-    }
-  }
-}
+/** The same client, whose calls are counted. */
+const countedClient = (traffic: Traffic, client: RedisClient): RedisClient => ({
+  connect: () => traffic.counted(client.connect()),
+  send: (command) => traffic.counted(client.send(command)),
+  subscribe: (channel, told) => traffic.counted(client.subscribe(channel, told)),
+  onReady: (listener) => client.onReady(listener),
+  close: () => client.close(),
+  duplicate: () => countedClient(traffic, client.duplicate()),
+  hasOneServer: client.hasOneServer,
+})
 
 interface RedisInVirtualTime {
   readonly store: Store
@@ -64,7 +41,7 @@ export function redisInVirtualTime(url: string): RedisInVirtualTime {
     timer: (run, delayMs, options) => given.timer(run, delayMs, options),
     nextTurn: (run) => given.nextTurn(run),
   }
-  const makeClient = async (): Promise<RedisClient> => traffic.client(await nodeRedisAt(url))
+  const makeClient = async (): Promise<RedisClient> => countedClient(traffic, await nodeRedisAt(url))
   const store = redisStoreOf({ makeClient, where: url, namespace, transitionsMax: 10_000, clock })
   return {
     store: {

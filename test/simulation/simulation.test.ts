@@ -3,6 +3,7 @@ import { memoryStore } from 'jobchart'
 import { expect, test, vi } from 'vitest'
 import { isLong } from '../harness/long-form.ts'
 import { readOptions, UsageError } from '../harness/options.ts'
+import { postgresOfFile, postgresTest } from '../support/postgres-server.ts'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { brokenStores } from './broken-stores.ts'
 import { replay, simulateTable } from './command.ts'
@@ -78,6 +79,21 @@ redisTest(
       expect(broken, `seed ${seed}; ${replay('redis', seed)}`).toEqual([])
     }
     expect(await server().command('DBSIZE')).toBe(0)
+  },
+  120_000,
+)
+
+const postgres = postgresOfFile()
+postgresTest(
+  'every promise is kept on PostgreSQL, in virtual time',
+  async () => {
+    vi.stubEnv('JOBCHART_POSTGRES_URL', postgres().url)
+    for (let seed = 1; seed <= (isLong ? 5 : 3); seed++) {
+      const { broken } = await live(seed, stores['postgres'] as StoreFactory)
+      expect(broken, `seed ${seed}; ${replay('postgres', seed)}`).toEqual([])
+    }
+    const left = await postgres().query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'world%'")
+    expect(left).toEqual([])
   },
   120_000,
 )

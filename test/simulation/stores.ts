@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
+import { postgresInVirtualTime } from './postgres-store.ts'
 import { redisInVirtualTime } from './redis-store.ts'
 
 /** An empty store for one life. It takes its clock from its first `open`. */
@@ -32,4 +33,9 @@ const redis: StoreFactory = () => ({
   atOnce: false,
 })
 
-export const stores: Readonly<Record<string, StoreFactory>> = { memory, sqlite, redis }
+const postgres: StoreFactory = () => ({
+  ...postgresInVirtualTime(process.env['JOBCHART_POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'),
+  atOnce: false,
+})
+
+export const stores: Readonly<Record<string, StoreFactory>> = { memory, sqlite, redis, postgres }

@@ -39,7 +39,9 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
   ]
   const list = values.map((_, i) => `$${i + 1}`).join(', ')
   return {
-    text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8 FROM ${schema}.commit(${list})`,
+    name: 'jobchart commit',
+    text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
+      FROM ${schema}.commit(${list})`,
     values,
   }
 }

@@ -6,6 +6,8 @@ import { JobchartError } from '../../core/errors.ts'
 export type Param = string | number | boolean | null | readonly (string | number | boolean | null)[]
 
 export interface Statement {
+  /** Of one that is asked often: the server keeps it under this name. */
+  readonly name?: string
   readonly text: string
   readonly values?: readonly Param[]
 }
@@ -70,8 +72,8 @@ export class Connection {
    * Carries out one statement, which is a transaction of its own.
    * @throws JobchartError STORE_UNAVAILABLE
    */
-  query(text: string, values: readonly Param[] = []): Promise<readonly ResultRow[]> {
-    return this.run((link) => link.query({ text, values }))
+  query(text: string, values: readonly Param[] = [], name?: string): Promise<readonly ResultRow[]> {
+    return this.run((link) => link.query({ text, values, ...(name !== undefined && { name }) }))
   }
 
   /**

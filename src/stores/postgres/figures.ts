@@ -100,7 +100,7 @@ const readText = (schema: string): string => `
   UNION ALL SELECT 2, m.move::float8, NULL, m.body, m.base::float8 FROM ${schema}.moves m
     WHERE m.move > greatest($1, (SELECT upto FROM ${schema}.folds))`
 
-type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
+type Ask = (text: string, values: readonly Param[], name?: string) => Promise<readonly ResultRow[]>
 
 export class FigureReader {
   private readonly ask: Ask
@@ -131,7 +131,7 @@ export class FigureReader {
   }
 
   private async readNow(): Promise<Figures> {
-    const rows = await this.ask(readText(this.schema), [this.upto])
+    const rows = await this.ask(readText(this.schema), [this.upto], 'jobchart figures')
     const head = rows.find(([kind]) => kind === 0)
     const [, folded = 0, , , last] = head ?? []
     if ((folded as number) > this.upto) {

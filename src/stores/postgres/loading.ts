@@ -7,8 +7,13 @@ import { documentFrom } from './jobs.ts'
 import { clockColumn } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
-/** Columns of all parts: the number of the part, three texts, five numbers. */
-const row = 'SELECT $PART, j.id, j.doc, NULL, j.base::float8, NULL::float8, NULL::float8, NULL::float8, NULL::float8'
+/** Columns of all parts: the number of the part, three texts, six numbers. */
+const columns = (texts: readonly string[], numbers: readonly string[]): string => {
+  const all = Array.from({ length: 9 }, (_, i) =>
+    i < 3 ? (texts[i] ?? 'NULL') : `${numbers[i - 3] ?? 'NULL'}::float8`,
+  )
+  return `SELECT $PART, ${all.join(', ')}`
+}
 
 type Rows = readonly ResultRow[]
 
@@ -30,8 +35,6 @@ export function loadingOf(
   into: Loaded,
 ): { readonly statement: Statement; readonly take: (rows: Rows) => void } {
   const parts = [
-    ...rowPart(schema, ofKind(wanted, 'row'), into),
-    ...cellPart(schema, ofKind(wanted, 'cell'), into),
     ...valuePart(
       schema,
       ofKind(wanted, 'values').filter(({ limit }) => limit === undefined),
@@ -40,67 +43,76 @@ export function loadingOf(
     ...ofKind(wanted, 'values').flatMap((each) => firstValuesPart(schema, each, into)),
     ...childPart(schema, ofKind(wanted, 'children'), into),
     ...ofKind(wanted, 'timers').flatMap((each) => timerPart(schema, each, into)),
-    ...ofKind(wanted, 'heads').flatMap((each) => headPart(schema, each, into)),
   ]
+  const frequent = frequentPart(schema, wanted, into)
   const values: Param[] = []
-  const texts = parts.map(({ text, values: own }, part) => {
+  const add = ({ text, values: own }: Part, number: number): string => {
     const before = values.length
     values.push(...own)
-    return `(${text.replaceAll(/\$(\d+)/g, (_, n: string) => `$${Number(n) + before}`).replaceAll('$PART', String(part))})`
-  })
+    const renumbered = text.replaceAll(/\$(\d+)/g, (_, n: string) => `$${Number(n) + before}`)
+    return `(${renumbered.replaceAll('$PART', String(number))})`
+  }
+  const texts = [...(frequent === null ? [] : [add(frequent, -1)]), ...parts.map(add)]
   return {
-    statement: { text: texts.join(' UNION ALL '), values },
+    statement: { text: texts.join(' UNION ALL '), values, ...(parts.length === 0 && { name: 'jobchart load' }) },
     take(rows) {
       const byPart = Map.groupBy(rows, ([part]) => part as number)
+      frequent?.take(rows)
       for (const [i, part] of parts.entries()) part.take(byPart.get(i) ?? [])
     },
   }
 }
 
-const none = 'NULL::float8'
-
-function rowPart(schema: string, wanted: Of<'row'>, into: Loaded): Part[] {
-  if (wanted.length === 0) return []
-  const ids = wanted.map(({ id }) => id)
-  return [
-    {
-      text: `${row} FROM ${schema}.jobs j WHERE j.id = ANY($1::text[])`,
-      values: [ids.map(columnText)],
-      take(rows) {
-        const found = new Map(rows.map(([, id, doc, , base]) => [textOfColumn(id as string), { base, doc }]))
-        for (const id of ids) {
-          const each = found.get(id)
-          into.row(id, each === undefined ? null : documentFrom(each.base, each.doc))
-        }
-      },
+/** Rows, small values and heads: by a function of the server, whose plans are made once. */
+function frequentPart(schema: string, wanted: readonly Wanted[], into: Loaded): Part | null {
+  const [rows, cells, heads] = [ofKind(wanted, 'row'), ofKind(wanted, 'cell'), ofKind(wanted, 'heads')]
+  if (rows.length + cells.length + heads.length === 0) return null
+  return {
+    text: `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5)`,
+    values: [
+      rows.map(({ id }) => columnText(id)),
+      cells.map((each) => each.cells),
+      cells.map(({ field }) => columnText(field)),
+      heads.map(({ type }) => columnText(type)),
+      heads.map(({ limit }) => limit),
+    ],
+    take(found) {
+      const byPart = Map.groupBy(found, ([part]) => part as number)
+      for (const [i, { type }] of heads.entries()) takeHeads(type, byPart.get(-3 - i) ?? [], into)
+      takeRows(rows, byPart.get(-1) ?? [], into)
+      takeCells(cells, byPart.get(-2) ?? [], into)
     },
-  ]
+  }
 }
 
-function cellPart(schema: string, wanted: Of<'cell'>, into: Loaded): Part[] {
-  if (wanted.length === 0) return []
-  return [
-    {
-      text: `SELECT $PART, c.kind, c.field, c.value, ${Array.from({ length: 5 }, () => none).join(', ')}
-        FROM unnest($1::text[], $2::text[]) AS w(kind, field)
-        JOIN ${schema}.cells c ON c.kind = w.kind AND c.field = w.field`,
-      values: [wanted.map(({ cells }) => cells), wanted.map(({ field }) => columnText(field))],
-      take(rows) {
-        const found = new Map(rows.map(([, kind, field, value]) => [`${kind as string} ${field as string}`, value]))
-        for (const { cells, field } of wanted) {
-          const value = (found.get(`${cells} ${columnText(field)}`) ?? null) as string | null
-          into.cell(cells, field, value && textOfColumn(value))
-        }
-      },
-    },
-  ]
+function takeRows(wanted: Of<'row'>, rows: Rows, into: Loaded): void {
+  const found = new Map(rows.map(([, id, doc, , base]) => [id as string, { base, doc }]))
+  for (const { id } of wanted) {
+    const each = found.get(columnText(id))
+    into.row(id, each === undefined ? null : documentFrom(each.base, each.doc))
+  }
+}
+
+function takeCells(wanted: Of<'cell'>, rows: Rows, into: Loaded): void {
+  const found = new Map(rows.map(([, kind, field, value]) => [`${kind as string} ${field as string}`, value as string]))
+  for (const { cells, field } of wanted) {
+    const value = found.get(`${cells} ${columnText(field)}`)
+    into.cell(cells, field, value === undefined ? null : textOfColumn(value))
+  }
+}
+
+function takeHeads(type: string, rows: Rows, into: Loaded): void {
+  into.heads(type, headsOf(rows))
+  for (const [, , id, doc, , , , , , base] of rows) {
+    if (doc !== null) into.row(textOfColumn(id as string), documentFrom(base, doc))
+  }
 }
 
 function valuePart(schema: string, wanted: Of<'values'>, into: Loaded): Part[] {
   if (wanted.length === 0) return []
   return [
     {
-      text: `SELECT $PART, c.kind, c.value, NULL, ${Array.from({ length: 5 }, () => none).join(', ')}
+      text: `${columns(['c.kind', 'c.value'], [])}
         FROM ${schema}.cells c WHERE c.kind = ANY($1::text[])`,
       values: [wanted.map(({ cells }) => cells)],
       take(rows) {
@@ -118,7 +130,7 @@ function firstValuesPart(schema: string, { cells, limit }: Of<'values'>[number],
   if (limit === undefined) return []
   return [
     {
-      text: `SELECT $PART, c.field, c.value, NULL, ${Array.from({ length: 5 }, () => none).join(', ')}
+      text: `${columns(['c.field', 'c.value'], [])}
         FROM (SELECT field, value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int) c`,
       values: [cells, limit],
       take(rows) {
@@ -137,7 +149,7 @@ function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[]
   if (wanted.length === 0) return []
   return [
     {
-      text: `SELECT $PART, j.parent, j.id, NULL, j.seq::float8, ${none}, ${none}, ${none}, ${none}
+      text: `${columns(['j.parent', 'j.id'], ['j.seq'])}
         FROM ${schema}.jobs j WHERE j.parent = ANY($1::text[])`,
       values: [wanted.map(({ id }) => columnText(id))],
       take(rows) {
@@ -165,8 +177,9 @@ const unheld = (schema: string): string =>
 
 function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Part {
   return {
-    text: `SELECT $PART, j.id, NULL, NULL, j.wake_at::float8, j.seq::float8, ${none}, ${none}, ${none}
-      FROM ${schema}.jobs j WHERE ${timed[of]}${of === 'leases' ? unheld(schema) : ''} ORDER BY j.wake_at, j.seq LIMIT $1`,
+    text: `${columns(['j.id'], ['j.wake_at', 'j.seq'])}
+      FROM ${schema}.jobs j WHERE ${timed[of]}${of === 'leases' ? unheld(schema) : ''}
+      ORDER BY j.wake_at, j.seq LIMIT $1`,
     values: [limit],
     take(rows) {
       const inOrder = rows.toSorted(
@@ -178,15 +191,6 @@ function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Lo
         inOrder.map(([, id, , , at]) => [textOfColumn(id as string), at as number] as const),
       )
     },
-  }
-}
-
-function headPart(schema: string, { type, limit }: Of<'heads'>[number], into: Loaded): Part {
-  return {
-    text: `SELECT $PART, h.concurrency, h.id, NULL, h.priority::float8, h.place::float8, h.weight, h.queued::float8,
-      h.leased::float8 FROM ${schema}.heads($1, $2) h`,
-    values: [columnText(type), limit],
-    take: (rows) => into.heads(type, headsOf(rows)),
   }
 }
 

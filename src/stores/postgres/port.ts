@@ -98,7 +98,7 @@ export function postgresPort(settings: Settings): StorePort {
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
     async load(wanted, into) {
       const { statement, take } = loadingOf(schema, wanted, into)
-      take(await opened().lane.query(statement.text, statement.values))
+      take(await opened().lane.query(statement.text, statement.values, statement.name))
     },
     commit: (commit) => commits.commit(commit),
     find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
@@ -128,7 +128,7 @@ function connectionsOf(settings: Settings, clock: Clock): Open {
     lane,
     reads,
     hints: new Hints(listening, settings.schema, randomUUID()),
-    figures: new FigureReader((text, values) => reads.query(text, values), schema),
+    figures: new FigureReader((text, values, name) => reads.query(text, values, name), schema),
     time: new StoreTime(clock, settings.clock),
   }
 }
@@ -169,8 +169,8 @@ class Commits {
 
   private async atOnce(commit: Commit): Promise<Committed> {
     const { lane, time } = this.opened()
-    const { text, values } = commitStatement(this.schema, commit, this.settings.transitionsMax)
-    const [row] = await time.learn(() => lane.query(text, values))
+    const { text, values, name } = commitStatement(this.schema, commit, this.settings.transitionsMax)
+    const [row] = await time.learn(() => lane.query(text, values, name))
     return committedOf(row?.slice(1), commit)
   }
 
@@ -195,7 +195,8 @@ class Commits {
       text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
     })
     const leased = await link.query({
-      text: `SELECT worker, count(*)::int FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker`,
+      text: `SELECT worker, count(*)::int FROM ${this.schema}.jobs
+        WHERE state IN ('running', 'cancelling') GROUP BY worker`,
     })
     const counts = countsFrom(byType)
     const paused = new Map(
@@ -221,8 +222,10 @@ const heldByOthers = (where: string, locked: readonly string[]): Error =>
 async function readLog(reads: Connection, schema: string, after: number, limit: number): Promise<LogPage> {
   const values: Param[] = [after, limit]
   const rows = await reads.query(
-    `SELECT (SELECT min(seq) FROM ${schema}.log)::float8, (SELECT max(seq) FROM ${schema}.log)::float8, l.seq::float8, l.id, l.type, l.entry
-      FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT * FROM ${schema}.log WHERE seq > $1 ORDER BY seq LIMIT $2) l ON true`,
+    `SELECT (SELECT min(seq) FROM ${schema}.log)::float8, (SELECT max(seq) FROM ${schema}.log)::float8,
+        l.seq::float8, l.id, l.type, l.entry
+      FROM (SELECT 1) one
+      LEFT JOIN LATERAL (SELECT * FROM ${schema}.log WHERE seq > $1 ORDER BY seq LIMIT $2) l ON true`,
     values,
   )
   const [first, last] = rows[0] ?? []

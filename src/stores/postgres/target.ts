@@ -79,9 +79,13 @@ async function writable(configs: readonly ClientConfig[], pg: ClientClass): Prom
 /** What every link begins with: calls are judged by what was committed before them. */
 const greeting = "SET default_transaction_isolation = 'read committed'"
 
+/** Answers to a statement by a name that the server does not know, or knows already. */
+const nameCodes = new Set(['26000', '42P05', '08P01'])
+
 class PgLink implements Link {
   private readonly client: Client
   private readonly socket = new Socket()
+  private keepsNames = true
 
   constructor(config: ClientConfig, pg: ClientClass) {
     this.client = new pg({
@@ -106,10 +110,23 @@ class PgLink implements Link {
     if (isolation?.[0] !== 'read committed') await this.query({ text: greeting })
   }
 
-  async query({ text: statement, values }: Statement): Promise<readonly ResultRow[]> {
+  async query({ name, ...statement }: Statement): Promise<readonly ResultRow[]> {
+    if (name === undefined || !this.keepsNames) return this.ask(statement)
+    try {
+      return await this.ask({ ...statement, name })
+    } catch (error) {
+      // A pooler has sent it to another connection of the server. Nothing was carried out.
+      if (!nameCodes.has((error as { readonly code?: string }).code ?? '')) throw error
+      this.keepsNames = false
+      return this.ask(statement)
+    }
+  }
+
+  private async ask({ name, text: statement, values }: Statement): Promise<readonly ResultRow[]> {
     const { rows } = await this.client.query<unknown[]>({
       text: statement,
       rowMode: 'array',
+      ...(name !== undefined && { name }),
       // Without parameters there may be several statements.
       ...(values !== undefined && values.length > 0 && { values: [...values] }),
     })

@@ -11,10 +11,10 @@ import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import { claimable } from '../../core/compiled-arrows.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
-import { NotLoaded } from './needs.ts'
+import { NotLoaded, type Need } from './needs.ts'
 import { claimedOf } from './record.ts'
 import type { Transaction } from './transaction.ts'
-import type { QueuedJob, QueueGroup } from './working-set.ts'
+import type { QueuedJob, QueueGroup, WorkingSet } from './working-set.ts'
 
 /** What is kept of the claims of a type. */
 interface ClaimBook {
@@ -30,6 +30,14 @@ interface ClaimBook {
 }
 
 const noBook: ClaimBook = { terms: null, claims: 0, times: [], keyTimes: {}, clock: 0, starts: {} }
+
+/** What a claim needs, as far as it is known beforehand. */
+export const claimNeeds = ({ demand }: ClaimRequest): Need[] =>
+  demand.flatMap(({ type, max }): Need[] => [
+    { kind: 'cell', cells: 'claims', field: type },
+    { kind: 'cell', cells: 'paused', field: type },
+    { kind: 'heads', type, limit: max },
+  ])
 
 export function claimAll(transaction: Transaction, request: ClaimRequest): ClaimAnswer {
   // All that is needed of all types is loaded together: first what claims depend on, then what they choose from.
@@ -89,6 +97,9 @@ interface Group extends Omit<QueueGroup, 'first'> {
   leased: number
 }
 
+const leasedOf = (set: WorkingSet, type: string): number =>
+  [...statesTagged('leased')].reduce((sum, state) => sum + set.count(`${state}:${type}`), 0)
+
 class GroupedQueue implements ClaimSource {
   readonly queue: { readonly paused: boolean; queued: number; leasedCount: number; capped: boolean }
   readonly demand: Demand
@@ -114,7 +125,9 @@ class GroupedQueue implements ClaimSource {
     this.demand = demandUnder(this.terms, own)
     const heads = set.headsOf(type, own.max)
     this.groups = heads.map((group) => ({ ...group, first: [...group.first] }))
-    const leasedCount = [...statesTagged('leased')].reduce((sum, state) => sum + set.count(`${state}:${type}`), 0)
+    // Counts are a look of their own: only a limit of the type depends on them.
+    const isCounted = this.demand.limits.concurrency !== null
+    const leasedCount = isCounted ? leasedOf(set, type) : 0
     const queued = heads.reduce((sum, group) => sum + group.queued, 0)
     this.queue = { paused, queued, leasedCount, capped: false }
     const { rate, keyRate } = this.demand.limits

@@ -141,9 +141,9 @@ export function withWaiting(hints: readonly Hint[], waiting: Set<string>): reado
 
 export const loadedInto = (set: WorkingSet): Loaded => ({
   row(id, document) {
-    if (set.rows.has(id)) return
-    set.rows.set(id, document === null ? null : new LoadedDocument(document))
-    set.inboxes.set(id, document?.inbox ?? [])
+    // The inbox of a row that is believed may be asked for: if it is not as it was, neither is the row.
+    if (!set.inboxes.has(id)) set.inboxes.set(id, document?.inbox ?? [])
+    if (!set.rows.has(id)) set.rows.set(id, document === null ? null : new LoadedDocument(document))
   },
   children: (id, ids) => void set.children.set(id, ids),
   cell: (cells, field, value) => void set.cells.set(cellName(cells, field), value),

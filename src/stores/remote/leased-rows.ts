@@ -8,6 +8,9 @@ import type { LoadedRow, WorkingSet } from './working-set.ts'
 
 const rowsMax = 10_000
 
+const isClaimed = ({ state, change }: JobRow): boolean =>
+  isLeased(state) && change !== null && change.state !== null && !isLeased(change.state)
+
 export class LeasedRows {
   private readonly rows = new Map<string, LoadedRow>()
 
@@ -42,12 +45,13 @@ export class LeasedRows {
     }
   }
 
-  /** Rows were written. @param rowOf a row as the server has it now */
+  /** Rows were written; those of claimed jobs are kept from now on. @param rowOf a row as the server has it now */
   wrote(rows: readonly JobRow[], rowOf: (row: JobRow) => LoadedRow | null): void {
     for (const row of rows) {
-      if (!this.rows.has(row.id)) continue
+      const claimed = isClaimed(row)
+      if (!this.rows.has(row.id) && !claimed) continue
       // A run goes on after a heartbeat, or a checkpoint: whatever else has happened to its job ends it soon.
-      const goesOn = isLeased(row.state) && !row.isRemoved && row.change?.lastSeq === row.lastSeq
+      const goesOn = claimed || (isLeased(row.state) && !row.isRemoved && row.change?.lastSeq === row.lastSeq)
       const now = goesOn && (row.machine?.unsupported ?? null) === null ? rowOf(row) : null
       if (now === null) this.rows.delete(row.id)
       else this.keep(row.id, now)

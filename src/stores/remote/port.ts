@@ -37,7 +37,7 @@ export type Wanted =
   | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   /** The first jobs by their due times (those that have one), or by the ends of their leases. */
   | { readonly kind: 'timers'; readonly of: 'due' | 'leases'; readonly limit: number }
-  /** The queued jobs of a type by concurrency key: of each key `limit` at most. */
+  /** The queued jobs of a type by concurrency key: of each key `limit` at most. Rows of some may be told with them. */
   | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
 
 /** Takes what was loaded: one call for each that was wanted. */

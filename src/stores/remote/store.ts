@@ -16,7 +16,7 @@ import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../co
 import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
 import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
-import { claimAll } from './claim.ts'
+import { claimAll, claimNeeds } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
@@ -85,7 +85,7 @@ export function remoteStore(port: StorePort): Store {
     ...writes,
     async claim(request) {
       if (ownClaim !== undefined) return driver.inTurn(async () => ownClaim(request))
-      return driver.write((transaction) => claimAll(transaction, request))
+      return driver.write((transaction) => claimAll(transaction, request), { needs: claimNeeds(request) })
     },
     async extend(request) {
       const [answers] = await Promise.all([writes.extend(request), seen(driver, request.worker)])

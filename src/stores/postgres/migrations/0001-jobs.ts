@@ -84,8 +84,14 @@ $$;
 
 CREATE FUNCTION @schema@.backlog(of_type text) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT sum(backlog) FROM @schema@.figures WHERE of_type IS NULL OR type = of_type), 0)::bigint
-    + coalesce((SELECT sum(u.growth) FROM @schema@.moves m CROSS JOIN LATERAL unnest(m.types, m.growth) AS u(type, growth)
+    + coalesce((
+        SELECT sum(u.growth) FROM @schema@.moves m CROSS JOIN LATERAL unnest(m.types, m.growth) AS u(type, growth)
         WHERE m.move > (SELECT upto FROM @schema@.folds) AND (of_type IS NULL OR u.type = of_type)), 0)::bigint
+$$;
+
+-- A number that the commit gives counts from 9e15: see "base" of jobs.
+CREATE FUNCTION @schema@.given(number bigint, base bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN number >= 9000000000000000 THEN number - 9000000000000000 + base ELSE number END
 $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
@@ -96,8 +102,9 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint, turn boolean,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  job_known boolean[], job_ids text[], job_revs bigint[], job_states text[], job_types text[], job_seqs bigint[], job_last_seqs bigint[],
-  job_places bigint[], job_priorities int[], job_concurrency text[], job_weights float8[], job_wakes bigint[],
+  job_known boolean[], job_ids text[], job_revs bigint[], job_states text[], job_types text[], job_seqs bigint[],
+  job_last_seqs bigint[], job_places bigint[], job_priorities int[], job_concurrency text[], job_weights float8[],
+  job_wakes bigint[],
   job_enqueued bigint[], job_finished bigint[], job_keys text[], job_workers text[], job_parents text[],
   job_failures text[], job_unsupported boolean[], job_tags text[], job_machine_states text[], job_machine_tags text[],
   job_docs text[],
@@ -122,7 +129,8 @@ BEGIN
     LEFT JOIN @schema@.jobs j ON j.id = r.id
     WHERE (j.rev || ':' || j.seq) IS DISTINCT FROM r.revision);
   stale_cells := ARRAY(
-    SELECT r.number::int FROM unnest(read_kinds, read_fields, read_values) WITH ORDINALITY AS r(kind, field, value, number)
+    SELECT r.number::int
+    FROM unnest(read_kinds, read_fields, read_values) WITH ORDINALITY AS r(kind, field, value, number)
     LEFT JOIN @schema@.cells c ON c.kind = r.kind AND c.field = r.field
     WHERE c.value IS DISTINCT FROM r.value);
   is_full := cardinality(rooms) > 0 AND EXISTS (
@@ -152,33 +160,37 @@ BEGIN
   END IF;
 
   IF gone_ids <> '{}' THEN DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids); END IF;
-  IF job_ids <> '{}' THEN
-    WITH n AS MATERIALIZED (
-      SELECT u.known, u.id, u.rev, u.state, u.type,
-        CASE WHEN u.seq >= 9000000000000000 THEN u.seq - 9000000000000000 + v_base ELSE u.seq END AS seq,
-        CASE WHEN u.last_seq >= 9000000000000000 THEN u.last_seq - 9000000000000000 + v_base ELSE u.last_seq END AS last_seq,
-        CASE WHEN u.place >= 9000000000000000 THEN u.place - 9000000000000000 + v_base ELSE u.place END AS place,
-        u.priority, u.concurrency, u.weight, u.wake_at, u.enqueued_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure,
-        u.unsupported, u.tags::text[] AS tags, u.machine_states::text[] AS machine_states,
-        u.machine_tags::text[] AS machine_tags, u.doc
-      FROM unnest(job_known, job_ids, job_revs, job_states, job_types, job_seqs, job_last_seqs, job_places, job_priorities,
-        job_concurrency, job_weights, job_wakes, job_enqueued, job_finished, job_keys, job_workers, job_parents,
-        job_failures, job_unsupported, job_tags, job_machine_states, job_machine_tags, job_docs)
-        AS u(known, id, rev, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at, enqueued_at, finished_at,
-          unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)),
-    added AS (
-      INSERT INTO @schema@.jobs (id, rev, base, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at,
-        enqueued_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
-      SELECT n.id, n.rev, v_base, n.state, n.type, n.seq, n.last_seq, n.place, n.priority, n.concurrency, n.weight, n.wake_at,
-        n.enqueued_at, n.finished_at, n.unique_key, n.worker, n.parent, n.failure, n.unsupported, n.tags, n.machine_states,
-        n.machine_tags, n.doc
-      FROM n WHERE NOT n.known)
+  IF false = ANY(job_known) THEN
+    INSERT INTO @schema@.jobs (id, rev, base, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at,
+      enqueued_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags,
+      doc)
+    SELECT u.id, u.rev, v_base, u.state, u.type, @schema@.given(u.seq, v_base), @schema@.given(u.last_seq, v_base),
+      @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight, u.wake_at, u.enqueued_at, u.finished_at,
+      u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.tags::text[], u.machine_states::text[],
+      u.machine_tags::text[], u.doc
+    FROM unnest(job_known, job_ids, job_revs, job_states, job_types, job_seqs, job_last_seqs, job_places,
+    job_priorities,
+      job_concurrency, job_weights, job_wakes, job_enqueued, job_finished, job_keys, job_workers, job_parents,
+      job_failures, job_unsupported, job_tags, job_machine_states, job_machine_tags, job_docs)
+      AS u(known, id, rev, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at, enqueued_at,
+        finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
+    WHERE NOT u.known;
+  END IF;
+  IF true = ANY(job_known) THEN
     UPDATE @schema@.jobs j SET (rev, base, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at,
-        enqueued_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
-      = (n.rev, v_base, n.state, n.type, n.seq, n.last_seq, n.place, n.priority, n.concurrency, n.weight, n.wake_at,
-        n.enqueued_at, n.finished_at, n.unique_key, n.worker, n.parent, n.failure, n.unsupported, n.tags, n.machine_states,
-        n.machine_tags, n.doc)
-      FROM n WHERE n.known AND j.id = n.id;
+      enqueued_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags,
+      doc)
+      = (u.rev, v_base, u.state, u.type, @schema@.given(u.seq, v_base), @schema@.given(u.last_seq, v_base),
+      @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight, u.wake_at, u.enqueued_at, u.finished_at,
+      u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.tags::text[], u.machine_states::text[],
+      u.machine_tags::text[], u.doc)
+    FROM unnest(job_known, job_ids, job_revs, job_states, job_types, job_seqs, job_last_seqs, job_places,
+    job_priorities,
+      job_concurrency, job_weights, job_wakes, job_enqueued, job_finished, job_keys, job_workers, job_parents,
+      job_failures, job_unsupported, job_tags, job_machine_states, job_machine_tags, job_docs)
+      AS u(known, id, rev, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at, enqueued_at,
+        finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
+    WHERE u.known AND j.id = u.id;
   END IF;
 
   IF cell_kinds <> '{}' THEN
@@ -199,16 +211,18 @@ BEGIN
     END IF;
   END IF;
 
-  INSERT INTO @schema@.moves (base, types, growth, body) VALUES (v_base, move_types, move_growth, move_body) RETURNING move INTO v_move;
+  INSERT INTO @schema@.moves (base, types, growth, body) VALUES (v_base, move_types, move_growth,
+  move_body) RETURNING move INTO v_move;
   base := v_base;
   unfolded := v_move - (SELECT upto FROM @schema@.folds);
   RETURN NEXT;
 END $$;
 
 -- What may be claimed of a type: of each concurrency key the first jobs, and how many there are ("queued" up to one
--- more than asked for).
+-- more than asked for). With the documents of those that are first of all.
 CREATE FUNCTION @schema@.heads(of_type text, most int)
-RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint)
+RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint,
+  base bigint, doc text)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
@@ -224,13 +238,41 @@ BEGIN
   SELECT keys.name, f.id, f.priority, f.place, f.weight,
     (SELECT count(*) FROM (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
       AND j.concurrency = keys.name LIMIT most + 1) q),
-    CASE WHEN keys.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running', 'cancelling')
-      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = keys.name) END
+    CASE WHEN keys.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running',
+    'cancelling')
+      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = keys.name) END,
+    f.base, CASE WHEN row_number() OVER (ORDER BY f.priority DESC, f.place) <= most THEN f.doc END
   FROM keys CROSS JOIN LATERAL (
-    SELECT j.id, j.priority, j.place, j.weight FROM @schema@.jobs j
+    SELECT j.id, j.priority, j.place, j.weight, j.base, j.doc FROM @schema@.jobs j
     WHERE j.state = 'queued' AND j.type = of_type AND j.concurrency = keys.name
     ORDER BY j.priority DESC, j.place LIMIT most) f
   WHERE keys.name IS NOT NULL;
+END $$;
+
+-- What most calls load, with plans that are made once. "part": -1 are rows, -2 small values, -3 and below the heads of
+-- each type.
+CREATE FUNCTION @schema@.load(row_ids text[], cell_kinds text[], cell_fields text[], head_types text[],
+head_sizes int[])
+RETURNS TABLE (part int, a text, b text, c text, n1 float8, n2 float8, n3 float8, n4 float8, n5 float8, n6 float8)
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET jit = off
+AS $$
+BEGIN
+  IF row_ids <> '{}' THEN
+    RETURN QUERY SELECT -1, j.id, j.doc, NULL::text, j.base::float8, NULL::float8, NULL::float8, NULL::float8,
+      NULL::float8, NULL::float8 FROM @schema@.jobs j WHERE j.id = ANY(row_ids);
+  END IF;
+  IF cell_kinds <> '{}' THEN
+    RETURN QUERY SELECT -2, x.kind, x.field, x.value, NULL::float8, NULL::float8, NULL::float8, NULL::float8,
+    NULL::float8,
+      NULL::float8 FROM unnest(cell_kinds, cell_fields) AS w(kind, field)
+      JOIN @schema@.cells x ON x.kind = w.kind AND x.field = w.field;
+  END IF;
+  FOR i IN 1 .. cardinality(head_types) LOOP
+    RETURN QUERY SELECT -2 - i, h.concurrency, h.id, h.doc, h.priority::float8, h.place::float8, h.weight,
+      h.queued::float8, h.leased::float8, h.base::float8 FROM @schema@.heads(head_types[i], head_sizes[i]) h;
+  END LOOP;
 END $$;
 
 -- Adds what was folded by a process to the figures, if no other process has.

@@ -1,0 +1,50 @@
+/** The command line on a PostgreSQL store. */
+import { createClient } from 'jobchart'
+import { postgresStore } from 'jobchart/postgres'
+import { beforeAll, expect } from 'vitest'
+import { exitCodes } from '../../../src/cli/exit-codes.ts'
+import { canStartPostgres, postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+import { moduleAt, runCommand, writeStore, type Ended } from './command-line.ts'
+
+const server = postgresOfFile()
+const jobsFile = moduleAt('jobs.ts')
+const store = (schema: string) => postgresStore({ url: server().url, schema })
+
+const on =
+  (schema: string) =>
+  (...args: string[]): Promise<Ended> =>
+    runCommand(process.cwd(), { JOBCHART_STORE: `${server().url}?schema=${schema}` }, ...args)
+const run = on('shop')
+
+beforeAll(async () => {
+  if (canStartPostgres) await writeStore(store('shop'))
+})
+
+test('commands that look have what the store has, and commands that change jobs change them', async () => {
+  const page = JSON.parse((await run('ls', '-s', 'dead', '-s', 'waiting', '--order', 'oldest', '--json')).stdout)
+  expect(page.jobs.map(({ id }: { id: string }) => id)).toEqual(['order-0', 'order-1', 'order-2', 'full-0', 'full-1'])
+  expect((await run('ls', '--ids', '--all', '-t', 'bulk')).stdout.trim().split('\n')).toHaveLength(600)
+  expect((await run('show', 'order-0', '--jobs', jobsFile)).stdout).toContain('Takes now: APPROVE')
+  expect((await run('retry', 'full-0')).stdout).toBe('1 retried\n')
+  expect((await run('cancel', '--type', 'bulk', '--yes')).stdout).toContain('600 cancelled')
+  expect((await run('send', 'order-0', 'APPROVE', '--jobs', jobsFile)).stdout).toBe('sent APPROVE to order-0\n')
+  await using client = createClient({ store: store('shop') })
+  expect(await client.counts()).toMatchObject({ waiting: 2, done: 3, dead: 1, cancelled: 600 })
+})
+
+test('migrate makes a schema, or prints how; other commands refuse one that is not there', async () => {
+  const fresh = on('fresh')
+  const refused = await fresh('stats')
+  expect([refused.code, refused.stderr]).toEqual([exitCodes.store, expect.stringContaining('has no jobs of jobchart')])
+  expect((await fresh('migrate', '--sql')).stdout).toMatch(/^BEGIN;\nCREATE SCHEMA IF NOT EXISTS "fresh";/)
+  expect((await fresh('migrate', '--dry-run')).stdout).toContain('would be made')
+  expect((await fresh('migrate')).stdout).toContain('was made')
+  expect((await fresh('migrate')).stdout).toContain('the version of this jobchart')
+  expect((await fresh('stats')).code).toBe(0)
+})
+
+test('doctor looks at the server, and warns of one that does not keep what it commits', async () => {
+  const { code, stdout } = await on('fresh')('doctor')
+  const told = /, schema fresh: PostgreSQL \d+[^]*before they are on the disk/
+  expect([code, stdout]).toEqual([exitCodes.done, expect.stringMatching(told)])
+})

@@ -1,0 +1,97 @@
+/** The schema of the PostgreSQL store: its versions, and who may do what. */
+import { expect, onTestFinished } from 'vitest'
+import { inspectPostgresServer, postgresMigration, postgresStore } from 'jobchart/postgres'
+import { systemClock } from '../../src/core/clock.ts'
+import { migrationText } from '../../src/stores/postgres/migrate.ts'
+import { migrations, schemaVersion } from '../../src/stores/postgres/migrations/index.ts'
+import { lease, newJob, put, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import type { Store } from '../../src/store.ts'
+import { postgresOfFile, postgresTest as test } from '../support/postgres-server.ts'
+
+const server = postgresOfFile()
+
+async function opened(schema: string, user = 'postgres'): Promise<Store> {
+  const store = postgresStore({ url: server().url.replace('postgres@', `${user}@`), schema })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function works(store: Store, id: string): Promise<void> {
+  await put(store, newJob(id))
+  const job = await takeOne(store, { max: 1 })
+  const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  expect(answer?.outcome).toBe('settled')
+}
+
+test('a schema of any earlier version is brought to this one', async () => {
+  for (let from = 1; from < schemaVersion; from++) {
+    const schema = `from_${from}`
+    const first = migrations.slice(0, from).join('\n').replaceAll('@schema@', schema)
+    const version = `INSERT INTO ${schema}.meta (name, value) VALUES ('version', '${from}')`
+    await server().query(`CREATE SCHEMA ${schema}; ${first}; ${version}`)
+    expect((await inspectPostgresServer({ url: server().url, schema })).schemaVersion).toBe(from)
+    await works(await opened(schema), 'a')
+    expect((await inspectPostgresServer({ url: server().url, schema })).schemaVersion).toBe(schemaVersion)
+  }
+})
+
+test('the printed statements make the same schema', async () => {
+  await server().query(postgresMigration('printed', null))
+  await works(await opened('printed'), 'a')
+  await works(await opened('made'), 'a')
+  const described = (schema: string): Promise<unknown> =>
+    server().query(
+      `SELECT c.relname, c.relkind FROM pg_class c WHERE c.relnamespace = '${schema}'::regnamespace ORDER BY c.relname`,
+    )
+  expect(await described('printed')).toEqual(await described('made'))
+  expect(postgresMigration('printed', schemaVersion)).toBe('')
+  expect(() => postgresMigration('printed', 99)).toThrow(/no version of a schema/)
+})
+
+test('a schema of a later version is refused', async () => {
+  await (await opened('later')).counts()
+  await server().query("UPDATE later.meta SET value = '99' WHERE name = 'version'")
+  const store = postgresStore({ url: server().url, schema: 'later' })
+  await expect(store.open({ clock: systemClock })).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+})
+
+test('a migration that another process carries out is waited for', async () => {
+  const other = server().query(
+    `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('jobchart slow', 0)); SELECT pg_sleep(0.5);
+    ${migrationText('slow', null)} COMMIT`,
+  )
+  await server().query('SELECT pg_sleep(0.2)')
+  await works(await opened('slow'), 'a')
+  await other
+})
+
+test('the rights that the guide names are enough, and fewer are told', async () => {
+  await opened('shop')
+  await server().query(`CREATE ROLE worker LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE nobody LOGIN;
+    GRANT USAGE ON SCHEMA shop TO worker, reader; GRANT SELECT ON ALL TABLES IN SCHEMA shop TO reader;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA shop TO worker;
+    GRANT USAGE ON ALL SEQUENCES IN SCHEMA shop TO worker; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA shop TO worker`)
+  await works(await opened('shop', 'worker'), 'a')
+  const reader = await opened('shop', 'reader')
+  expect((await reader.counts()).done).toBe(1)
+  expect((await reader.list({})).map(({ id }) => id)).toEqual(['a'])
+  const refused = { code: 'STORE_UNAVAILABLE', hint: expect.stringContaining('rights') as string }
+  await expect(put(reader, newJob('b'))).rejects.toMatchObject(refused)
+  await expect(opened('shop', 'nobody')).rejects.toMatchObject(refused)
+  await expect(opened('not_there', 'worker')).rejects.toMatchObject(refused)
+  const infoOf = (user: string) =>
+    inspectPostgresServer({ url: server().url.replace('postgres@', `${user}@`), schema: 'shop' })
+  expect(await infoOf('worker')).toMatchObject({ hasRights: true, notifies: true, autovacuum: true, isDurable: false })
+  expect(await infoOf('reader')).toMatchObject({ hasRights: false, schemaVersion })
+})
+
+test('a transaction that stays open is told', async () => {
+  const store = await opened('old')
+  await works(store, 'a')
+  const other = server().query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(1); COMMIT')
+  await expect
+    .poll(async () => (await inspectPostgresServer({ url: server().url, schema: 'old' })).oldestTransactionMs)
+    .toBeGreaterThan(0)
+  await other
+})
