@@ -93,7 +93,7 @@ function postgresAddress(address: string, option: string): PostgresAddress {
   const parameters = new URLSearchParams(query)
   const schema = parameters.get('schema') ?? undefined
   parameters.delete('schema')
-  const url = `${before}${hosts}${path}${parameters.size > 0 ? `?${parameters}` : ''}`
+  const url = `${before}${hosts}${path}${parameters.size > 0 ? `?${parameters.toString()}` : ''}`
   const server = `${hosts === '' ? 'localhost' : hosts}${path}`
   return { kind: 'postgres', url, schema, where: schema === undefined ? server : `${server}, schema ${schema}` }
 }
