@@ -1,7 +1,8 @@
 /**
- * The figures of a type: how many jobs there are in each state, and what has happened in the minute of its last change.
- * They are one text of packed numbers, which a script reads and writes with one command for all types of a call. Minutes
- * that are over stand in a hash each, and so do hours. Under the empty name stand the numbers of all types together.
+ * The figures of a type: how many jobs there are in each state, and what has happened in the minute of its last
+ * change. They are one text of packed numbers, which a script reads and writes with one command for all types of a
+ * call. Minutes that are over stand in a hash each, and so do hours. Under the empty name stand the numbers of all
+ * types together.
  */
 import { activityFigures, activityPeriods, type Tally } from '../../core/activity.ts'
 import { jobStates, type JobState } from '../../core/lifecycle.ts'

@@ -33,7 +33,7 @@ export const started: JobState = target(waiting, 'CLAIM')
 export const finished: JobState = target(started, 'COMPLETE')
 
 /** What a claim appends, from its comma on: the same for all jobs of a type that it takes. */
-export interface GrownClaim {
+interface GrownClaim {
   readonly at: number
   readonly worker: string
   readonly token: string
@@ -45,7 +45,7 @@ export interface GrownClaim {
 
 type ClaimValues = readonly [number, string, string, number, number | null, string | null]
 
-export interface Entries {
+interface Entries {
   /** The output of the job; null: none. */
   output: string | null
   claim: (GrownClaim & { readonly seq: number }) | null

@@ -461,8 +461,8 @@ const logged = (reply: Reply | undefined): Logged[] =>
   )
 
 /**
- * Ids and texts in turn; or an empty text, the text of the first of some transitions that differ in nothing but the job,
- * with how many they are, and their ids.
+ * Ids and texts in turn; or an empty text, the text of the first of some transitions that differ in nothing but the
+ * job, with how many they are, and their ids.
  */
 function transitionsOf(parts: readonly string[]): Logged[] {
   const found: Logged[] = []

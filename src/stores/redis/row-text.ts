@@ -1,8 +1,8 @@
 /**
- * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then input and
- * output if they are small, then the history. A script reads the first part with one call of `struct.unpack`, and
- * passes the rest on as it is. An entry of the history follows a zero byte. Fields that may be large are kept apart, and
- * loaded when an operation asks for one. A plain job has a row that grows: see `grown.ts`.
+ * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then input
+ * and output if they are small, then the history. A script reads the first part with one call of `struct.unpack`, and
+ * passes the rest on as it is. An entry of the history follows a zero byte. Fields that may be large are kept apart,
+ * and loaded when an operation asks for one. A plain job has a row that grows: see `grown.ts`.
  */
 import { caps } from '../../core/caps.ts'
 import { Deferred, jsonOf, Packed, type Cell } from '../../core/cell.ts'

@@ -1,8 +1,8 @@
 /**
- * Sets jobs aside that a process could not read (`put`; `claimed`, of its claim: with type, name of the claim and worker), or removes
- * such jobs with all that is kept of them (`drop`). Or removes what indexes of times have of jobs that are not there
- * (`orphans`).
- * Their unique keys are free from then on, if their rows tell them. Answers the ids of those that were there.
+ * Sets jobs aside that a process could not read (`put`; `claimed`, of its claim: with type, name of the claim and
+ * worker), or removes such jobs with all that is kept of them (`drop`). Or removes what indexes of times have of jobs
+ * that are not there (`orphans`). Their unique keys are free from then on, if their rows tell them. Answers the ids
+ * of those that were there.
  */
 import { started } from '../grown.ts'
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'

@@ -56,8 +56,8 @@ local function isEndedBy(text, number)
   return row and INDEX[row[${at.state}]] == 'ended' and tonumber(row[${at.last}]) == number
 end
 
--- A step of removing blocks of the index of all jobs of which none is there any more. It goes on where the last one has
--- stopped.
+-- A step of removing blocks of the index of all jobs of which none is there any more. It goes on where the last one
+-- has stopped.
 local function tidyAll(most)
   local key, from, looked = P .. 'all', call('GET', P .. 'tidied') or '-', 0
   while looked < most do
@@ -81,8 +81,8 @@ end
 `
 
 /**
- * Finds the first ended jobs of states and types, each with when it has ended and the number of that transition. Answers
- * for each whether there may be more than were found, though fewer than asked for.
+ * Finds the first ended jobs of states and types, each with when it has ended and the number of that transition.
+ * Answers for each whether there may be more than were found, though fewer than asked for.
  */
 export const endedScript: LuaScript = {
   definitions: `

@@ -1,9 +1,9 @@
 /**
  * Claims jobs. Answers the time, the wake-ups, the number before the first transition, the ids and rows of the jobs in
  * the order of their numbers, what was appended to them, and for each type with fewer jobs than asked for the values
- * from which the core computes the reason. What was appended: how many jobs, their type and the text; an empty one if their rows
- * were written whole, and are answered so. Beside the rows: the place of a job, the fields that are stored apart,
- * results of steps, the last checkpoint and the inbox.
+ * from which the core computes the reason. What was appended: how many jobs, their type and the text; an empty one if
+ * their rows were written whole, and are answered so. Beside the rows: the place of a job, the fields that are stored
+ * apart, results of steps, the last checkpoint and the inbox.
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
@@ -409,8 +409,8 @@ local function takeSorted(demand, max, wanted, entries)
   return #members
 end
 
--- Takes the first entries out of a queue: those with a priority or back in their old place, then those of the list, then
--- those with less than no priority.
+-- Takes the first entries out of a queue: those with a priority or back in their old place, then those of the list,
+-- then those with less than no priority.
 local function takeEntries(demand, wanted, entries)
   local type, left = demand.type, wanted
   local isSorted = figuresOf(type)[${figureAt.sorted}] == 1

@@ -12,7 +12,7 @@ const periods = periodNames
   .join('\n  ')
 
 /** Where the count of each state stands. */
-export const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
+const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
 
 export const figuresLua = `
 local COUNT_AT, SEQ = ${countAt}, '${seqField.replace('\x01', '\\1')}'
@@ -149,8 +149,8 @@ end
 `
 
 /**
- * Reads the figures of some types, or of all, with the number of the last transition: as they were together. Of each the
- * name, and the numbers as a text.
+ * Reads the figures of some types, or of all, with the number of the last transition: as they were together. Of each
+ * the name, and the numbers as a text.
  */
 export const figuresScript: LuaScript = {
   definitions: `

@@ -1,13 +1,13 @@
 /**
- * Leases of claims: jobs that one claim has taken and to which nothing else has happened have one lease, under the name
- * of the claim.
+ * Leases of claims: jobs that one claim has taken and to which nothing else has happened have one lease, under the
+ * name of the claim.
  */
 import { at, type LuaScript } from './lua.ts'
 
 /** Jobs of a claim that one call gives leases of their own. */
 const stepMax = 100
 
-export const leasesLua = `
+const leasesLua = `
 -- Gives jobs of a claim leases of their own, which end when that of the claim does; ${stepMax} at most.
 local function loosen(claim)
   local leaseEnd, text = call('ZSCORE', LEASES, claimName(claim)), call('HGET', P .. 'claims', claim)
@@ -51,8 +51,8 @@ end
 }
 
 /**
- * Extends leases of claims whose jobs are all named. Answers for each claim 1; or 0, if nothing was done, because it has
- * other jobs, or something else has happened to a job: then each is extended by itself.
+ * Extends leases of claims whose jobs are all named. Answers for each claim 1; or 0, if nothing was done, because it
+ * has other jobs, or something else has happened to a job: then each is extended by itself.
  */
 export const extendScript: LuaScript = {
   definitions: '',

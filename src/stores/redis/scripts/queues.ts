@@ -1,7 +1,7 @@
 /**
- * Queues of jobs without a concurrency key. Mostly a job is behind all others: then it stands in a list. A sorted set has
- * the others: jobs with a priority, back in their old place, or of a type with keys. Nothing is taken out of the middle
- * of the list: an entry names the place of its job, and a row tells whether the job still has it.
+ * Queues of jobs without a concurrency key. Mostly a job is behind all others: then it stands in a list. A sorted set
+ * has the others: jobs with a priority, back in their old place, or of a type with keys. Nothing is taken out of the
+ * middle of the list: an entry names the place of its job, and a row tells whether the job still has it.
  */
 import { figureAt } from '../figures.ts'
 import { timeChars } from '../grown.ts'

@@ -75,7 +75,8 @@ const arrows = cases(
 )
 
 /**
- * What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed attempt.
+ * What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed
+ * attempt.
  */
 const counted = cases(
   'event',
@@ -271,8 +272,8 @@ local function finishClaim(run, ids, rows, first, outputs)
 end
 
 -- Ends what claims have taken: how many runs there are; of each what the claim has appended, its name, type, worker,
--- the same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the job,
--- and the output. Gives where the other items begin, and how many jobs there were.
+-- the same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the
+-- job, and the output. Gives where the other items begin, and how many jobs there were.
 local function finishAll(items, from)
   local runs, last = {}, tonumber(items[from])
   from = from + 1
