@@ -1,6 +1,6 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
 import { checkActivity, failureOptions, type Activity, type ActivityOptions } from '../core/activity-options.ts'
-import { byDefault, integer, table, text, type Rule } from '../core/checks.ts'
+import { byDefault, integer, isObject, table, text, type Rule } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -47,6 +47,7 @@ import {
   runCount,
   type ScheduleArguments,
   type ScheduleCallOptions,
+  type ScheduleOptions,
   type ScheduleHandle,
   type ScheduleRecord,
 } from '../core/schedule-options.ts'
@@ -159,13 +160,15 @@ export abstract class StoreClient implements Client {
   ): Promise<Output> {
     const refusal = this.refusingRun(job)
     if (refusal !== null) throw refusal
-    const [input, options = {}] = args
-    if (options.tx !== undefined && options.tx !== null) {
+    const [input, options] = args
+    const { tx, signal, timeout } = options ?? {}
+    if (tx !== undefined && tx !== null) {
       const hint = 'The job cannot end before the commit: enqueue it with `tx`, commit, and wait for `result()`.'
-      throw invalidOption('tx of run', 'none', options.tx, hint)
+      throw invalidOption('tx of run', 'none', tx, hint)
     }
-    const handle = await this.connection.enqueue<Output>(job, input, { ...options, tx: null })
-    const { signal, timeout } = options
+    // What is no object is refused by the enqueue.
+    const outside = options === undefined || isObject(options) ? { ...options, tx: null } : options
+    const handle = await this.connection.enqueue<Output>(job, input, outside)
     return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
   }
 
@@ -255,9 +258,8 @@ export abstract class StoreClient implements Client {
     job: JobDefinition<Input, Output, Machine>,
     ...args: ScheduleArguments<NoInfer<Input>, ScheduleCallOptions>
   ): Promise<ScheduleHandle<Output, Machine>> {
-    const { tx: given, ...options } = args[1] ?? {}
-    const tx = this.connection.transactions.of({ ...(given !== undefined && { tx: given }) })
-    const definition = checkedSchedule(name, spec, job, args[0], options)
+    const tx = this.connection.transactions.of(args[1])
+    const definition = checkedSchedule(name, spec, job, args[0], withoutTx(args[1]))
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
     await this.connection.schedules.declare([definition], null, tx)
@@ -453,6 +455,13 @@ function checkBytes(jobs: readonly NewJob[]): void {
     'Enqueue them in several calls: one call is one write. Keep large values elsewhere, and enqueue where they are.'
   const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
   throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
+}
+
+/** The options of a schedule that is declared by a call. What is no object is refused later. */
+function withoutTx(options: ScheduleCallOptions | undefined): ScheduleOptions | undefined {
+  if (!isObject(options)) return options
+  const { tx: _, ...others } = options
+  return others
 }
 
 const shortText = text(limits.idCharsMax)
