@@ -97,7 +97,7 @@ test('a run in which a job is lost says so and fails', async () => {
 })
 
 test('a store without a benchmark is refused with the names of those that have one', async () => {
-  const { exitCode, stderr } = await bench('postgres')
+  const { exitCode, stderr } = await bench('mysql')
   expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining('for now there is: memory') })
 })
 
