@@ -748,7 +748,7 @@ const processes: readonly Mutant[] = [
   ),
   mutant(
     'counts are not written',
-    'shared: claim: the rate of a key also counts while the key has no job, and does not limit a claim without it',
+    'shared: machine counts: a checkpoint that is not written is not counted',
     inMethod(queues, 'Queues', 'write', () => () => {}),
   ),
   mutant(
