@@ -1,6 +1,7 @@
 /** Ends of spans. */
 import { SpanStatusCode, type Span } from '@opentelemetry/api'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
+import { isThenable } from '../core/thenable.ts'
 import { attribute, errorType } from './attributes.ts'
 
 /** Marks a span as failed, with the error. */
@@ -33,6 +34,3 @@ export function endingWith<T>(span: Span, work: () => T): T {
   }
   return result
 }
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'

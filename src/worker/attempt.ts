@@ -39,6 +39,7 @@ import type { ConfirmedLease } from './lease-clock.ts'
 import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
 import { StepResults, Steps } from '../core/steps.ts'
+import { isThenable } from '../core/thenable.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Waits } from '../client/waits.ts'
 import type { RunTransactions } from './run-transactions.ts'
@@ -512,10 +513,6 @@ export const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
   new JobchartError('NOT_ACCEPTED', `the run of job ${id} has ended: it cannot begin more work`, {
     hint: 'Await ctx.step and ctx.enqueue within the handler. After its end, enqueue with the runtime.',
   })
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-}
 
 function isObservable(value: unknown): value is Observable<unknown> {
   if (typeof value !== 'object' || value === null) return false
