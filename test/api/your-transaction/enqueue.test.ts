@@ -276,6 +276,12 @@ test('what is no open transaction of the store is refused, and nothing is stored
   await pg.query('BEGIN')
   await expect(pg.query('nonsense')).rejects.toThrow('syntax')
   await expect(client.enqueue(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+  // Its client hears of the failure before it hears that the transaction is aborted.
+  const early: OpenTransaction = { getTransactionStatus: () => 'T', query: (sql, values) => pg.query(sql, values) }
+  await expect(client.enqueue(echo, 1, { tx: early })).rejects.toMatchObject({
+    code: 'TX_NOT_OPEN',
+    cause: { code: '25P02' },
+  })
   await pg.query('ROLLBACK')
   await expect(client.enqueue(echo, 1, { tx: {} as OpenTransaction })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
   await expect(client.enqueue(echo, 1, { tx: 'BEGIN' as never })).rejects.toMatchObject({ code: 'INVALID_OPTION' })

@@ -45,10 +45,13 @@ export function adapterOf(tx: unknown): Adapter {
   return adapter
 }
 
-export const notOpen = (why: string): JobchartError =>
+export const notOpen = (why: string, cause?: unknown): JobchartError =>
   new JobchartError('TX_NOT_OPEN', `tx is no open transaction: ${why}`, {
     hint: 'Pass what your library hands to the function of its transaction, or a client on which BEGIN was sent, and await the call before the commit.',
+    ...(cause === undefined ? {} : { cause }),
   })
+
+export const statementFailed = 'a statement of it has failed'
 
 function recognized(tx: unknown): Adapter | null {
   if ((typeof tx !== 'object' && typeof tx !== 'function') || tx === null) return null
@@ -71,7 +74,7 @@ const isPg = (tx: object): tx is PgTransaction => has(tx, 'getTransactionStatus'
 
 function pg(tx: PgTransaction): Adapter {
   const status = tx.getTransactionStatus()
-  const why = status === 'E' ? 'a statement of it has failed' : 'no BEGIN was sent on this client, or it has ended'
+  const why = status === 'E' ? statementFailed : 'no BEGIN was sent on this client, or it has ended'
   return {
     library: 'pg',
     closed: status === 'T' ? null : why,

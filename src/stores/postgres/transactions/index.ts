@@ -3,7 +3,7 @@ import { JobchartError } from '../../../core/errors.ts'
 import { leaseOfIntents, type TxFate, type TxIntent } from '../../../core/tx-intent.ts'
 import type { TransactionStore } from '../../../store.ts'
 import { columnText } from '../texts.ts'
-import { adapterOf, callThrough, notOpen, type Adapter } from './adapters.ts'
+import { adapterOf, callThrough, notOpen, statementFailed, type Adapter } from './adapters.ts'
 import { refusalIn } from './refusals.ts'
 
 interface TransactionsOptions {
@@ -64,6 +64,7 @@ async function call(adapter: Adapter, name: string, parameter: string, schema: s
   } catch (error) {
     const refusal = refusalIn(error)
     if (refusal === 'TX_NOT_OPEN') throw notOpen(`${adapter.library} has ended it`)
+    if (refusal === 'TX_ABORTED') throw notOpen(statementFailed, error)
     if (refusal === 'LEASE_LOST') {
       const hint =
         'Roll the transaction back: the job was cancelled, or its lease has expired and it may run elsewhere.'

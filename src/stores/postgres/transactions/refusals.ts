@@ -5,12 +5,14 @@ const codes: Readonly<Record<string, Refusal>> = {
   JC001: 'TX_OTHER_DATABASE',
   JC002: 'TX_NOT_OPEN',
   JC004: 'LEASE_LOST',
+  // A statement of the transaction has failed, which pg does not know before the server is ready again.
+  '25P02': 'TX_ABORTED',
   // There is no such schema, or no such function in it.
   '3F000': 'TX_OTHER_DATABASE',
   '42883': 'TX_OTHER_DATABASE',
 }
 
-type Refusal = 'TX_OTHER_DATABASE' | 'TX_NOT_OPEN' | 'LEASE_LOST'
+type Refusal = 'TX_OTHER_DATABASE' | 'TX_NOT_OPEN' | 'TX_ABORTED' | 'LEASE_LOST'
 
 /** Members in which libraries keep the error of the driver. */
 const inner = ['cause', 'driverError', 'originalError', 'meta', 'driverAdapterError'] as const
