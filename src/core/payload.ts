@@ -288,6 +288,7 @@ export function roughSize(payload: Json | undefined): number {
   if (typeof payload !== 'object' || payload === null) return 8
   let size = 2
   if (Array.isArray(payload)) for (const item of payload) size += roughSize(item) + 1
-  else for (const [name, value] of Object.entries(payload)) size += name.length + 4 + roughSize(value)
+  // Without a pair for each member: the inputs of every insert are measured.
+  else for (const name of Object.keys(payload)) size += name.length + 4 + roughSize(payload[name])
   return size
 }
