@@ -239,7 +239,7 @@ export class MachineRun {
       const failures = machine.failures.splice(0)
       return {
         number: ++this.number,
-        state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, machine.encode),
+        state: packState(Object.assign(state, { jobs, read: this.read, cancel: this.cancel }), machine.encode),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,
