@@ -2,12 +2,13 @@
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { digestBytes, digestOf, byteLength } from '../../src/core/platform.ts'
 import { isLong } from '../harness/long-form.ts'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import type assertStrict from './assert.ts'
 import { bundleForBrowser, entries } from './bundle.ts'
+import { inPage } from './page.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -16,28 +17,6 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-
-/** Calls a function of a module in an empty page: its name, and its argument. */
-async function inPage(module: string, call: string): Promise<unknown> {
-  const page = await browser.newPage()
-  onTestFinished(() => page.close())
-  const said: string[] = []
-  page.on('console', (message) => said.push(message.text()))
-  const failed = new Promise<never>((_, reject) => page.on('pageerror', reject))
-  await page.route('http://page.test/*', (route) => {
-    const isModule = route.request().url().endsWith('.js')
-    return route.fulfill(
-      isModule ? { body: module, contentType: 'text/javascript' } : { body: '', contentType: 'text/html' },
-    )
-  })
-  await page.goto('http://page.test/')
-  const answer = await Promise.race([
-    page.evaluate(`import('http://page.test/module.js').then((module) => module.${call})`),
-    failed,
-  ])
-  expect(said).toEqual([])
-  return answer
-}
 
 test('a module of Node in a bundle for a browser fails the bundle', async () => {
   await expect(bundleForBrowser("import 'node:fs'")).rejects.toThrow('Could not resolve "node:fs"')
@@ -69,7 +48,7 @@ test.runIf(canStartBrowser)('the memory store passes the conformance suite in a 
   const { text } = await bundleForBrowser(`export { conformance } from '${pathOf('conformance-page.ts')}'`, {
     alias: { 'node:assert/strict': pathOf('assert.ts'), 'node:util': pathOf('assert.ts') },
   })
-  const result = await inPage(text, `conformance(${JSON.stringify(random)})`)
+  const result = await inPage(browser, text, `conformance(${JSON.stringify(random)})`)
   expect(result).toEqual({ cases: expect.toSatisfy((cases: number) => cases > 250) as number, failures: [] })
 })
 
@@ -77,7 +56,7 @@ test.runIf(canStartBrowser)(
   'jobs, machines, virtual time and pictures work in a browser; what it lacks is refused',
   async () => {
     const { text } = await bundleForBrowser(`export { program } from '${pathOf('program-page.ts')}'`)
-    expect(await inPage(text, 'program()')).toEqual({
+    expect(await inPage(browser, text, 'program()')).toEqual({
       greeting: 'hello page',
       paid: 42,
       host: 'page.test',
@@ -94,7 +73,7 @@ test.runIf(canStartBrowser)('a browser gives the digests and the lengths that No
     import { digestBytes, digestOf, byteLength } from '${pathOf('../../src/core/platform.ts')}'
     export const all = (texts) => texts.map((text) => [[...digestBytes(text)], digestOf(text), byteLength(text)])`)
   const expected = texts.map((each) => [[...digestBytes(each)], digestOf(each), byteLength(each)])
-  expect(await inPage(text, `all(${JSON.stringify(texts)})`)).toEqual(expected)
+  expect(await inPage(browser, text, `all(${JSON.stringify(texts)})`)).toEqual(expected)
 })
 
 test.runIf(canStartBrowser)('the assertions that the suite uses in a browser notice what differs', async () => {
