@@ -14,6 +14,8 @@ import { jobView } from './job-view.ts'
 import { inTurns } from './in-turns.ts'
 import { largeJson } from './json-pieces.ts'
 import { Live } from './live.ts'
+import { Metrics } from './metrics.ts'
+import { prometheusText, prometheusType } from './prometheus.ts'
 import { pastView } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
 import { failures, overview, queueView, shownWorkers } from './overview.ts'
@@ -57,6 +59,11 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
       http: c.req.raw,
     })
   })
+  const metrics = new Metrics(settings)
+  app.get(
+    '/metrics',
+    async () => new Response(prometheusText(await metrics.families()), { headers: headersOf(prometheusType) }),
+  )
   queueRoutes(app, settings)
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)
