@@ -17,7 +17,7 @@ export function storeAt(address: string, option: string): Store {
       return lateStore({
         name: 'sqlite',
         capabilities: { durable: true, shared: true, groupsCalls: true },
-        optional: ['confirm', 'repair', 'unreadable'],
+        optional: ['confirm', 'repair', 'terms', 'unreadable'],
         load: async () => (await import('../stores/sqlite/index.ts')).sqliteStore({ path: parsed.path }),
       })
     case 'redis':

@@ -134,6 +134,7 @@ export async function makeEyes(store: Store, options: EyesOptions): Promise<numb
   })
   await runtime.start()
   const maker = new Maker(store, clock, runtime, options)
+  await maker.schedules()
   for (const [i, step] of steps.entries()) {
     await maker.step(step, (weights[i] ?? 0) / weightOfAll)
     options.progress?.(i + 1, steps.length)
@@ -318,7 +319,7 @@ class Maker {
     clock.at = eyesEnd - 1_000
     const types = flows.map(({ type }) => type)
     for (const name of workers) await store.worker(name, workerInfo(name, 10, types, eyesEnd - 9 * hour))
-    await this.schedules()
+    await this.ticks()
     clock.at = eyesEnd
   }
 
@@ -363,32 +364,46 @@ class Maker {
     })
   }
 
-  private async schedules(): Promise<void> {
-    const job = {
-      input: {},
-      priority: 0,
-      maxAttempts: 3,
-      tags: ['nightly'],
-      concurrencyKey: null,
-      key: null,
-      onConflict: 'keep',
-    } as const
+  async schedules(): Promise<void> {
     const { schedules } = this.store
     for (const { name, spec, timezone = 'UTC', type, nextAt, missed = 0 } of declared) {
       const terms = { name, spec, timezone, catchUp: 'skip', overlap: 'allow', jitterMs: 0, computed: false } as const
       const at = eyesEnd - hour
       const paused = nextAt === null
-      const request = { terms: { ...terms, owner: 'shop', job: { ...job, type } }, paused, nextAt: paused ? null : at }
-      const [answer] = await schedules.put([request])
-      const revision = answer?.schedule?.revision
-      if (revision === undefined) throw new Error(`schedule ${name} was not kept`)
-      if (paused) continue
-      const tick: NewJob = { ...job, id: `${name} ${at}`, type, runAt: null, delayMs: 0 }
+      const request = {
+        terms: { ...terms, owner: 'shop', job: { ...scheduledJob, type } },
+        paused,
+        nextAt: paused ? null : at,
+      }
+      await schedules.put([request])
+    }
+  }
+
+  /** The last tick of each schedule was fired, or missed. */
+  private async ticks(): Promise<void> {
+    const { schedules } = this.store
+    for (const { name, type, nextAt, missed = 0 } of declared) {
+      if (nextAt === null) continue
+      const [stored] = await schedules.list([name])
+      if (stored === undefined) throw new Error(`schedule ${name} was not kept`)
+      const { revision } = stored
+      const at = eyesEnd - hour
+      const tick: NewJob = { ...scheduledJob, id: `${name} ${at}`, type, runAt: null, delayMs: 0 }
       const ticks = missed > 0 ? [] : [{ at, job: tick }]
       await schedules.fire([{ name, ticks, advance: { revision, nextAt, missed } }])
     }
   }
 }
+
+const scheduledJob = {
+  input: {},
+  priority: 0,
+  maxAttempts: 3,
+  tags: ['nightly'],
+  concurrencyKey: null,
+  key: null,
+  onConflict: 'keep',
+} as const
 
 interface Declared {
   readonly name: string
