@@ -140,6 +140,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     activity: (query) => callQueue.ask('activity', query),
     failures: (query) => callQueue.ask('failures', query),
     workers: () => callQueue.ask('workers'),
+    terms: (query) => callQueue.ask('terms', query),
     transitions: (from, limit) => callQueue.ask('transitions', from, limit),
   }
 }
