@@ -29,7 +29,7 @@ export function writeRow(sink: Sink, row: Row, was: RowChange): void {
   if (was.stateIndex < 0 ? needsLife(row) : isOfLife(row, was)) writeLife(sink, row, was)
   if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) writeMachine(sink, row, was)
   if (added !== null) writeAdditions(sink, row, added)
-  if (row.machineCell !== null) dropRead(sink, row, was)
+  if (row.hasReadMachine) dropRead(sink, row, was)
 }
 
 /** Does its enqueue not tell all of a new row? */
