@@ -117,17 +117,15 @@ export class MachineRun {
 
   async run(): Promise<RunResult> {
     const { attempt, machine } = this
-    const abort = (): void => this.fail(attempt.signal.reason)
-    attempt.signal.addEventListener('abort', abort, { once: true })
+    attempt.onAbort((reason) => this.fail(reason))
     attempt.onMessages((messages) => this.arrive(messages))
     try {
-      if (attempt.signal.aborted) throw attempt.signal.reason
+      this.throwIfFailed()
       machine.start()
       if (this.restored !== null) await this.executeRestored(this.restored)
       return await this.runUntilIdle()
     } finally {
       this.childJobs.end()
-      attempt.signal.removeEventListener('abort', abort)
       machine.stop()
     }
   }
@@ -238,7 +236,8 @@ export class MachineRun {
       const stale = this.steps.takeStale((address) => machine.isActive(address))
       const jobs = this.childJobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
-      const checkpoint: NewCheckpoint = {
+      const failures = machine.failures.splice(0)
+      return {
         number: ++this.number,
         state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, machine.encode),
         read: this.read,
@@ -247,10 +246,6 @@ export class MachineRun {
         states,
         tags,
         ...this.deferred.takeChanges(),
-      }
-      const failures = machine.failures.splice(0)
-      return {
-        ...checkpoint,
         ...(stale.length > 0 && { forgetSteps: stale }),
         ...(failures.length > 0 && { failures }),
       }

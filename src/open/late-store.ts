@@ -5,7 +5,7 @@ import { sameJson } from '../core/unique.ts'
 import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities, TransactionStore } from '../store.ts'
 
 /** Methods that a store may omit. */
-const optionalMethods = ['announce', 'confirm', 'repair', 'unreadable'] as const
+const optionalMethods = ['announce', 'confirm', 'repair', 'terms', 'unreadable'] as const
 
 interface LateStoreOptions {
   readonly name: string
@@ -103,6 +103,7 @@ const optionalOf = (
   }),
   ...(optional.includes('confirm') && { confirm: (leases) => expected(store().confirm?.(leases)) }),
   ...(optional.includes('repair') && { repair: () => expected(store().repair?.()) }),
+  ...(optional.includes('terms') && { terms: (query) => expected(store().terms?.(query)) }),
   ...(optional.includes('unreadable') && { unreadable: () => expected(store().unreadable?.()) }),
 })
 

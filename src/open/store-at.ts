@@ -24,7 +24,7 @@ export function storeAt(address: string, option: string): Store {
       return lateStore({
         name: 'sqlite',
         capabilities: { durable: true, shared: true, groupsCalls: true },
-        optional: ['confirm', 'repair', 'unreadable'],
+        optional: ['confirm', 'repair', 'terms', 'unreadable'],
         load: () => sqlite(parsed.path),
       })
     case 'redis':
