@@ -3,6 +3,7 @@
  * the job, every store keeps the same value, and values that JSON would change silently are refused.
  */
 import { describe, JobchartError, type ErrorCode } from './errors.ts'
+import { byteLength } from './platform.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
@@ -75,7 +76,7 @@ function checked(value: unknown, walk: Walk): Json {
   const payload = copied(value, walk)
   // The walk counts what it takes at least; only what may come near the limit is measured.
   const leastBytes = limits.bytesMax - walk.bytesLeft
-  if (leastBytes * growthMax > limits.bytesMax && Buffer.byteLength(JSON.stringify(payload)) > limits.bytesMax) {
+  if (leastBytes * growthMax > limits.bytesMax && byteLength(JSON.stringify(payload)) > limits.bytesMax) {
     throw tooLarge(walk, '')
   }
   return payload

@@ -9,13 +9,13 @@
  * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint.
  * After a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
  */
-import { format } from 'node:util'
 import type { Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
+import { lineOf } from '../core/platform.ts'
 import { innermost } from '../core/state-paths.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
@@ -104,7 +104,7 @@ export class MachineRun {
         attempts: { random: attempt.random, after: attempt.after, log: attempt.log, traced: attempt.traced },
         steps: this.steps,
         inspect: attempt.inspect,
-        logger: (...args) => attempt.log(format(...args)),
+        logger: (...args) => attempt.log(lineOf(...args)),
         changed: () => this.changed(),
       },
       from,

@@ -13,10 +13,11 @@ import type {
   Middleware,
   RunContext,
   RunResult,
+  RunWithin,
 } from '../core/definition.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { Duration } from '../core/duration.ts'
-import type { OpenTransaction } from '../core/open-transaction.ts'
+import type { OpenTransaction, SynchronousTransaction } from '../core/open-transaction.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { Json } from '../core/payload.ts'
 import { JobchartError, TimeoutError } from '../core/errors.ts'
@@ -62,10 +63,17 @@ export interface ContextServices {
   readonly complete: (run: Run, tx: OpenTransaction, output: unknown) => Promise<void>
   readonly fail: (run: Run, tx: OpenTransaction, error: unknown) => Promise<void>
   readonly snooze: (run: Run, tx: OpenTransaction, delay: Duration) => Promise<void>
+  readonly within: (run: Run, tx: SynchronousTransaction) => RunWithin
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
   readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
   readonly enqueue: <I, O>(job: JobDefinition<I, O>, input: unknown, options: EnqueueOptions) => Promise<JobHandle<O>>
+  readonly enqueueNow: <I, O>(
+    tx: SynchronousTransaction,
+    job: JobDefinition<I, O>,
+    input: unknown,
+    options: EnqueueOptions,
+  ) => JobHandle<O>
 }
 
 /** The calls of a run to the runtime. */
@@ -477,6 +485,10 @@ class Context implements RunContext {
 
   get snooze(): RunContext['snooze'] {
     return (tx, delay) => this.run.services.snooze(this.run, tx, delay)
+  }
+
+  get within(): RunContext['within'] {
+    return (tx) => this.run.services.within(this.run, tx)
   }
 
   get enqueue(): RunContext['enqueue'] {

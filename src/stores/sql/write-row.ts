@@ -157,8 +157,13 @@ const checkpointedOf = ({ machineCell, storedCheckpointed }: Row): number | null
 function writeJob(sink: Sink, row: Row): void {
   const { terms, seq } = row
   row.input = packed(row.input)
-  const tags = textOrNull(terms.tags)
-  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, textOrNull(terms.meta), optionsText(row), seq)
+  const [tags, meta] = [textOrNull(terms.tags), textOrNull(terms.meta)]
+  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, meta, optionsText(row), seq)
+  if (meta !== row.storedMeta) {
+    if (row.storedMeta !== null) sink.run('forgetMeta', seq, row.storedMeta)
+    if (meta !== null) sink.run('addMeta', seq, meta)
+    row.storedMeta = meta
+  }
   if (tags === row.storedTags) return
   if (row.storedTags !== null) sink.run('forgetTags', seq, row.storedTags)
   if (tags !== null) sink.run('addTags', seq, tags)
@@ -254,7 +259,9 @@ export function addRow(sink: AddingSink, row: Row): boolean {
   if (isPlain) return sink.changes('addPlain', ...plain)
   if (!sink.changes('add', ...plain, key, concurrencyKey, tags, meta, options)) return false
   row.storedTags = tags
+  row.storedMeta = meta
   if (tags !== null) sink.run('addTags', seq, tags)
+  if (meta !== null) sink.run('addMeta', seq, meta)
   return true
 }
 
