@@ -30,13 +30,13 @@ async function parse(schema: StandardSchemaV1, value: unknown, what: string): Pr
   let result
   try {
     result = await schema['~standard'].validate(value)
+    if (result.issues === undefined) return result.value
   } catch (error) {
     throw new JobchartError('INVALID_INPUT', `the schema of the ${what} threw: ${recordError(error).message}`, {
       hint: 'A schema should report issues, not throw.',
       cause: error,
     })
   }
-  if (result.issues === undefined) return result.value
   const issues = result.issues.slice(0, 10).map(({ message, path }) => {
     const at = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
     return at === '' ? message : `${at}: ${message}`
