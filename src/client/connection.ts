@@ -13,6 +13,7 @@ import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import {
   checkId,
+  enqueueOptions,
   retrySettings,
   type CheckedEnqueueOptions,
   type EnqueueOptions,
@@ -41,6 +42,7 @@ import {
   prepareByName,
   prepareChild,
   prepareMany,
+  prepareNow,
   prepareTick,
   type PrepareOptions,
 } from './enqueue.ts'
@@ -126,7 +128,8 @@ export class Connection {
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
-    this.transactions = new Transactions({ store, hub, timers, logger, ambient: settings.tx })
+    const ready = (): Promise<void> => this.ready()
+    this.transactions = new Transactions({ store, hub, timers, logger, ready, ambient: settings.tx })
     const queueLimit = queueLimits(settings)
     this.inserter = new Inserter({
       store,
@@ -163,6 +166,8 @@ export class Connection {
       checkListed: (job) => checkListed(this.preparing, job),
       // The middleware is called for each tick, not for the declaration: what it adds may be of the moment.
       prepare: (job, input, options) => prepare({ ...this.preparing, middleware: [] }, job, input, options),
+      prepareNow: (job, input, options) =>
+        prepareNow({ ...this.preparing, middleware: [] }, job, input, enqueueOptions(options, 'options of schedule')),
       prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       within: (tx, requests) =>
@@ -281,7 +286,7 @@ export class Connection {
     if (refusal !== null) throw refusal
     const tx = this.transactions.of(options)
     return traced(settings, { type, from: 'call', count: null }, async (span) => {
-      const made = await this.prepareLater(prepareByName(this.preparingUnder(span), type, input, options), false)
+      const made = await this.prepareLater(this.prepareNamed(type, input, options, span), false)
       return tx === null ? this.insertOne(made, true, waitOf(options)) : this.within.insertOne(tx, made)
     })
   }
@@ -354,6 +359,24 @@ export class Connection {
     if (refusal !== null) throw refusal
     const made = prepareMany(this.preparingUnder(span), job, inputs, options)
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, false)
+  }
+
+  /** As `prepare`, at once, with checked options. @throws JobchartError also UNSUPPORTED */
+  prepareNow(
+    job: JobDefinition,
+    input: unknown,
+    options: CheckedEnqueueOptions,
+    span: SendSpan | null,
+    from: 'call' | 'job' = 'call',
+  ): NewJob {
+    const refusal = from === 'job' ? null : this.refusing()
+    if (refusal !== null) throw refusal
+    return prepareNow(this.preparingUnder(span), job, input, options, from)
+  }
+
+  /** The same of a type whose definition is not here. */
+  prepareNamed(type: string, input: unknown, options: EnqueueOptions | undefined, span: SendSpan | null): NewJob {
+    return prepareByName(this.preparingUnder(span), type, input, options)
   }
 
   private preparingUnder(span: SendSpan | null): PrepareOptions {

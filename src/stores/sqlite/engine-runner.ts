@@ -1,6 +1,6 @@
 /** Where the engine runs: in this thread, or in one of its own, so that the event loop never waits for the disk. */
 import type { Clock } from '../../core/clock.ts'
-import type { Hint } from '../../store.ts'
+import type { Hint, Lease, Standing } from '../../store.ts'
 import { ChangePoller, type LookResult } from './change-poller.ts'
 import { Engine, type EngineOptions, type Outcome } from './engine.ts'
 import type { Call } from './operations.ts'
@@ -12,6 +12,8 @@ export interface EngineRunner {
   run(calls: readonly Call[], now: number, waitedMs: number): Promise<Outcome>
   /** Runs a call that only reads, before the queued ones. Absent if the engine is in another thread. */
   readNow?(call: Call, now: number): Outcome
+  /** The state of a claimed job within a transaction of the user. Absent if the engine is in another thread. */
+  standingWithin?(lease: Lease, now: number): Standing
   /** Starts or stops polling for writes of other processes. */
   look(on: boolean): void
   close(): Promise<void>
@@ -70,6 +72,7 @@ export function engineHere(
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },
+    standingWithin: (lease, now) => engine.standingWithin(lease, now),
     look: (on) => poller.set(on),
     async close() {
       poller.set(false)

@@ -24,6 +24,7 @@ import { RowCache, type Row } from './row-cache.ts'
 import { Rows } from './rows.ts'
 import { ScheduleTable } from './schedules.ts'
 import type { Statements } from './statements.ts'
+import { nothingCarriedOut, type CarriedOutCalls } from './user-transactions.ts'
 import { Waiting } from './waiting.ts'
 import { Writer } from './writer.ts'
 
@@ -48,6 +49,8 @@ export class JobFile {
   readonly writer: Writer
   readonly rows: Rows
   readonly unit: Unit<Row>
+  /** What the transaction has carried out of what transactions of the user have left. */
+  carriedOut: CarriedOutCalls = nothingCarriedOut
   /** May each item of a call fail alone? This costs savepoints, and so is set only after a call has failed. */
   private careful = false
   private readonly path: string
@@ -91,6 +94,7 @@ export class JobFile {
    */
   begin(now: number, stale: boolean, careful: boolean): void {
     this.careful = careful
+    this.carriedOut = nothingCarriedOut
     this.unit.now = now
     if (stale) {
       this.queues.markStale()
