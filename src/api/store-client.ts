@@ -66,7 +66,6 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
-  NewJob,
   OpenTransaction,
   Store,
   SynchronousTransaction,
@@ -175,7 +174,7 @@ export abstract class StoreClient implements Client {
 
   within(tx: SynchronousTransaction): Within {
     const { connection, cancelGraceMs } = this
-    return new CallsWithin({ connection, tx, cancelGraceMs, refusing: () => this.refusing() })
+    return new CallsWithin({ connection, tx, cancelGraceMs })
   }
 
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
