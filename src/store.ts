@@ -78,6 +78,7 @@ import type {
   SweepAnswer,
 } from './core/values.ts'
 
+import type { FoundTerms, TermQuery } from './core/terms.ts'
 import type { CarryOutAnswer, TxFate, TxIntent } from './core/tx-intent.ts'
 
 export { caps } from './core/caps.ts'
@@ -95,6 +96,7 @@ export type * from './core/open-transaction.ts'
 export type * from './core/tx-intent.ts'
 export type * from './core/machine-values.ts'
 export type * from './core/schedule-record.ts'
+export type * from './core/terms.ts'
 export type * from './core/values.ts'
 
 /**
@@ -369,6 +371,12 @@ export interface Store {
   workers(): Promise<WorkerRecord[]>
   /** Entries of the transition log after the cursor `from` (null = from the oldest entry kept), `limit` at most. */
   transitions(from: string | null, limit: number): Promise<TransitionPage>
+  /**
+   * Terms that begin with a text: ids, keys, concurrency keys, tags and members of meta, each with the number of its
+   * jobs. Of these only the kinds that the store has an index of; a store without any omits the method. Who searches
+   * looks for the other kinds among the jobs that were enqueued last.
+   */
+  terms?(query: TermQuery): Promise<FoundTerms>
   /**
    * The ids of jobs whose stored data cannot be read, because something else has changed it. Whoever meets one sets it
    * aside: it is in no list and no count, and holds up no other job; `discard` by id removes it. A store in which that

@@ -4,6 +4,7 @@ import type { BulkOperations } from '../core/bulk-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { JsonMachine, MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import type { ListOptions } from '../core/filter.ts'
+import type { FindOptions, FindResult } from '../core/find.ts'
 import type { Stream } from '../core/stream.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
@@ -155,6 +156,19 @@ export interface Client {
   ): Promise<JobPage<Pick<JobRecord, Field>>>
 
   list(options?: ListOptions & { readonly fields?: 'full' }): Promise<JobPage>
+
+  /**
+   * Searches everything by which jobs are found: ids, unique keys, concurrency keys, tags and values of `meta` that
+   * begin with the text, in its case; types, states and tags of machines, and errors that have it within, in any case.
+   * If there is none, terms that begin with as much of the text as possible.
+   * What the store has no index of is looked for among the 5,000 jobs that were enqueued last: `searched` tells.
+   * @param text 1…200 characters
+   * @param options `limit`: hits of each kind at most, 1…100, default 10
+   * @returns hits with the number of their jobs and a filter that finds them, exact ones first
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const { hits } = await client.find('cus_9')
+   */
+  find(text: string, options?: FindOptions): Promise<FindResult>
 
   /**
    * Numbers of jobs by state: in total and, under `types`, for each type.

@@ -1,6 +1,6 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
 import { checkActivity, failureOptions, type Activity, type ActivityOptions } from '../core/activity-options.ts'
-import { byDefault, integer, isObject, table, text, type Rule } from '../core/checks.ts'
+import { byDefault, integer, isObject, table, text, where, type Rule } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -14,6 +14,8 @@ import { checkType } from '../client/not-found.ts'
 import { traced, typeIn } from '../client/traced.ts'
 import { dropInboxOfMany, type BulkOperations, type BulkRequest } from '../core/bulk-options.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
+import { findOptions, findTextMax, type FindOptions, type FindResult } from '../core/find.ts'
+import { find } from '../client/find.ts'
 import { Report, type JobOutcome } from '../core/report.ts'
 import { inBatches } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
@@ -198,6 +200,13 @@ export abstract class StoreClient implements Client {
     const query = listQuery(options)
     await this.connection.ready()
     return wholePage(this.connection.store, this.connection.settings.clock, query)
+  }
+
+  async find(given: string, options: FindOptions = {}): Promise<FindResult> {
+    const searched = findText(given, 'text of find')
+    const { limit } = findOptions(options, 'options of find')
+    await this.connection.ready()
+    return find(this.connection.store, this.connection.settings.clock, searched.trim(), limit)
   }
 
   async counts(): Promise<Counts> {
@@ -456,6 +465,7 @@ function withoutTx(options: ScheduleCallOptions | undefined): ScheduleOptions | 
 }
 
 const shortText = text(limits.idCharsMax)
+const findText = where(text(findTextMax), (given) => given.trim() !== '', 'more than space')
 const seqOrZero = integer(0, Number.MAX_SAFE_INTEGER)
 
 /** The cursor after which transitions are read; null: from the first on. */

@@ -2,12 +2,12 @@
  * The schedules of a process: declares them, computes their ticks, and makes the jobs of ticks. The store holds the
  * schedules and decides, by one conditional write, which process fires.
  */
-import { createHash } from 'node:crypto'
 import { nanoid } from 'nanoid'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import { planTicks } from '../core/catch-up.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
+import { digestBytes } from '../core/platform.ts'
 import {
   noSchedule,
   type ScheduleDefinition,
@@ -315,7 +315,8 @@ const jobOptions = ({ priority, tags, meta, unique }: ScheduleOptions): EnqueueO
 
 /** The delay of a tick within the jitter, derived from name and tick: equal in all processes. */
 function jitterOf(name: string, at: number, jitterMs: number): number {
-  const part = createHash('sha256').update(`${name}@${at}`).digest().readUInt32BE(0) / 2 ** 32
+  const { buffer, byteOffset } = digestBytes(`${name}@${at}`)
+  const part = new DataView(buffer, byteOffset).getUint32(0) / 2 ** 32
   return Math.floor(part * jitterMs)
 }
 

@@ -293,7 +293,8 @@ export interface MachineRunContext {
   readonly inbox: readonly InboxEntry[]
   /** Has an earlier attempt of the job failed? */
   readonly hasFailed: () => boolean
-  readonly signal: AbortSignal
+  /** Sets the listener for the request to end early; it is called at once if that was made before. */
+  readonly onAbort: (listener: (reason: unknown) => void) => void
   readonly logger: Logger
   /** ms since the epoch, by the store's clock. */
   readonly now: () => number

@@ -289,7 +289,7 @@ export class RowChange {
   failure: string | null = null
   lastSeq = 0
   ended: Tick | null = null
-  /** What it had of a machine; null: nothing. */
+  /** What it had of a machine; null: nothing, or it is not read yet. */
   machine: MachineWas | null = null
   /** The parts that differ, as bits of `part`. */
   parts = 0
@@ -306,10 +306,16 @@ export class RowChange {
     this.lastSeq = row.lastSeq
     this.ended = row.ended
     this.failure = row.rare === null ? null : row.rare.failure
-    this.machine = isNew || row.machineCell === null ? null : new MachineWas(row.machine as JobMachine)
+    const { machineCell } = row
+    this.machine = isNew || !(machineCell instanceof JobMachine) ? null : new MachineWas(machineCell)
     this.parts = 0
     this.isRemoved = false
     this.added = null
+  }
+
+  /** What the row has of a machine was read after its change began. */
+  machineRead(machine: JobMachine): void {
+    if (this.stateIndex >= 0) this.machine = new MachineWas(machine)
   }
 
   get wasLeased(): boolean {
@@ -500,8 +506,18 @@ export class JobRow {
   }
 
   private readMachine(): JobMachine | null {
-    const { machineCell } = this
-    return machineCell instanceof JobMachine ? machineCell : (this.machineCell = valueOf(machineCell))
+    const { machineCell, change } = this
+    if (machineCell instanceof JobMachine) return machineCell
+    const machine = valueOf(machineCell)
+    this.machineCell = machine
+    // Nobody can have changed what was not read.
+    if (machine !== null && change !== null) change.machineRead(machine)
+    return machine
+  }
+
+  /** Is what it has of a machine in memory? Otherwise the store has it as it is. */
+  get hasReadMachine(): boolean {
+    return this.machineCell instanceof JobMachine
   }
 
   /** The same, made if it has none. */

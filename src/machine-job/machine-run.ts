@@ -9,13 +9,13 @@
  * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint.
  * After a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
  */
-import { format } from 'node:util'
 import type { Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
+import { lineOf } from '../core/platform.ts'
 import { innermost } from '../core/state-paths.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
@@ -104,7 +104,7 @@ export class MachineRun {
         attempts: { random: attempt.random, after: attempt.after, log: attempt.log, traced: attempt.traced },
         steps: this.steps,
         inspect: attempt.inspect,
-        logger: (...args) => attempt.log(format(...args)),
+        logger: (...args) => attempt.log(lineOf(...args)),
         changed: () => this.changed(),
       },
       from,
@@ -117,17 +117,15 @@ export class MachineRun {
 
   async run(): Promise<RunResult> {
     const { attempt, machine } = this
-    const abort = (): void => this.fail(attempt.signal.reason)
-    attempt.signal.addEventListener('abort', abort, { once: true })
+    attempt.onAbort((reason) => this.fail(reason))
     attempt.onMessages((messages) => this.arrive(messages))
     try {
-      if (attempt.signal.aborted) throw attempt.signal.reason
+      this.throwIfFailed()
       machine.start()
       if (this.restored !== null) await this.executeRestored(this.restored)
       return await this.runUntilIdle()
     } finally {
       this.childJobs.end()
-      attempt.signal.removeEventListener('abort', abort)
       machine.stop()
     }
   }
@@ -238,7 +236,8 @@ export class MachineRun {
       const stale = this.steps.takeStale((address) => machine.isActive(address))
       const jobs = this.childJobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
-      const checkpoint: NewCheckpoint = {
+      const failures = machine.failures.splice(0)
+      return {
         number: ++this.number,
         state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, machine.encode),
         read: this.read,
@@ -247,10 +246,6 @@ export class MachineRun {
         states,
         tags,
         ...this.deferred.takeChanges(),
-      }
-      const failures = machine.failures.splice(0)
-      return {
-        ...checkpoint,
         ...(stale.length > 0 && { forgetSteps: stale }),
         ...(failures.length > 0 && { failures }),
       }

@@ -136,6 +136,8 @@ export class Run {
   /** Called once when it has ended; null before its start. */
   private onEnd: ((run: Run) => void) | null = null
   private controller: AbortController | null = null
+  /** Of a machine, which needs no signal. */
+  private abortListener: ((reason: unknown) => void) | null = null
   private timer: Timer | null = null
   /** When the handler is abandoned, monotonic ms; null = not yet known. */
   private abandonAt: number | null = null
@@ -163,6 +165,12 @@ export class Run {
   /** How long the attempt may take; null = as long as it likes. */
   get timeoutMs(): number | null {
     return this.claimed.pins?.attemptTimeoutMs ?? this.job.attemptTimeoutMs
+  }
+
+  /** Sets the one listener for an abort. A signal costs more than the rest of a wake of a machine. */
+  onAbort(listener: (reason: unknown) => void): void {
+    this.abortListener = listener
+    if (this.abortReason !== null) listener(this.abortReason)
   }
 
   /** @param onEnd called once when it has ended: its slot is free, and its end is to be settled */
@@ -225,6 +233,7 @@ export class Run {
     if (this.ending !== null || this.abortReason !== null) return
     this.abortReason = reason
     this.controller?.abort(reason)
+    this.abortListener?.(reason)
     if (this.cancelStream !== null) {
       // Unsubscribing ends an Observable at once.
       this.cancelStream(reason)

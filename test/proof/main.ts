@@ -13,6 +13,7 @@ import { model } from './model.ts'
 import { engineMutants, storeMutants } from './mutants.ts'
 import { power } from './power.ts'
 import type { Proof, ProofOptions } from './proof.ts'
+import { otherRuntimes } from './runtimes.ts'
 import { storms } from './storms.ts'
 import { longTests } from './tests.ts'
 
@@ -26,6 +27,7 @@ const proofs: readonly Proof[] = [
   storms,
   bench,
   chartsTwice,
+  otherRuntimes,
   longTests,
 ]
 

@@ -80,5 +80,8 @@ export function rowTexts(dialect: Dialect): Readonly<Record<RowQuestion | RowTex
 type RowQuestion = keyof ReturnType<typeof readingTexts>
 type RowText = keyof ReturnType<typeof writingTexts>
 
-/** What `write-row.ts` asks for. How one name of a machine replaces another (`changeName`) is each database's own. */
-export type RowStatement = RowText | 'changeName'
+/**
+ * What `write-row.ts` asks for. How one name of a machine replaces another (`changeName`), and how the members of an
+ * object become rows (`addMeta`, `forgetMeta`), is each database's own.
+ */
+export type RowStatement = RowText | 'changeName' | 'addMeta' | 'forgetMeta'

@@ -29,7 +29,7 @@ export function writeRow(sink: Sink, row: Row, was: RowChange): void {
   if (was.stateIndex < 0 ? needsLife(row) : isOfLife(row, was)) writeLife(sink, row, was)
   if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) writeMachine(sink, row, was)
   if (added !== null) writeAdditions(sink, row, added)
-  if (row.machineCell !== null) dropRead(sink, row, was)
+  if (row.hasReadMachine) dropRead(sink, row, was)
 }
 
 /** Does its enqueue not tell all of a new row? */
@@ -122,8 +122,13 @@ const checkpointedOf = ({ machineCell, storedCheckpointed }: Row): number | null
 function writeJob(sink: Sink, row: Row): void {
   const { terms, seq } = row
   row.input = packed(row.input)
-  const tags = textOrNull(terms.tags)
-  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, textOrNull(terms.meta), optionsText(row), seq)
+  const [tags, meta] = [textOrNull(terms.tags), textOrNull(terms.meta)]
+  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, meta, optionsText(row), seq)
+  if (meta !== row.storedMeta) {
+    if (row.storedMeta !== null) sink.run('forgetMeta', seq, row.storedMeta)
+    if (meta !== null) sink.run('addMeta', seq, meta)
+    row.storedMeta = meta
+  }
   if (tags === row.storedTags) return
   if (row.storedTags !== null) sink.run('forgetTags', seq, row.storedTags)
   if (tags !== null) sink.run('addTags', seq, tags)
@@ -219,7 +224,9 @@ export function addRow(sink: AddingSink, row: Row): boolean {
   if (isPlain) return sink.changes('addPlain', ...plain)
   if (!sink.changes('add', ...plain, key, concurrencyKey, tags, meta, options)) return false
   row.storedTags = tags
+  row.storedMeta = meta
   if (tags !== null) sink.run('addTags', seq, tags)
+  if (meta !== null) sink.run('addMeta', seq, meta)
   return true
 }
 

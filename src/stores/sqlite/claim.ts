@@ -7,7 +7,7 @@ import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/c
 import { demandUnder, termsAfter } from '../../core/key-terms.ts'
 import type { JobMachine, Tick } from '../../core/job-row.ts'
 import type { PackedStep, RowValues } from '../sql/columns.ts'
-import { historyOf } from '../sql/history.ts'
+import { lastAt } from '../sql/history.ts'
 import type { KeptOfMachine } from '../sql/machine.ts'
 import type { Lease } from '../sql/row.ts'
 import type { JobFile } from './job-file.ts'
@@ -166,8 +166,7 @@ function firstOfKeys(file: JobFile, queue: Queue, demand: Demand): ReadRow | und
 }
 
 /** When a row made its last transition. */
-const movedAt = (row: Row): number =>
-  row.hasLife ? (historyOf(row, row.history).at(-1)?.at ?? row.enqueuedAt) : row.enqueuedAt
+const movedAt = (row: Row): number => (row.hasLife ? lastAt(row, row.history) : row.enqueuedAt)
 
 function claimRow(file: JobFile, { row, values }: ReadRow, demand: Demand, request: ClaimRequest): ClaimedRow {
   const { unit, machines } = file

@@ -204,6 +204,7 @@ function storeOf(callQueue: CallQueue, engine: EngineOptions, thread = false): S
     activity: (query) => callQueue.ask('activity', query),
     failures: (query) => callQueue.ask('failures', query),
     workers: () => callQueue.ask('workers'),
+    terms: (query) => callQueue.ask('terms', query),
     transitions: (from, limit) => callQueue.ask('transitions', from, limit),
   }
 }

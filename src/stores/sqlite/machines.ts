@@ -118,6 +118,9 @@ export class Machines {
 
   /** Jobs that have not ended are counted by the states and tags of their machines. */
   count(row: Row, was: RowChange): void {
+    // What nobody has read has not changed.
+    const isCounted = was.state !== null && !isEnded(was.state)
+    if (!row.hasReadMachine && isCounted === (!was.isRemoved && !isEnded(row.state))) return
     const { machine, queue } = row
     const before = was.machine === null || was.state === null || isEnded(was.state) ? noNames : was.machine
     const after = machine === null || was.isRemoved || isEnded(row.state) ? noNames : machine

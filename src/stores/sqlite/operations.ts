@@ -14,6 +14,7 @@ import type {
   RetentionPolicies,
   ReindexRequest,
   SendRequest,
+  TermQuery,
   QueueChange,
   WorkerInfo,
   DropInbox,
@@ -64,6 +65,7 @@ import {
   changeQueue,
   queueInfo,
   queueInfos,
+  terms,
   worker,
   workers,
 } from './reading.ts'
@@ -122,6 +124,7 @@ const reading = {
   activity: (file: JobFile, query: ActivityQuery) => activity(file, query),
   failures: (file: JobFile, query: FailureQuery) => file.failures.list(query),
   workers: (file: JobFile) => workers(file),
+  terms: (file: JobFile, query: TermQuery) => terms(file, query),
   unreadable: (file: JobFile) => unreadable(file),
   schedules: (file: JobFile, names?: readonly string[]) => file.schedules.list(names),
   bulkOperations: (file: JobFile, only?: 'running') => latestFirst(new BulkRows(file).all(only)),

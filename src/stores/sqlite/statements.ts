@@ -11,7 +11,7 @@ import {
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
-import { sqlite } from './dialect.ts'
+import { isIndexedMember, sqlite } from './dialect.ts'
 import type { Driver, SqlInput } from './driver.ts'
 import { intentTexts, type IntentRowOf } from './intent-statements.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
@@ -38,6 +38,12 @@ const plainEnds = (jobs: number): string =>
     (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`,
   ).join(', ')}`
 
+/** Removes what jobs of a table are found by beside their rows: their meta may be broken. */
+const forgetMetaOf = (table: string): string =>
+  `DELETE FROM job_meta WHERE (value, name, type, job) IN (SELECT CAST(member.atom AS TEXT), member.key, member.type, ${table}.seq
+    FROM ${table} CROSS JOIN json_each(iif(json_valid(${table}.meta), ${table}.meta, NULL)) AS member
+    WHERE ${table}.seq IN (SELECT value FROM json_each(?)) AND ${isIndexedMember})`
+
 // The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
   ...rowTexts(sqlite),
@@ -46,6 +52,12 @@ const texts = {
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
+  addMeta: `INSERT INTO job_meta (value, name, type, job) SELECT CAST(atom AS TEXT), key, type, ?1 FROM json_each(?2) AS member
+    WHERE ${isIndexedMember} ON CONFLICT DO NOTHING`,
+  forgetMeta: `DELETE FROM job_meta WHERE job = ?1 AND (value, name, type) IN
+    (SELECT CAST(atom AS TEXT), key, type FROM json_each(?2) AS member WHERE ${isIndexedMember})`,
+  removeMeta: forgetMetaOf('jobs'),
+  removeMetaAside: forgetMetaOf('jobs_aside'),
   begin: 'BEGIN IMMEDIATE',
   beginReading: 'BEGIN',
   commit: 'COMMIT',
