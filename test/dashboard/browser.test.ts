@@ -156,6 +156,30 @@ test.runIf(canStartBrowser)(
   },
 )
 
+test.runIf(canStartBrowser)(
+  'the search finds anything as one types, and a job that is not there offers what is near',
+  async () => {
+    const { page, show, said } = await opened('#/')
+    const palette = page.getByRole('dialog', { name: 'Commands' })
+    await page.getByRole('button', { name: 'Search' }).click()
+    await palette.getByRole('combobox').fill('tenant-')
+    await palette.getByText('tenant-7').click()
+    await expect.poll(() => page.locator('tbody a.id').allTextContents(), patient).toEqual(['dead-1'])
+    await show('#/job/dead-17')
+    await page.getByRole('heading', { name: 'There is no job dead-17' }).waitFor()
+    // The browser itself tells of an answer that is none.
+    expect(said.splice(0)).toEqual([expect.stringContaining('404')])
+    await page.getByRole('link', { name: 'dead-1', exact: true }).click()
+    await expect.poll(() => text(page, 'h1'), patient).toMatch('dead-1')
+    await show('#/find/mailbox')
+    await page.getByRole('link', { name: 'Error: 550 mailbox … unavailable' }).waitFor()
+    await page.getByRole('link', { name: 'dead-1', exact: true }).waitFor()
+    await show('#/find/zzz')
+    await page.getByText('Searched of all jobs: types').waitFor()
+    await page.getByText('Of the 5,000 jobs that were enqueued last: ids').waitFor()
+  },
+)
+
 test.runIf(canStartBrowser)('a slider leads through the past of a machine, and a fork goes on from there', async () => {
   const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
   const filled = (): Promise<string[]> =>

@@ -30,7 +30,7 @@ export const withinChoices = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_00
 
 const textKeys = Object.values(words).filter((key) => key !== 'type')
 
-/** What was typed: `tag:tenant-7 in:paid.shipping`; what is no filter is taken for an id. */
+/** What was typed: `tag:tenant-7 in:paid.shipping`; what is no filter is searched for. */
 export function readSearch(text: string): { readonly query: Record<string, string>; readonly id: string | null } {
   const query: Record<string, string> = {}
   let id: string | null = null
@@ -62,7 +62,7 @@ export const withoutSearch = (): Record<string, null> => Object.fromEntries(text
 /** The query of the API for the filters of an address. */
 export function apiQuery(query: URLSearchParams): URLSearchParams {
   const result = new URLSearchParams()
-  for (const key of ['type', 'state', ...textKeys, 'enqueuedAfter', 'finishedAfter']) {
+  for (const key of ['type', 'state', ...textKeys, 'unsupported', 'enqueuedAfter', 'finishedAfter']) {
     for (const value of query.getAll(key)) result.append(key, value)
   }
   const within = withinChoices[query.get('within') as keyof typeof withinChoices]
@@ -81,6 +81,7 @@ export function pageQuery(query: URLSearchParams): URLSearchParams {
 
 function filterValue(key: string, values: readonly string[]): unknown {
   if (key === 'type' || key === 'state') return values
+  if (key === 'unsupported') return true
   if (key === 'meta') return Object.fromEntries(values.map((text) => metaMember(text) ?? [text, '']))
   return key.endsWith('After') ? Number(values[0]) : values[0]
 }

@@ -8,6 +8,7 @@ import { about } from './about.ts'
 import { post, useResource } from './api.ts'
 import { Chart } from './chart.tsx'
 import { ask, change } from './dialog.tsx'
+import { NoJob } from './find.tsx'
 import { Machine, SendDialog } from './machine.tsx'
 import { useLive, useWatchedJob } from './live.ts'
 import { Copy, Empty, Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
@@ -30,6 +31,7 @@ export function JobScreen({ id }: { readonly id: string }): JSX.Element {
     onJob: job.refresh,
     onReset: job.refresh,
   })
+  if (job.data === null && job.error?.code === 'NOT_FOUND') return <NoJob id={id} />
   return <Loaded of={job}>{(view) => <Job of={view} refresh={job.refresh} />}</Loaded>
 }
 

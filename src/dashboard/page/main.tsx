@@ -7,10 +7,12 @@ import { BulkOperations, startBulk } from './bulk.tsx'
 import { ChartsScreen } from './charts-screen.tsx'
 import { Dialogs, say } from './dialog.tsx'
 import { DeadScreen } from './failures.tsx'
+import { FindScreen } from './find.tsx'
 import { JobScreen } from './job-screen.tsx'
 import { JobsScreen } from './jobs-screen.tsx'
 import { Help, screens, showHelp, startKeys } from './keys.tsx'
 import { connection, counts, startLive, storeProblem } from './live.ts'
+import { startNotify } from './notify.tsx'
 import { OverviewScreen } from './overview-screen.tsx'
 import { Palette, showPalette, startPalette } from './palette.tsx'
 import { Empty } from './parts.tsx'
@@ -25,6 +27,7 @@ function Screen(): JSX.Element {
   if (screen === '') return <OverviewScreen />
   if (screen === 'jobs') return <JobsScreen />
   if (screen === 'job') return <JobScreen key={name} id={name} />
+  if (screen === 'find') return <FindScreen />
   if (screen === 'queue') return <QueueScreen key={name} type={name} />
   if (screen === 'dead') return <DeadScreen />
   if (screen === 'workers') return <WorkersScreen />
@@ -48,6 +51,9 @@ function Navigation(): JSX.Element {
       <a class="brand" href="#/">
         {about.value.title}
       </a>
+      <button type="button" class="quiet find" onClick={showPalette}>
+        Search <kbd>Ctrl K</kbd>
+      </button>
       {screens.map(({ screen: each, title, key }) => (
         <a key={key} href={link(each)} aria-current={current === each ? 'page' : undefined}>
           {title}
@@ -60,9 +66,6 @@ function Navigation(): JSX.Element {
           {connectionWords[connection.value]}
         </span>
         {about.value.role === 'read' && <span class="muted">read only</span>}
-        <button type="button" class="quiet" onClick={showPalette}>
-          Commands <kbd>Ctrl K</kbd>
-        </button>
         <button type="button" class="quiet" onClick={showHelp}>
           Keys <kbd>?</kbd>
         </button>
@@ -105,6 +108,7 @@ startKeys()
 startPalette()
 startLive()
 startBulk()
+startNotify()
 get<About>('').then(
   (answer) => (about.value = answer),
   (error: unknown) => say(error instanceof Error ? error.message : String(error), true),

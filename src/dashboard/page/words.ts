@@ -22,6 +22,14 @@ export function duration(ms: number): string {
   return two(Math.floor(hours / 24), 'd', hours % 24, 'h')
 }
 
+/** A duration in one unit: for tables. */
+export function brief(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  const [unit, size] = ms < 60_000 ? ['s', 1_000] : ms < 3_600_000 ? ['min', 60_000] : ['h', 3_600_000]
+  const count = ms / (size as number)
+  return `${count < 10 ? (Math.floor(count * 10) / 10).toString() : Math.floor(count)} ${unit}`
+}
+
 const two = (large: number, unit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
 
