@@ -123,7 +123,9 @@ export function remoteStore(port: StorePort): Store {
 
 const plainWritesOf = (driver: RemoteDriver, plain: PlainWrites, carry: Carry): Pick<Store, 'insert' | 'settle'> => ({
   insert: async (requests) =>
-    joined(insertParts(requests), (part) => insertPart(driver, part, () => carry(() => plain.insert(part)))),
+    joined(insertParts(requests), (part) =>
+      insertPart(driver, part, { attempt: () => carry(() => plain.insert(part)), inLine: false }),
+    ),
   settle: async (settlements) =>
     joined(
       partsOf(settlements, ({ output }) => output),
