@@ -366,14 +366,15 @@ class Maker {
 
   async schedules(): Promise<void> {
     const { schedules } = this.store
-    for (const { name, spec, timezone = 'UTC', type, nextAt, missed = 0 } of declared) {
+    for (const { name, spec, timezone = 'UTC', type, nextAt } of declared) {
       const terms = { name, spec, timezone, catchUp: 'skip', overlap: 'allow', jitterMs: 0, computed: false } as const
-      const at = eyesEnd - hour
       const paused = nextAt === null
+      // The runtime that makes the set fires none.
+      const later = eyesEnd + 100 * hour
       const request = {
         terms: { ...terms, owner: 'shop', job: { ...scheduledJob, type } },
         paused,
-        nextAt: paused ? null : at,
+        nextAt: paused ? null : later,
       }
       await schedules.put([request])
     }
