@@ -21,7 +21,7 @@ import type { JobchartError } from './core/errors.ts'
 import type { JobRecord } from './core/record.ts'
 import type { AdvanceBulk, BulkAnswer, BulkOperation, StartBulk, StopBulk } from './core/bulk-record.ts'
 import type { CheckpointEntry } from './core/machine-record.ts'
-import type { OpenTransaction } from './core/open-transaction.ts'
+import type { OpenTransaction, SynchronousTransaction } from './core/open-transaction.ts'
 import type { Settlement } from './core/settlement.ts'
 import type {
   DueSchedules,
@@ -193,6 +193,14 @@ export interface BulkStore {
   list(only?: 'running'): Promise<BulkOperation[]>
 }
 
+/** Calls within transactions on the connection of the store, which have taken effect when they return. */
+export interface SynchronousTransactions {
+  /** As `TransactionStore.write`. @throws JobchartError as that; UNSUPPORTED if the library is asynchronous */
+  write(tx: SynchronousTransaction, intents: readonly TxIntent[]): string
+  /** Jobs by state, and by type and state, as the transaction sees them. */
+  counts(): Omit<Counts, 'cursor'>
+}
+
 /**
  * Calls within transactions of users, of a store that shares their database. What a call asks for is kept by the
  * transaction, and carried out right after its commit.
@@ -206,6 +214,8 @@ export interface TransactionStore {
    * transaction throws
    */
   write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
+  /** Of a store on the connection of the transaction. */
+  readonly synchronous?: SynchronousTransactions
   /** What has become of writes, in the order of their receipts. */
   fates(receipts: readonly string[]): Promise<readonly TxFate[]>
   /**

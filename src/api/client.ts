@@ -29,6 +29,7 @@ import type {
 } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
+import type { Within } from './within.ts'
 import type {
   Counts,
   FailureGroup,
@@ -36,6 +37,7 @@ import type {
   JobPage,
   JobSummary,
   Store,
+  SynchronousTransaction,
   TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
@@ -104,6 +106,20 @@ export interface Client {
    * @example const job = await client.enqueueByName('email.send', { to: 'ada@example.com' })
    */
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle>
+
+  /**
+   * Synchronous calls in a transaction that is open on the connection of the store, `sqliteStore({ database })`: they
+   * have written when they return, and they throw, so that a transaction whose library works synchronously is rolled
+   * back by their errors. Other stores refuse them with UNSUPPORTED; there, and in asynchronous transactions, calls
+   * take `{ tx }`.
+   * @param tx the database itself, on which a transaction is open, or the transaction that Drizzle passes
+   * @example
+   * database.transaction(() => {
+   *   insertOrder.run(order.id)
+   *   client.within(database).enqueue(receipt, { order: order.id })
+   * })()
+   */
+  within(tx: SynchronousTransaction): Within
 
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,6 +9,7 @@ import { ClientBulk } from '../client/bulk.ts'
 import { submitTo, type SubmitBatch } from '../client/bulk-driver.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
+import { noRoom } from '../client/insert-within.ts'
 import { checkType } from '../client/not-found.ts'
 import { traced, typeIn } from '../client/traced.ts'
 import { dropInboxOfMany, type BulkOperations, type BulkRequest } from '../core/bulk-options.ts'
@@ -43,7 +44,6 @@ import {
   workersOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
-import { roughSize } from '../core/payload.ts'
 import {
   checkedSchedule,
   runCount,
@@ -58,6 +58,8 @@ import { type ClientSettings } from '../core/settings.ts'
 import { activityIn, ClientQueueHandle, emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
 import type { Client, ClosableClient } from './client.ts'
+import { checkBytes, checkInputs } from './many.ts'
+import { CallsWithin, type Within } from './within.ts'
 import type {
   CancelAnswer,
   CancelRequest,
@@ -66,9 +68,9 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
-  NewJob,
   OpenTransaction,
   Store,
+  SynchronousTransaction,
   TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
@@ -134,11 +136,7 @@ export abstract class StoreClient implements Client {
     inputs: readonly NoInfer<Input>[],
     options?: Omit<EnqueueOptions, 'id'>,
   ): Promise<JobHandle<Output, Machine>[]> {
-    if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
-    if (inputs.length > limits.enqueueManyMax) {
-      const hint = 'Enqueue them in several calls: one call is one write.'
-      throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
-    }
+    checkInputs(inputs)
     const checked = options === undefined ? undefined : enqueueOptionsWithoutId(options, 'options of enqueueMany')
     const tx = this.connection.transactions.of(checked)
     if (inputs.length === 0) return []
@@ -150,9 +148,7 @@ export abstract class StoreClient implements Client {
       if (tx === null) return (await connection.insert<Output, Machine>(made, waitOf(options))) ?? []
       const handles = await connection.within.insert<Output, Machine>(tx, made)
       if (handles !== null) return handles
-      throw new JobchartError('CAPACITY', `no room for ${made.length} jobs`, {
-        hint: 'A call in a transaction does not wait: raise `capacity`, or report that the queue is full.',
-      })
+      throw noRoom(made.length)
     })
   }
 
@@ -176,6 +172,11 @@ export abstract class StoreClient implements Client {
 
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle> {
     return this.connection.enqueueByName(type, input, options)
+  }
+
+  within(tx: SynchronousTransaction): Within {
+    const { connection, cancelGraceMs } = this
+    return new CallsWithin({ connection, tx, cancelGraceMs })
   }
 
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -455,16 +456,6 @@ type SendArguments =
 
 const isWithDefinition = (args: SendArguments): args is Extract<SendArguments, [JobDefinition, ...unknown[]]> =>
   typeof args[1] === 'string'
-
-/** @throws JobchartError INVALID_OPTION if the inputs of one call are too large together */
-function checkBytes(jobs: readonly NewJob[]): void {
-  const size = jobs.reduce((sum, { input }) => sum + roughSize(input), 0)
-  if (size <= limits.enqueueManyBytesMax) return
-  const hint =
-    'Enqueue them in several calls: one call is one write. Keep large values elsewhere, and enqueue where they are.'
-  const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
-  throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
-}
 
 /** The options of a schedule that is declared by a call. What is no object is refused later. */
 function withoutTx(options: ScheduleCallOptions | undefined): ScheduleOptions | undefined {

@@ -2,8 +2,8 @@
  * Failures that have the same cause, as far as their errors tell: errors of one class, code, status and message, whose
  * varying parts differ.
  */
-import { createHash } from 'node:crypto'
 import type { ErrorRecord } from './failure.ts'
+import { digestOf } from './platform.ts'
 
 /** An error without the parts that vary from job to job. */
 export interface Failure {
@@ -65,6 +65,6 @@ export function failureOf(error: Pick<ErrorRecord, 'name' | 'code' | 'status' | 
   const code = [error.code, status].filter((each) => each !== undefined).join(' ') || null
   const pattern = messagePattern(message)
   const text = JSON.stringify([name, code, pattern])
-  const fingerprint = createHash('sha256').update(text).digest('base64url').slice(0, fingerprintChars)
+  const fingerprint = digestOf(text).slice(0, fingerprintChars)
   return { fingerprint, name, code, message: pattern }
 }

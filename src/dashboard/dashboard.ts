@@ -66,7 +66,8 @@ function pathBehindPrefix(path: string): string {
   if (asset !== null) return asset[0]
   if (path.endsWith('/api/v1')) return '/api/v1'
   const api = path.lastIndexOf('/api/v1/')
-  return api === -1 ? path : path.slice(api)
+  if (api !== -1) return path.slice(api)
+  return path.endsWith('/metrics') ? '/metrics' : path
 }
 
 /**
@@ -117,7 +118,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       }
       const inner = pathBehindPrefix(path)
       // Relative addresses in the page need the slash.
-      if (inner === path && !/^\/(api\/v1|assets)?(\/|$)/.test(path)) return redirect(path)
+      if (inner === path && !/^\/(api\/v1|assets|metrics)?(\/|$)/.test(path)) return redirect(path)
       const response = await withinTime(Promise.resolve(app.fetch(request, { role, peer, path: inner })))
       // From the first page on, a cookie takes the place of the token in the address; the page takes it out there.
       const opens = settings.authorize === null && inner === '/' && settings.token.isInAddress(request)

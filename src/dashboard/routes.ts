@@ -16,6 +16,8 @@ import { jobView } from './job-view.ts'
 import { inTurns } from './in-turns.ts'
 import { largeJson } from './json-pieces.ts'
 import { Live } from './live.ts'
+import { Metrics } from './metrics.ts'
+import { prometheusText, prometheusType } from './prometheus.ts'
 import { pastView } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
 import { endedRuns } from './worker-runs.ts'
@@ -78,6 +80,11 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
       http: c.req.raw,
     })
   })
+  const metrics = new Metrics(settings)
+  app.get(
+    '/metrics',
+    async () => new Response(prometheusText(await metrics.families()), { headers: headersOf(prometheusType) }),
+  )
   queueRoutes(app, settings)
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)

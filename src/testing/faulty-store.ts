@@ -212,6 +212,7 @@ const faultyBulk = (store: BulkStore, injector: FaultInjector): BulkStore => ({
 
 const faultyTransactions = (store: TransactionStore, injector: FaultInjector): TransactionStore => ({
   write: (tx, intents) => injector.call('writeInTransaction', () => store.write(tx, intents)),
+  ...(store.synchronous && { synchronous: store.synchronous }),
   fates: (receipts) => injector.call('transactionFates', () => store.fates(receipts)),
   carryOut: (limit) => injector.call('carryOut', () => store.carryOut(limit)),
 })

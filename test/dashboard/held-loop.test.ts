@@ -60,11 +60,22 @@ const running = defineJob<{ text: string }>({ type: 'running', run: () => new Pr
 const runningCount = 16
 
 const keys = isLong ? 100_000 : 15_000
-/**
- * The longest turn in ms of processor time. Of three answers the best counts: the others may have been there for the
- * garbage.
- */
+/** The longest turn in ms of processor time. */
 const heldMax = 10
+/**
+ * Where programs share caches and memory, all work takes more processor time: a turn may also take what writing and
+ * reading a megabyte takes so many times. On a machine with nothing else to do that is less than `heldMax`.
+ */
+const megabytesMax = 4
+
+const once = (): Promise<number> =>
+  longestTurn(async () => void JSON.parse(JSON.stringify({ text: megabyte.slice(1) })))
+
+/** Of three turns the shortest: the others may have been there for the garbage. */
+async function shortest(turn: () => Promise<number>): Promise<number> {
+  const turns = [await turn(), await turn(), await turn()]
+  return Math.min(...turns)
+}
 
 async function world(store: Store) {
   const runtime = createRuntime({
@@ -89,6 +100,7 @@ async function world(store: Store) {
   for (let n = 0; n < runningCount; n++) await runtime.enqueue(running, { text: megabyte })
   const inputs = Array.from({ length: keys }, (_, index) => ({ key: `k${index}` }))
   for (let at = 0; at < keys; at += 5_000) await runtime.enqueueMany(keyed, inputs.slice(at, at + 5_000))
+  await expect.poll(() => runtime.store.checkpoints(machine)).not.toEqual([])
   const checkpoints = await runtime.store.checkpoints(machine)
   const { fetch } = createDashboard({ runtime, authorize: () => 'admin' })
   const get = async (path: string): Promise<void> => {
@@ -168,12 +180,8 @@ test.each(stores)(
     const held: Record<string, number> = {}
     for (const path of paths) {
       await get(path)
-      const turns = [
-        await longestTurn(() => get(path)),
-        await longestTurn(() => get(path)),
-        await longestTurn(() => get(path)),
-      ]
-      if (Math.min(...turns) > heldMax) held[path] = Math.min(...turns)
+      const turn = await shortest(() => longestTurn(() => get(path)))
+      if (turn > Math.max(heldMax, megabytesMax * (await shortest(once)))) held[path] = turn
     }
     // The overview shares for some seconds what this reads.
     const turns = [

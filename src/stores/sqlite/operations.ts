@@ -54,6 +54,7 @@ import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
 import { repair } from './repair.ts'
+import { carryOutAnswer } from './carry-out.ts'
 import {
   activity,
   checkpoints,
@@ -104,6 +105,7 @@ const writing = {
   removeSchedules: (file: JobFile, names: readonly string[]) => names.filter((name) => file.schedules.remove(name)),
   fireSchedules: (file: JobFile, requests: readonly FireSchedule<JobToInsert>[]) =>
     file.each(requests, (request) => fireSchedule(file.unit, file.schedules, request), fireScheduleFailed),
+  carryOut: (file: JobFile, limit: number) => carryOutAnswer(file, limit),
   startBulk: (file: JobFile, request: StartBulk) => startBulk(file.unit, new BulkRows(file), request),
   advanceBulk: (file: JobFile, request: AdvanceBulk) => advanceBulk(file.unit, new BulkRows(file), request),
   stopBulk: (file: JobFile, request: StopBulk) => stopBulk(file.unit, new BulkRows(file), request),

@@ -1,8 +1,8 @@
 /** The figures of types: see ../figures.ts. */
 import { activityFigures, activityPeriods, periodNames } from '../../../core/activity.ts'
 import { jobStates } from '../../../core/lifecycle.ts'
-import { figureAt, figuresSize, seqField } from '../figures.ts'
-import { backlogStates, isBacklog, type LuaScript } from './lua.ts'
+import { figureAt, figuresSize } from '../figures.ts'
+import { backlogStates, isBacklog, seqName, type LuaScript } from './lua.ts'
 
 /** Adds to each period. */
 const periods = periodNames
@@ -15,7 +15,7 @@ const periods = periodNames
 const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
 
 export const figuresLua = `
-local COUNT_AT, SEQ = ${countAt}, '${seqField.replace('\x01', '\\1')}'
+local COUNT_AT, SEQ = ${countAt}, ${seqName}
 local FIGURES = '>${'d'.repeat(figuresSize)}'
 -- The figures of types that were read, those of them that have changed, and what is added to the activity, by type.
 local figures, changed, activity
