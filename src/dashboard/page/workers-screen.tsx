@@ -59,7 +59,7 @@ function List({ of: { workers, ended } }: { readonly of: Workers }): JSX.Element
       {shown.length === 0 ? (
         <Empty title="No worker matches" />
       ) : (
-        <div class="panel flush">
+        <div class="scroll panel flush">
           <table class="workers">
             <thead>
               <tr>
