@@ -15,6 +15,7 @@ import { migrate } from './migrate.ts'
 import { find } from './search.ts'
 import { checkServer } from './server.ts'
 import type { Target } from './target.ts'
+import { findTerms } from './terms.ts'
 import { quotedName, textOfColumn } from './texts.ts'
 import { transactionsOf } from './transactions/index.ts'
 
@@ -102,6 +103,7 @@ export function postgresPort(settings: Settings): StorePort {
     },
     commit: (commit) => commits.commit(commit),
     find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
+    terms: (query) => findTerms((text, values) => opened().reads.query(text, values), schema, query),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
     transactions: transactionsOf({

@@ -13,7 +13,7 @@ import {
 import { jobStates } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
-import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
+import type { FoundTerms, Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
 import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
 import { claimAll, claimNeeds } from './claim.ts'
@@ -110,9 +110,12 @@ export function remoteStore(port: StorePort): Store {
     ...(port.transactions && {
       transactions: { ...port.transactions, carryOut: (limit) => carryOut(driver, limit) },
     }),
+    ...(port.terms && { terms: (query) => read(async () => port.terms?.(query) ?? noTerms) }),
     ...queriesOf(port, reading, read),
   }
 }
+
+const noTerms: FoundTerms = { kinds: [], terms: [] }
 
 type Queries =
   | 'checkpoints'
