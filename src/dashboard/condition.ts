@@ -26,7 +26,7 @@ export interface QueueCondition {
   /** Jobs done and failed attempts in each minute of the last hour, oldest first. */
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** From the transition that queued it to the claim, of jobs that ended in their first attempt; null: of none. */
+  /** From enqueue, or due time, to the claim, of jobs that ended in their first attempt; null: there is none. */
   readonly wait: Percentiles | null
   /** From the claim to the end of the last attempt. */
   readonly run: Percentiles | null

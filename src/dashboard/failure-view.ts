@@ -1,4 +1,4 @@
-/** A group of failures from near: when its jobs failed, and which data and versions they have in common. */
+/** A group of failures from near: when its jobs failed, the data they have in common, and their versions. */
 import type { JobMeta } from '../index.ts'
 import { systemClock } from '../core/clock.ts'
 import type { DashboardSettings } from './options.ts'
