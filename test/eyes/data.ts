@@ -170,7 +170,7 @@ class Maker {
   /** What happens in a step: jobs come, are claimed after a while, and end. */
   async step({ at, length }: (typeof steps)[number], part: number): Promise<void> {
     this.clock.at = at
-    while ((await this.store.promote(1_000)).more) {}
+    for (let more = true; more;) ({ more } = await this.store.promote(1_000))
     await this.machines(part)
     const acts: { readonly at: number; readonly act: () => Promise<void> }[] = []
     for (const flow of flows) {
