@@ -1,4 +1,4 @@
-/** A server that takes orders, runs them, and shows them: POST /orders, POST /orders/:id/PAY, GET /orders/:id, /jobs/. */
+/** A server for orders: POST /orders, POST /orders/:id/PAY, GET /orders/:id; they are shown at /jobs/. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRuntime, JobchartError } from 'jobchart'
