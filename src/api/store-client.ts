@@ -68,7 +68,6 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
-  NewJob,
   OpenTransaction,
   Store,
   SynchronousTransaction,
@@ -177,7 +176,7 @@ export abstract class StoreClient implements Client {
 
   within(tx: SynchronousTransaction): Within {
     const { connection, cancelGraceMs } = this
-    return new CallsWithin({ connection, tx, cancelGraceMs, refusing: () => this.refusing() })
+    return new CallsWithin({ connection, tx, cancelGraceMs })
   }
 
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,7 @@
 /** `client.within(tx)`: calls in a transaction of the caller that have written when they return. */
 import { noRoom } from '../client/insert-within.ts'
 import type { Connection } from '../client/connection.ts'
+import { prepareByName, prepareNow } from '../client/enqueue.ts'
 import { enqueueNow } from '../client/enqueue-now.ts'
 import { tracedNow, typeIn } from '../client/traced.ts'
 import {
@@ -15,15 +16,10 @@ import {
   type SendOptions,
 } from '../core/call-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
-import { invalidOption, type JobchartError } from '../core/errors.ts'
+import { invalidOption } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
-import {
-  checkedSchedule,
-  type ScheduleArguments,
-  type ScheduleHandle,
-  type ScheduleOptions,
-} from '../core/schedule-options.ts'
+import { checkedSchedule, type ScheduleArguments, type ScheduleHandle } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import type { NewJob, SynchronousTransaction } from '../store.ts'
 import { checkBytes, checkInputs } from './many.ts'
@@ -100,8 +96,6 @@ interface CallsWithinOptions {
   readonly connection: Connection
   readonly tx: SynchronousTransaction
   readonly cancelGraceMs: number
-  /** Why new jobs are refused; null if they are accepted. */
-  readonly refusing: () => JobchartError | null
 }
 
 export class CallsWithin implements Within {
@@ -140,8 +134,10 @@ export class CallsWithin implements Within {
     const options: CheckedEnqueueOptions =
       given === undefined ? {} : enqueueOptionsWithoutId(withoutTx(given), 'options of enqueueMany')
     if (inputs.length === 0) return []
+    this.checkAccepting()
     return tracedNow(connection.settings, { type: typeIn(job), from: 'call', count: inputs.length }, (span) => {
-      const made = inputs.map((input) => connection.prepareNow(job, input, options, span))
+      const preparing = connection.preparingUnder(span)
+      const made = inputs.map((input) => prepareNow(preparing, job, input, options))
       checkBytes(made)
       const handles = this.insert<Output, Machine>(made)
       if (handles === null) throw noRoom(made.length)
@@ -155,7 +151,8 @@ export class CallsWithin implements Within {
     if (job !== undefined) return this.enqueue<unknown, unknown, MachineTypes>(job, input, given)
     this.checkAccepting()
     return tracedNow(connection.settings, { type, from: 'call', count: null }, (span) => {
-      const [handle] = this.insert([connection.prepareNamed(type, input, given && withoutTx(given), span)]) ?? []
+      const made = prepareByName(connection.preparingUnder(span), type, input, given && withoutTx(given))
+      const [handle] = this.insert([made]) ?? []
       if (handle === undefined) throw noRoom(1)
       return handle
     })
@@ -186,7 +183,7 @@ export class CallsWithin implements Within {
   ): ScheduleHandle<Output, Machine> {
     const { connection, tx } = this.options
     const [input, options] = args
-    const definition = checkedSchedule(name, spec, job, input, options as ScheduleOptions | undefined)
+    const definition = checkedSchedule(name, spec, job, input, options)
     this.checkAccepting()
     const request = connection.schedules.declarationNow(definition)
     connection.transactions.writeNow(tx, [{ kind: 'schedule', request }])
@@ -199,7 +196,7 @@ export class CallsWithin implements Within {
   }
 
   private checkAccepting(): void {
-    const refusal = this.options.refusing()
+    const refusal = this.options.connection.refusing()
     if (refusal !== null) throw refusal
   }
 }

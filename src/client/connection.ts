@@ -286,7 +286,7 @@ export class Connection {
     if (refusal !== null) throw refusal
     const tx = this.transactions.of(options)
     return traced(settings, { type, from: 'call', count: null }, async (span) => {
-      const made = await this.prepareLater(this.prepareNamed(type, input, options, span), false)
+      const made = await this.prepareLater(prepareByName(this.preparingUnder(span), type, input, options), false)
       return tx === null ? this.insertOne(made, true, waitOf(options)) : this.within.insertOne(tx, made)
     })
   }
@@ -361,25 +361,8 @@ export class Connection {
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, false)
   }
 
-  /** As `prepare`, at once, with checked options. @throws JobchartError also UNSUPPORTED */
-  prepareNow(
-    job: JobDefinition,
-    input: unknown,
-    options: CheckedEnqueueOptions,
-    span: SendSpan | null,
-    from: 'call' | 'job' = 'call',
-  ): NewJob {
-    const refusal = from === 'job' ? null : this.refusing()
-    if (refusal !== null) throw refusal
-    return prepareNow(this.preparingUnder(span), job, input, options, from)
-  }
-
-  /** The same of a type whose definition is not here. */
-  prepareNamed(type: string, input: unknown, options: EnqueueOptions | undefined, span: SendSpan | null): NewJob {
-    return prepareByName(this.preparingUnder(span), type, input, options)
-  }
-
-  private preparingUnder(span: SendSpan | null): PrepareOptions {
+  /** What enqueues are prepared with. @param span of the enqueue, if it is traced */
+  preparingUnder(span: SendSpan | null): PrepareOptions {
     return span === null ? this.preparing : { ...this.preparing, span }
   }
 

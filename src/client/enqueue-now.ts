@@ -5,6 +5,7 @@ import type { JobHandle } from '../core/handle.ts'
 import type { MachineTypes } from '../core/machine-record.ts'
 import type { SynchronousTransaction } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { prepareNow } from './enqueue.ts'
 import { noRoom } from './insert-within.ts'
 import { tracedNow, typeIn } from './traced.ts'
 
@@ -25,7 +26,9 @@ export function enqueueNow<Output, Machine extends MachineTypes>(
   const from = fromRun ? 'job' : 'call'
   const checked = options === undefined ? {} : enqueueOptions(options, 'options of enqueue')
   return tracedNow(connection.settings, { type: typeIn(job), from, count: null }, (span) => {
-    const made = connection.prepareNow(job, input, checked, span, from)
+    const refusal = fromRun ? null : connection.refusing()
+    if (refusal !== null) throw refusal
+    const made = prepareNow(connection.preparingUnder(span), job, input, checked, from)
     return connection.within.insertNow<Output, Machine>(tx, [made], !fromRun)?.[0] ?? null
   })
 }

@@ -16,7 +16,7 @@ const testOnSqlite = missingLibraries().length === 0 ? plainTest : plainTest.ski
 
 const page = readFileSync(new URL('../../docs/your-transaction.md', import.meta.url), 'utf8')
 const folder = new URL('.page/', import.meta.url)
-const nameOf = (code: string): string => /^\/\/ ([\w.]+)/.exec(code)?.[1] ?? ''
+const nameOf = (code: string): string => /^\/\/ ([\w.-]+)/.exec(code)?.[1] ?? ''
 const named = tsBlocks(page)
   .map(({ code }) => code)
   .filter((code) => nameOf(code) !== '')
@@ -57,7 +57,7 @@ for (const code of [...onPostgres, named.find((each) => nameOf(each) === 'checko
 }
 
 for (const code of [...onSqlite, named.find((each) => nameOf(each) === 'till.ts') ?? '']) {
-  const name = nameOf(code).replaceAll('.', '-')
+  const name = nameOf(code).replace('.', '-')
   testOnSqlite(`${name} stores the row and the job`, async () => {
     const files = temporaryFolder()
     onTestFinished(() => files.remove())

@@ -16,7 +16,8 @@ import { OpenFiles } from './open-files.ts'
 import { Statements, type StatementListener } from './statements.ts'
 import { perform, writes, type Call } from './operations.ts'
 import type { UserDatabase } from './user-database.ts'
-import { carryOutFirst, carryOutMax, type UserTransactions } from './user-transactions.ts'
+import { carryOutFirst, carryOutMax } from './carry-out.ts'
+import type { UserTransactions } from './user-transactions.ts'
 
 export interface EngineOptions extends FileOptions {
   readonly transitionsMax: number

@@ -6,7 +6,7 @@
  */
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import { Unit } from '../../core/unit.ts'
-import type { Hint } from '../../store.ts'
+import type { Hint, WrittenTransition } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Claims } from './claims.ts'
 import { Ends } from './ends.ts'
@@ -24,9 +24,16 @@ import { RowCache, type Row } from './row-cache.ts'
 import { Rows } from './rows.ts'
 import { ScheduleTable } from './schedules.ts'
 import type { Statements } from './statements.ts'
-import { nothingCarriedOut, type CarriedOutCalls } from './user-transactions.ts'
 import { Waiting } from './waiting.ts'
 import { Writer } from './writer.ts'
+
+/** What a transaction of the store has carried out at its beginning. */
+export interface CarriedOutCalls {
+  readonly count: number
+  readonly transitions: readonly WrittenTransition[]
+}
+
+export const nothingCarriedOut: CarriedOutCalls = { count: 0, transitions: [] }
 
 export class JobFile {
   readonly sql: Statements

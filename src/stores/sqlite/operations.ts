@@ -54,7 +54,7 @@ import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
 import { repair } from './repair.ts'
-import { carryOutAnswer } from './user-transactions.ts'
+import { carryOutAnswer } from './carry-out.ts'
 import {
   activity,
   checkpoints,

@@ -5,6 +5,7 @@
  */
 import { resolve } from 'node:path'
 import { nanoid } from 'nanoid'
+import { systemClock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { SqliteDatabase } from '../../core/open-transaction.ts'
 import { checkSqliteVersion } from './database.ts'
@@ -160,11 +161,9 @@ export class UserDatabase {
     if (there.length === 0) return null
     const columns = this.all(`SELECT name FROM pragma_table_info('${meta}') ORDER BY name`)
     if (columns.join(' ') !== 'application version') throw this.foreign(String(there[0]))
-    const [application, version] = this.driver.prepare(`SELECT application, version FROM ${meta}`).get() as [
-      string,
-      number,
-    ]
-    if (application !== 'jobchart') throw this.foreign(meta)
+    const row = this.driver.prepare(`SELECT application, version FROM ${meta}`).get() as [string, number] | undefined
+    if (row?.[0] !== 'jobchart') throw this.foreign(meta)
+    const [, version] = row
     if (version > fileVersion) throw newer(this.path, version, fileVersion)
     return version
   }
@@ -191,13 +190,13 @@ export class UserDatabase {
 
 /** Waits for locks of other processes, as SQLite does where it is told to: this happens once. */
 function waitFor(act: () => void): void {
-  const end = performance.now() + openBusyMs
+  const end = systemClock.monotonic() + openBusyMs
   const cell = new Int32Array(new SharedArrayBuffer(4))
   for (;;) {
     try {
       return act()
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= end) throw error
+      if (!isBusy(error) || systemClock.monotonic() >= end) throw error
       Atomics.wait(cell, 0, 0, triesMs)
     }
   }

@@ -1,5 +1,5 @@
 /** A connection of the user, of node:sqlite or better-sqlite3, as a driver. Neither library is imported. */
-import { describe, invalidOption } from '../../core/errors.ts'
+import { invalidOption } from '../../core/errors.ts'
 import type { BetterSqlite3Database, NodeSqliteDatabase, SqliteDatabase } from '../../core/open-transaction.ts'
 import type { Driver, SqlInput } from './driver.ts'
 
@@ -15,10 +15,10 @@ export function userDriver(database: SqliteDatabase): UserDriver {
   if (isNodeSqlite(database)) return ofNodeSqlite(database)
   if (isBetterSqlite3(database)) return ofBetterSqlite3(database)
   const hint = 'Pass a DatabaseSync of node:sqlite, or a Database of better-sqlite3; of Drizzle, its `$client`.'
-  throw invalidOption('database', 'an open SQLite database', describe(database), hint)
+  throw invalidOption('database', 'an open SQLite database', database, hint)
 }
 
-const has = (value: unknown, ...methods: readonly string[]): boolean =>
+const has = (value: unknown, ...methods: readonly string[]): value is object =>
   typeof value === 'object' &&
   value !== null &&
   methods.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
@@ -27,10 +27,10 @@ export const isSqliteDatabase = (value: unknown): value is SqliteDatabase =>
   isNodeSqlite(value) || isBetterSqlite3(value)
 
 const isNodeSqlite = (value: unknown): value is NodeSqliteDatabase =>
-  has(value, 'prepare', 'exec', 'location') && typeof (value as NodeSqliteDatabase).isTransaction === 'boolean'
+  has(value, 'prepare', 'exec', 'location') && 'isTransaction' in value
 
 const isBetterSqlite3 = (value: unknown): value is BetterSqlite3Database =>
-  has(value, 'prepare', 'exec', 'pragma') && typeof (value as BetterSqlite3Database).inTransaction === 'boolean'
+  has(value, 'prepare', 'exec', 'pragma') && 'inTransaction' in value
 
 const ofNodeSqlite = (database: NodeSqliteDatabase): UserDriver => ({
   prepare(sql) {

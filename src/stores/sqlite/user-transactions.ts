@@ -6,37 +6,18 @@
  * transaction is open on the connection, the row is there, or it was carried out by another process, or it was rolled
  * back.
  */
-import { carryOutIntents } from '../../core/carry-out.ts'
 import { describe, JobchartError } from '../../core/errors.ts'
-import type { ErrorRecord } from '../../core/failure.ts'
 import type { KyselyTransaction, OpenTransaction, SynchronousTransaction } from '../../core/open-transaction.ts'
 import { jobStates } from '../../core/lifecycle.ts'
 import { leaseOfIntents, type TxFate, type TxIntent } from '../../core/tx-intent.ts'
-import type {
-  CarryOutAnswer,
-  Counts,
-  Lease,
-  RefusedIntent,
-  Standing,
-  StateCounts,
-  WrittenTransition,
-} from '../../store.ts'
+import type { Counts, Lease, Standing, StateCounts } from '../../store.ts'
+import { receiptOf } from './carry-out.ts'
 import { isBusy, storeError } from './errors.ts'
-import { insertPacked, packRequest } from './insert.ts'
-import type { JobFile } from './job-file.ts'
 import type { UserDatabase } from './user-database.ts'
 import { isSqliteDatabase } from './user-driver.ts'
 
-/** Calls that one transaction carries out. */
-export const carryOutMax = 250
-
-/** How long it is known that a call was carried out by another process than that which has made it, ms. */
-const knownMs = 3_600_000
-
 /** Of so many calls it is remembered what has become of them; of more if their transaction is open. */
 const fatesMax = 50_000
-
-const separator = '.'
 
 export class UserTransactions {
   private readonly user: UserDatabase
@@ -105,7 +86,7 @@ export class UserTransactions {
 
   private keep(intents: readonly TxIntent[]): string {
     this.checkInTransaction()
-    const receipt = `${this.user.id}${separator}${++this.written}`
+    const receipt = receiptOf(this.user.id, ++this.written)
     try {
       // From here on the transaction has the lock of writers: what is read then holds until its end.
       this.user.sql.run('addIntents', receipt, JSON.stringify(intents))
@@ -219,78 +200,3 @@ const locked = (path: string, cause: unknown): JobchartError =>
     hint: 'Begin transactions that write with BEGIN IMMEDIATE, and repeat this one.',
     cause,
   })
-
-// ── after the commit ───────────────────────────────────────────────────────────────────────────────────────────────
-
-interface KeptIntents {
-  readonly number: number
-  readonly receipt: string
-  readonly text: string
-}
-
-/** What a transaction of the store has carried out at its beginning. */
-export interface CarriedOutCalls {
-  readonly count: number
-  readonly transitions: readonly WrittenTransition[]
-}
-
-export const nothingCarriedOut: CarriedOutCalls = { count: 0, transitions: [] }
-
-/** Carries out the first calls, `carryOutMax` at most, together with the removal of their rows. */
-export function carryOutFirst(file: JobFile, storeId: string): CarriedOutCalls {
-  const found = file.sql
-    .all('intents', carryOutMax)
-    .map(([number, receipt, text]): KeptIntents => ({ number, receipt, text }))
-  if (found.length === 0) return nothingCarriedOut
-  const done = file.each(
-    found,
-    (kept) => {
-      const { transitions, refused } = carryOutIntents(
-        {
-          unit: file.unit,
-          schedules: file.schedules,
-          insert: (request) => insertPacked(file.unit, packRequest(request)),
-        },
-        JSON.parse(kept.text) as readonly TxIntent[],
-      )
-      remove(file, storeId, kept, refused)
-      return transitions
-    },
-    (error, kept) => {
-      remove(file, storeId, kept, refusedBy(error, kept.text))
-      return []
-    },
-  )
-  return { count: found.length, transitions: done.flat() }
-}
-
-function remove(
-  file: JobFile,
-  storeId: string,
-  { number, receipt }: KeptIntents,
-  refused: readonly RefusedIntent[],
-): void {
-  file.sql.run('removeIntents', number)
-  const isOwn = receipt.startsWith(storeId + separator)
-  if (isOwn && refused.length === 0) return
-  file.sql.run('addCarriedOut', receipt, file.now, refused.length === 0 ? null : JSON.stringify(refused))
-}
-
-function refusedBy(error: ErrorRecord, text: string): RefusedIntent[] {
-  try {
-    return (JSON.parse(text) as readonly TxIntent[]).map((intent) => ({ intent, error }))
-  } catch {
-    // Something else has written the row.
-    return []
-  }
-}
-
-/** What was carried out by this transaction, and what was refused by any since it was asked last. */
-export function carryOutAnswer(file: JobFile, limit: number): CarryOutAnswer {
-  const refusals = file.sql.all('refusals', limit)
-  if (refusals.length > 0) file.sql.run('forgetRefusals', limit)
-  file.sql.run('forgetCarriedOut', file.now - knownMs)
-  const { count, transitions } = file.carriedOut
-  const refused = refusals.flatMap(([text]) => JSON.parse(text) as RefusedIntent[])
-  return { count, transitions, refused, more: refusals.length === limit }
-}

@@ -158,7 +158,7 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     const job = await (await started()).enqueue(work, 1)
     expect(await job.result()).toBe(1)
     expect((await job.record()).errors).toEqual([])
-    expect(warnings).toContainEqual(expect.stringContaining('the commit counts'))
+    await expect.poll(() => warnings).toContainEqual(expect.stringContaining('the commit counts'))
     expect(effects()).toEqual([1])
   })
 

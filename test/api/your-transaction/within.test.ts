@@ -163,7 +163,7 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     expect(codeOf(() => within.enqueue(defineJob({ type: 'other', run: () => {} })))).toBe('UNKNOWN_TYPE')
     expect(codeOf(() => within.enqueue(echo, 1, { tx } as object))).toBe('INVALID_OPTION')
     expect(codeOf(() => within.cancel({ type: 'echo' } as unknown as string))).toBe('INVALID_OPTION')
-    expect(codeOf(() => within.send('id', { type: 'jobchart.cancel' }))).toBe('NOT_ACCEPTED')
+    expect(codeOf(() => within.send('id', { type: 'job.cancel' }))).toBe('NOT_ACCEPTED')
     const closed = createClient({ jobs, store: client.store })
     await closed.close()
     expect(codeOf(() => closed.within(tx).enqueue(echo, 1))).toBe('STOPPED')

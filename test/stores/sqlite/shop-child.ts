@@ -1,6 +1,6 @@
 /**
- * A process that writes rows together with jobs in a database of its own, with either library, and runs these jobs: each
- * writes its effect together with its end. It is killed at any instant: `path library name transactions`.
+ * A process that writes rows together with jobs in a database of its own, with either library, and runs these jobs:
+ * each writes its effect together with its end. It is killed at any instant: `path library name transactions`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { createRuntime, defineJob } from 'jobchart'
