@@ -13,7 +13,10 @@ async function answer(method: string, path: string): Promise<unknown> {
   const [, orders, id, event] = path.split('/')
   if (orders !== 'orders') return null
   if (method === 'POST' && id === undefined) return { id: (await runtime.enqueue(order, { item: 'book' })).id }
-  if (method === 'POST' && (event === 'PAY' || event === 'CANCEL')) return runtime.send(id ?? '', { type: event })
+  if (method === 'POST' && (event === 'PAY' || event === 'CANCEL')) {
+    await runtime.send(id ?? '', { type: event })
+    return { sent: event }
+  }
   const record = await (await runtime.job(order, id ?? ''))?.record()
   return record === undefined ? null : { state: record.state, in: record.machineStates, output: record.output }
 }
