@@ -34,6 +34,7 @@ import { limits } from '../core/limits.ts'
 import { nodeModule, notHere } from '../core/platform.ts'
 import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
+import { guardedTelemetry } from '../core/guarded-telemetry.ts'
 import type { Telemetry } from '../core/telemetry.ts'
 import type { OpenTransaction, Store } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
@@ -295,7 +296,7 @@ function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientS
     jobs,
     capacity,
     enqueueMiddleware,
-    telemetry,
+    telemetry: telemetry === null ? null : guardedTelemetry(telemetry, logger),
     logger,
     clock,
     random,

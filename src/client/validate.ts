@@ -69,8 +69,9 @@ const schemaThrew = (what: string, cause: unknown): JobchartError =>
     cause,
   })
 
-/** @throws JobchartError INVALID_INPUT */
-function valueIn(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
+/** @param result nothing, from a schema without types @throws JobchartError INVALID_INPUT */
+function valueIn(result: StandardSchemaV1.Result<unknown> | null | undefined, what: string): unknown {
+  if (result === null || result === undefined) throw schemaThrew(what, new TypeError('it answered nothing'))
   if (result.issues === undefined) return result.value
   const issues = result.issues.slice(0, 10).map(({ message, path }) => {
     const at = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.')

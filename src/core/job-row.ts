@@ -306,16 +306,10 @@ export class RowChange {
     this.lastSeq = row.lastSeq
     this.ended = row.ended
     this.failure = row.rare === null ? null : row.rare.failure
-    const { machineCell } = row
-    this.machine = isNew || !(machineCell instanceof JobMachine) ? null : new MachineWas(machineCell)
+    this.machine = !isNew && row.machineCell instanceof JobMachine ? new MachineWas(row.machineCell) : null
     this.parts = 0
     this.isRemoved = false
     this.added = null
-  }
-
-  /** What the row has of a machine was read after its change began. */
-  machineRead(machine: JobMachine): void {
-    if (this.stateIndex >= 0) this.machine = new MachineWas(machine)
   }
 
   get wasLeased(): boolean {
@@ -508,10 +502,9 @@ export class JobRow {
   private readMachine(): JobMachine | null {
     const { machineCell, change } = this
     if (machineCell instanceof JobMachine) return machineCell
-    const machine = valueOf(machineCell)
-    this.machineCell = machine
+    const machine = (this.machineCell = valueOf(machineCell))
     // Nobody can have changed what was not read.
-    if (machine !== null && change !== null) change.machineRead(machine)
+    if (machine !== null && change !== null && change.stateIndex >= 0) change.machine = new MachineWas(machine)
     return machine
   }
 

@@ -285,6 +285,6 @@ export function roughSize(payload: Json | undefined): number {
   if (typeof payload !== 'object' || payload === null) return 8
   let size = 2
   if (Array.isArray(payload)) for (const item of payload) size += roughSize(item) + 1
-  else for (const [name, value] of Object.entries(payload)) size += name.length + 4 + roughSize(value)
+  else for (const name in payload) size += name.length + 4 + roughSize(payload[name])
   return size
 }

@@ -172,7 +172,8 @@ export class MachineRun {
     const messages = await this.attempt.commit(checkpoint)
     this.throwIfFailed()
     this.arrive(messages)
-    await this.executeOrHold(pending)
+    if (pending.some(isOneTimeEffect)) await this.executeOnce(pending)
+    else this.startWork(pending)
   }
 
   /**
@@ -182,17 +183,17 @@ export class MachineRun {
    */
   private async executeRestored(restored: readonly PendingEffect[]): Promise<void> {
     const { plan } = this.machine
-    const work = plan.pending.splice(0)
-    await this.executeOrHold([...work, ...restored])
+    const pending = [...plan.pending.splice(0), ...restored]
+    if (pending.some(isOneTimeEffect)) await this.executeOnce(pending)
+    else this.startWork(pending)
     while (plan.pending.some(({ kind }) => kind === 'start')) await this.commitAndExecute()
   }
 
   /**
-   * Executes one-time effects; if there are none, starts work. Work waits for the checkpoint that removes the executed
-   * effects from the outbox: if it failed before, the next attempt would execute them again.
+   * Executes one-time effects. Work waits for the checkpoint that removes the executed effects from the outbox: if it
+   * failed before, the next attempt would execute them again.
    */
-  private async executeOrHold(pending: readonly PendingEffect[]): Promise<void> {
-    if (!pending.some(isOneTimeEffect)) return this.startWork(pending)
+  private async executeOnce(pending: readonly PendingEffect[]): Promise<void> {
     await this.execute(pending.filter(isOneTimeEffect))
     this.machine.plan.pending.unshift(...pending.filter((each) => !isOneTimeEffect(each)))
   }
@@ -239,7 +240,7 @@ export class MachineRun {
       const failures = machine.failures.splice(0)
       return {
         number: ++this.number,
-        state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, machine.encode),
+        state: packState(Object.assign(state, { jobs, read: this.read, cancel: this.cancel }), machine.encode),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,

@@ -21,7 +21,7 @@ interface Waiting {
 interface AbortableRun {
   /** Why it was asked to end early; null if it was not. */
   readonly abortReason: Error | null
-  /** `sendNow` listens to it as long as the checkpoint waits for other calls: a signal that nobody needs is not made. */
+  /** `sendNow` listens to it while the checkpoint waits for other calls: a signal that nobody needs is not made. */
   readonly signal: AbortSignal
 }
 

@@ -7,6 +7,7 @@ import { runCommand } from '../harness/command.ts'
 import { choices, seed, whole } from '../harness/options.ts'
 import { bench } from './bench.ts'
 import { chartsTwice } from './charts.ts'
+import { frameworks } from './frameworks.ts'
 import { killpoints } from './killpoints.ts'
 import { lives } from './lives.ts'
 import { model } from './model.ts'
@@ -28,6 +29,7 @@ const proofs: readonly Proof[] = [
   bench,
   chartsTwice,
   otherRuntimes,
+  frameworks,
   longTests,
 ]
 

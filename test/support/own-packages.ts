@@ -1,6 +1,6 @@
 /**
- * Packages that only some tests need: a folder with a package.json and a lock file of its own, so that `npm ci` does not
- * install them. `node test/support/own-packages.ts test/packaging …` installs those of folders.
+ * Packages that only some tests need: a folder with a package.json and a lock file of its own, so that `npm ci` leaves
+ * them out. `node test/support/own-packages.ts test/packaging …` installs those of folders.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'

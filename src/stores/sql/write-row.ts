@@ -57,6 +57,7 @@ const isClaim = ({ last }: JobRow, { state, lastSeq }: RowChange): boolean =>
 
 function writeLife(sink: Sink, row: Row, was: RowChange): void {
   const { seq, queue, state, lastSeq, lastRun: run } = row
+  if (row.hasLife && isMove(row, was)) return writeMove(sink, row)
   const claim = row.hasLife ? null : plainClaim(row, was)
   row.hasLife = true
   if (claim !== null) return sink.plainEnd(row, claim)
@@ -97,6 +98,40 @@ function writeLife(sink: Sink, row: Row, was: RowChange): void {
     settledText(run.settled),
     (row.storedCheckpointed = checkpointedOf(row)),
     failure,
+  )
+}
+
+/** What `writeMove` writes, and what is written elsewhere. */
+const ofMoves = part.transition | part.wakeAt | part.output | part.settled | ofMachines
+
+/** Has a live job with a row made transitions, and nothing else? */
+const isMove = (row: Row, was: RowChange): boolean =>
+  (was.parts & ~ofMoves) === 0 &&
+  was.stateIndex >= 0 &&
+  row.rare === null &&
+  row.key === null &&
+  was.ended === null &&
+  (was.added === null || was.added.historyUntil === null)
+
+function writeMove(sink: Sink, row: Row): void {
+  const { seq, state, lastSeq, lastRun: run, place, attempt, generation } = row
+  sink.run(
+    'writeMove',
+    state,
+    row.history,
+    lastSeq,
+    run.token,
+    run.worker,
+    row.startedAt,
+    row.finishedAt,
+    jsonOf(run.output),
+    place,
+    attempt,
+    generation,
+    dueColumn(row),
+    settledText(run.settled),
+    (row.storedCheckpointed = checkpointedOf(row)),
+    seq,
   )
 }
 

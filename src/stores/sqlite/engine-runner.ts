@@ -23,10 +23,21 @@ export interface EngineRunner {
  * Calls are added to a transaction until it has lasted this long, ms; longer if they had to wait for other processes.
  */
 const transactionMs = { here: 1, thread: 50 }
+/**
+ * On a slow disk calls are added for as long as the end of the last transaction took, its sync above all, but no longer
+ * than this, ms: two commits in one turn would keep the event loop longer than one.
+ */
+const endMsMax = 8
 
-/** Decides when a transaction ends. */
-export function stopwatch(clock: Clock, where: keyof typeof transactionMs, waitedMs: number): () => boolean {
-  const end = clock.monotonic() + Math.max(transactionMs[where], Math.min(waitedMs, transactionMs.thread))
+/** Decides when a transaction ends. @param leastMs how long it may last in any case */
+export function stopwatch(
+  clock: Clock,
+  where: keyof typeof transactionMs,
+  waitedMs: number,
+  leastMs = 0,
+): () => boolean {
+  const lastsMs = Math.max(transactionMs[where], Math.min(waitedMs, transactionMs.thread), leastMs)
+  const end = clock.monotonic() + lastsMs
   return () => clock.monotonic() >= end
 }
 
@@ -58,12 +69,19 @@ export function engineHere(
 ): EngineRunner {
   const engine = new Engine(options)
   const poller = pollerOf(engine, options.path, clock, hinted)
+  let endMs = 0
   return {
     async open() {
       engine.open()
     },
     async run(calls, now, waitedMs) {
-      const outcome = engine.run(calls, now, stopwatch(clock, 'here', waitedMs))
+      const isOver = stopwatch(clock, 'here', waitedMs, Math.min(endMs, endMsMax))
+      let ends = clock.monotonic()
+      const outcome = engine.run(calls, now, () => {
+        ends = clock.monotonic()
+        return isOver()
+      })
+      endMs = clock.monotonic() - ends
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },

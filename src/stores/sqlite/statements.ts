@@ -1,7 +1,9 @@
 /** Every statement of the store, prepared when it is first used. */
 import {
+  columns,
   columnsFor,
   enqueueColumns,
+  machineColumns,
   rowTables,
   type MachineValues,
   type PackedInboxEntry,
@@ -103,11 +105,18 @@ const texts = {
 
   ready: `SELECT ${enqueueColumns} FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
     WHERE waiting.queue = ? AND waiting.concurrency_key = ? AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT +?`,
+  bySeqs: `SELECT ${columns} FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.seq = wanted.value LEFT JOIN lives ON lives.job = jobs.seq`,
+  machinesOf: `SELECT machines.job, checkpoints.state, checkpoints.at, ${machineColumns.replaceAll(/\w+/g, 'machines.$&')}
+    FROM json_each(?) AS wanted CROSS JOIN machines ON machines.job = wanted.value LEFT JOIN checkpoints ON checkpoints.seq = machines.checkpoint`,
+  stepsOfEach: 'SELECT job, name, result FROM steps WHERE job IN (SELECT value FROM json_each(?)) ORDER BY job, step',
   addWaiting: 'INSERT INTO waiting (queue, concurrency_key, rank, place, job) VALUES (?, ?, ?, ?, ?)',
   addOneWaiting: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
     SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq = ?`,
   addWaitingRange: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
     SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq BETWEEN ? AND ?`,
+  // An index in a list begins with 0.
+  addReturned: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
+    SELECT ?1, ?2, ?3, ?4 + key, value FROM json_each(?5)`,
   removeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND rank = ? AND place = ?',
   takeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND (rank, place) <= (?, ?)',
 
@@ -130,8 +139,6 @@ const texts = {
   removeEnded: 'DELETE FROM ended WHERE queue = ? AND state = ? AND last = ?',
   forgetWaiting: 'DELETE FROM waiting WHERE job = ?',
   forgetListed: 'DELETE FROM listed WHERE job = ?',
-  listQueued: 'INSERT OR IGNORE INTO listed (queue, state, job) VALUES (?, ?, ?)',
-  unlistQueued: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job = ?',
   listJobs: 'INSERT OR IGNORE INTO listed (queue, state, job) SELECT ?, ?, value FROM json_each(?)',
   unlist: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job IN (SELECT value FROM json_each(?))',
 
@@ -269,6 +276,9 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   pausedQueues: [queue: number]
   ready: RowValues
   stepsOf: PackedStep
+  bySeqs: RowValues
+  machinesOf: [job: number, state: string | null, at: number | null, ...machine: MachineValues]
+  stepsOfEach: [job: number, ...step: PackedStep]
   keyGroup: [
     leasedCount: number,
     priority: number | null,
