@@ -1,6 +1,6 @@
 /**
- * Inserts of new jobs that find room, by scripts: a plain one by `insertOne`, many by `insert`. All other cases are left
- * to the core.
+ * Inserts of new jobs that find room, by scripts: a plain one by `insertOne`, many by `insert`. All other cases are
+ * left to the core.
  */
 import { bornReady, bornTimed } from '../../core/insert.ts'
 import { JobRow, Terms, Tick } from '../../core/job-row.ts'
