@@ -45,7 +45,7 @@ export interface FindResult {
   /** Exact hits first; within these in the order of `searched`. */
   readonly hits: readonly FindHit[]
   readonly searched: readonly FindSearched[]
-  /** The beginning of the text to which the hits belong, because there is none for all of it; null: they are for all. */
+  /** The beginning of the text that the hits belong to, because nothing has all of it; null: they are for all. */
   readonly near: string | null
 }
 

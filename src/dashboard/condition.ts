@@ -16,7 +16,7 @@ const unsupportedMax = 1_000
 const statesMax = 12
 
 /** Of the jobs of a queue that have ended in the last hour, 200 at most: the last ones. ms. */
-export interface Percentiles {
+interface Percentiles {
   readonly p50: number
   readonly p95: number
   readonly p99: number
@@ -26,7 +26,7 @@ export interface QueueCondition {
   /** Jobs done and failed attempts in each minute of the last hour, oldest first. */
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** From the enqueue, or the due time, to the claim, of jobs that ended in their first attempt; null: there is none. */
+  /** From enqueue, or due time, to the claim, of jobs that ended in their first attempt; null: there is none. */
   readonly wait: Percentiles | null
   /** From the claim to the end of the last attempt. */
   readonly run: Percentiles | null

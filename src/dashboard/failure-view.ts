@@ -1,4 +1,4 @@
-/** A group of failures from near: when its jobs failed, which data they have in common, and of which versions they are. */
+/** A group of failures from near: when its jobs failed, the data they have in common, and their versions. */
 import type { JobMeta } from '../index.ts'
 import { systemClock } from '../core/clock.ts'
 import type { DashboardSettings } from './options.ts'

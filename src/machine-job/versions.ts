@@ -79,8 +79,7 @@ const structureOf = (machine: AnyStateMachine): unknown[] =>
     }),
   ])
 
-const hashOf = (structure: unknown): string =>
-  digestOf(JSON.stringify(structure)).slice(0, 22)
+const hashOf = (structure: unknown): string => digestOf(JSON.stringify(structure)).slice(0, 22)
 
 /** Why the machine cannot resume from this snapshot; empty if it can. */
 export function incompatibilities(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {

@@ -79,7 +79,8 @@ function places(): Command[] {
 }
 
 /**
- * The commands that have each of the words typed, those whose title begins with the first of them first. One word must be of the command itself: the id of a job that is typed on its own screen must not choose an action.
+ * The commands that have each of the words typed, those whose title begins with the first of them first. One word must
+ * be of the command itself: the id of a job that is typed on its own screen must not choose an action.
  */
 function found(commands: readonly Command[], typed: string): Command[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean)

@@ -17,7 +17,8 @@ const lockName = (schema: string): string => `hashtextextended('jobchart ${liter
 export function migrationText(schema: string, from: number | null): string {
   const name = quotedName(schema)
   const made = from === null ? [`CREATE SCHEMA IF NOT EXISTS ${name};`] : []
-  // It stands in literals, too. Functions: in a replacement that is a text, some characters after a dollar are a pattern.
+  // It stands in literals, too. Functions: in a replacement that is a text, some characters after a dollar are read as
+  // a pattern.
   const texts = migrations
     .slice(from ?? 0)
     .map((text) => text.replaceAll("'@schema@", () => `'${literalText(name)}`).replaceAll('@schema@', () => name))
