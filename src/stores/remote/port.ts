@@ -11,8 +11,6 @@ import type { Position } from '../../core/cursor.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type {
   Answer,
-  ClaimAnswer,
-  ClaimRequest,
   FoundTerms,
   Hint,
   JobFilter,
@@ -27,6 +25,7 @@ import type { CellKind } from './cells.ts'
 import type { Commit } from './commit.ts'
 import type { JobDocument } from './document.ts'
 import type { TypeFigures } from './figures.ts'
+import type { PlainWrites } from './plain.ts'
 import type { QueueHeads, Timed } from './working-set.ts'
 
 /** What is to be loaded. Answers of indexes are hints: a commit does not depend on them. */
@@ -109,8 +108,8 @@ export interface StorePort {
    * each a `KeptIntents`. The store carries them out.
    */
   readonly transactions?: Pick<TransactionStore, 'write' | 'fates'>
-  /** Claims by the store itself, where that is faster. Default: by the core, which loads `heads` and commits. */
-  claim?(request: ClaimRequest): Answer<ClaimAnswer>
+  /** Writes of plain jobs by ways of its own, where that is faster. Default: by the core, which loads and commits. */
+  readonly plain?: PlainWrites
   /** Tells other processes. */
   tell?(hints: readonly Hint[]): void
   /** Hears of other processes. @returns ends it */
