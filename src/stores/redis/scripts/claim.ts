@@ -169,23 +169,23 @@ local function claimGrowing(ids, rows, demand)
   local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
     .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
   local prefix, waited, came, cameAt = '\\0C' .. int(base) .. '+', 0, nil, nowMs
+  local before, claimed = #jobs, #claimIds
   for i = 1, amount do
-    local row = rows[i]
+    local id, row = ids[i], rows[i]
     local since = row:sub(2, ${timeChars + 1})
     if since ~= came then came, cameAt = since, tonumber(since) or nowMs end
     if nowMs > cameAt then waited = waited + nowMs - cameAt end
-    given = given + 1
-    later[n + 2 * i - 1], later[n + 2 * i] = ids[i], row .. prefix .. TEXTS[given] .. suffix
-    jobs[#jobs + 1], texts[#texts + 1] = ids[i], row
+    later[n + 2 * i - 1], later[n + 2 * i] = id, row .. prefix .. TEXTS[given + i] .. suffix
+    jobs[before + i], texts[before + i], claimIds[claimed + i] = id, row, id
     spend(#row)
-    claimIds[#claimIds + 1] = ids[i]
   end
+  given = given + amount
   addRun(type, suffix, amount)
   count('${arrow.from}', type, -amount)
   count('${arrow.to}', type, amount)
   leasedBy[request.worker] = (leasedBy[request.worker] or 0) + amount
   demand.taken, demand.waited = demand.taken + amount, demand.waited + waited
-  logAll(ids, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
+  logAll(ids, 1, amount, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
   if demand.rate then
     for i = 1, amount do call('ZADD', rateWindow(type), now, int(base + given - amount + i)) end
   end
