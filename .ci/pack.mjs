@@ -15,7 +15,7 @@ const subpaths = Object.values(exports).filter((subpath) => typeof subpath === '
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
 
 /** What the conditions of a program choose from stays apart: what a name such as `#stores` stands for. */
-const choices = new Set(Object.values(imports).flatMap(({ '@jobchart/source': _, ...targets }) => Object.values(targets)))
+const choices = new Set(Object.values(imports).flatMap(({ '@jobchart/source': _source, ...targets }) => Object.values(targets)))
 
 const threads = [
   'dist/src/stores/sqlite/thread.js',

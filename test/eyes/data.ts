@@ -20,9 +20,9 @@ const hour = 60 * minute
 /** A clock that stands still until it is set. */
 class SetClock implements Clock {
   at: number
-  readonly monotonic = systemClock.monotonic
-  readonly timer = systemClock.timer
-  readonly nextTurn = systemClock.nextTurn
+  readonly monotonic: Clock['monotonic'] = () => systemClock.monotonic()
+  readonly timer: Clock['timer'] = (...args) => systemClock.timer(...args)
+  readonly nextTurn: Clock['nextTurn'] = (...args) => systemClock.nextTurn(...args)
 
   constructor(at: number) {
     this.at = at

@@ -54,7 +54,7 @@ const orderMachine = setup({
   guards: { isLarge: ({ context }) => context.amount > 900 },
   actions: {
     approve: assign({ approvedBy: ({ event }) => (event.type === 'APPROVE' ? event.by : null) }),
-    forget: assign(({ context: { fails: _, ...rest } }) => rest),
+    forget: assign(({ context: { fails: _fails, ...rest } }) => rest),
   },
 }).createMachine({
   id: 'order',

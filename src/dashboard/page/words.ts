@@ -25,8 +25,9 @@ export function duration(ms: number): string {
 /** A duration in one unit: for tables. */
 export function brief(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`
-  const [unit, size] = ms < 60_000 ? ['s', 1_000] : ms < 3_600_000 ? ['min', 60_000] : ['h', 3_600_000]
-  const count = ms / (size as number)
+  const [unit, size] =
+    ms < 60_000 ? (['s', 1_000] as const) : ms < 3_600_000 ? (['min', 60_000] as const) : (['h', 3_600_000] as const)
+  const count = ms / size
   return `${count < 10 ? (Math.floor(count * 10) / 10).toString() : Math.floor(count)} ${unit}`
 }
 

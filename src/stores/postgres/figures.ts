@@ -104,7 +104,7 @@ function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, bas
   const document = (type: string, standing: Standing | null): JobDocument | null =>
     standing && ({ type, failure: null, machine: null, finishedAt: null, ...standing } as JobDocument)
   const jobs = moves.flatMap(({ type, before, after, n }) =>
-    Array<Writes['jobs'][number]>(n).fill({ id: '', before: document(type, before), after: document(type, after) }),
+    Array.from({ length: n }, () => ({ id: '', before: document(type, before), after: document(type, after) })),
   )
   const failures = body.failures.map((each) => ({ ...each, seq: each.seq - pending + base }))
   const cells = paused.map((field) => ({ cells: 'paused', field, value: null }) as const)

@@ -1,4 +1,5 @@
 /** Ends of attempts, and steps, in the handler's own transaction. */
+import { inspect } from 'node:util'
 import {
   createRuntime,
   defineJob,
@@ -57,7 +58,7 @@ const work: JobDefinition<unknown, unknown> = defineJob<unknown, unknown>({
 })
 
 const keepWarning = (message: string, { error }: { readonly error?: unknown } = {}): void => {
-  warnings.push(error === undefined ? message : `${message}: ${String(error)}`)
+  warnings.push(error === undefined ? message : `${message}: ${inspect(error)}`)
 }
 
 async function started(lease: Duration = '30s'): Promise<Runtime> {
@@ -276,9 +277,10 @@ test('while the transaction is open, leases of other jobs are extended, expired 
   await isOpen
   const { store } = runtime
   const leaseEnd = async (): Promise<number> => {
-    const { rows } = await observer.query<{ at: string }>(`SELECT wake_at AS at FROM ${schema}.standing WHERE id = $1`, [
-      job.id,
-    ])
+    const { rows } = await observer.query<{ at: string }>(
+      `SELECT wake_at AS at FROM ${schema}.standing WHERE id = $1`,
+      [job.id],
+    )
     return Number(rows[0]?.at)
   }
   const endsAt = await leaseEnd()

@@ -436,7 +436,7 @@ function checkMeta(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
     .map(({ value, name, type, job }) => JSON.stringify([job, name, type === 'integer' ? Number(value) : value]))
   const own = jobs.flatMap(({ row: { seq, meta } }) =>
     Object.entries(JSON.parse(meta ?? '{}') as Record<string, unknown>).flatMap(([name, value]) => {
-      const isKept = typeof value === 'string' ? [...value].length <= 200 : Number.isSafeInteger(value)
+      const isKept = typeof value === 'string' ? Array.from(value).length <= 200 : Number.isSafeInteger(value)
       return isKept ? [JSON.stringify([seq, name, value])] : []
     }),
   )
