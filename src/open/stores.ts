@@ -5,9 +5,9 @@
 import type { Store } from '../store.ts'
 
 export interface StoreLoaders {
-  sqlite(path: string): Promise<Store>
-  redis(url: string, prefix: string | undefined): Promise<Store>
-  postgres(url: string, schema: string | undefined): Promise<Store>
+  readonly sqlite: (path: string) => Promise<Store>
+  readonly redis: (url: string, prefix: string | undefined) => Promise<Store>
+  readonly postgres: (url: string, schema: string | undefined) => Promise<Store>
 }
 
 export const stores: StoreLoaders | null = {

@@ -64,8 +64,10 @@ class Application {
 
   install(): void {
     const { scripts } = JSON.parse(readFileSync(join(this.path, 'package.json'), 'utf8')) as { scripts: object }
+    // What npm is told about its registry stands in the environment.
+    const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
     const run = (...args: string[]): void =>
-      void execFileSync('npm', args, { cwd: this.path, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] })
+      void execFileSync('npm', args, { cwd: this.path, env, stdio: ['ignore', 'ignore', 'pipe'] })
     run('ci', '--ignore-scripts')
     if ('build' in scripts) run('run', 'build')
     // Not by npm: it does not always hand a signal on.

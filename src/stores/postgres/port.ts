@@ -17,6 +17,7 @@ import { find } from './search.ts'
 import { checkServer } from './server.ts'
 import type { Target } from './target.ts'
 import { PostgresPlainWrites } from './plain.ts'
+import { findTerms } from './terms.ts'
 import { quotedName, textOfColumn } from './texts.ts'
 import { transactionsOf } from './transactions/index.ts'
 
@@ -124,6 +125,7 @@ export function postgresPort(settings: Settings): StorePort {
     },
     plain,
     find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
+    terms: (query) => findTerms((text, values) => opened().reads.query(text, values), schema, query),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
     transactions: {

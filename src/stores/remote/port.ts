@@ -11,11 +11,13 @@ import type { Position } from '../../core/cursor.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type {
   Answer,
+  FoundTerms,
   Hint,
   JobFilter,
   ListOrder,
   Store,
   StoreCapabilities,
+  TermQuery,
   Transition,
   TransactionStore,
 } from '../../store.ts'
@@ -95,6 +97,8 @@ export interface StorePort {
    */
   commit(commit: Commit): Answer<number | readonly string[]>
   find(query: FindQuery): Answer<Found>
+  /** As `Store.terms`. Default: the store has none. */
+  terms?(query: TermQuery): Promise<FoundTerms>
   /** The figures of every type that has ever had a job. With the number of the last transition that they have. */
   figures(): Answer<{ readonly byType: ReadonlyMap<string, TypeFigures>; readonly last: number }>
   /** Entries of the log with a number greater than `after`, in order. */

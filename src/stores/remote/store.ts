@@ -13,7 +13,7 @@ import {
 import { jobStates } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
-import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
+import type { FoundTerms, Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
 import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
 import { claimAll, claimNeeds } from './claim.ts'
@@ -117,6 +117,7 @@ export function remoteStore(port: StorePort): Store {
     ...(port.transactions && {
       transactions: { ...port.transactions, carryOut: (limit) => carryOut(driver, limit) },
     }),
+    ...(port.terms && { terms: (query) => read(async () => port.terms?.(query) ?? noTerms) }),
     ...queriesOf(port, reading, read),
   }
 }
@@ -132,6 +133,8 @@ const plainWritesOf = (driver: RemoteDriver, plain: PlainWrites, carry: Carry): 
       (part) => settlePlain(driver, plain, part, carry),
     ),
 })
+
+const noTerms: FoundTerms = { kinds: [], terms: [] }
 
 type Queries =
   | 'checkpoints'

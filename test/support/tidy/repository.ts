@@ -11,7 +11,7 @@ export interface TextFile {
 export const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url))
 
 // What git ignores, and what a tool wrote.
-const notOurs = new Set(['.git', 'node_modules', 'dist', 'coverage', '.next', '.readme', 'package-lock.json'])
+const notOurs = new Set(['.git', 'node_modules', 'dist', 'coverage', '.next', 'pages', 'cache', 'layouts.json', '.readme', 'package-lock.json'])
 
 function* walk(folder: string): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
