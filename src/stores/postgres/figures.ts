@@ -103,9 +103,10 @@ const isWaiting = (job: Standing | null): boolean => job !== null && backlog.has
 function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, base: number): Writes {
   const document = (type: string, standing: Standing | null): JobDocument | null =>
     standing && ({ type, failure: null, machine: null, finishedAt: null, ...standing } as JobDocument)
-  const jobs = moves.flatMap(({ type, before, after, n }) =>
-    Array.from({ length: n }, () => ({ id: '', before: document(type, before), after: document(type, after) })),
-  )
+  const jobs = moves.flatMap(({ type, before, after, n }) => {
+    const job = { id: '', before: document(type, before), after: document(type, after) }
+    return Array.from({ length: n }, () => job)
+  })
   const failures = body.failures.map((each) => ({ ...each, seq: each.seq - pending + base }))
   const cells = paused.map((field) => ({ cells: 'paused', field, value: null }) as const)
   return { now, count: 0, jobs, log: [], cells, activity, failures, outcomes }

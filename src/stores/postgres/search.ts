@@ -2,7 +2,6 @@
 import { documentMatches, type JobDocument } from '../remote/document.ts'
 import type { FindQuery, Found } from '../remote/port.ts'
 import { positionIn } from '../remote/store.ts'
-import type { Position } from '../../core/cursor.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
