@@ -54,7 +54,7 @@ export function SlotChart({
   if (all.length === 0) return null
   const span = Math.min(spanMax, Math.max(spanMin, at - Math.min(...all.map(({ from }) => from))))
   const begin = at - span
-  const rows = rowsOf(all.filter(({ to }) => to === null || to > begin))
+  const rows = rowsOf(all.filter(({ to }) => to === null || to >= begin))
   const shown = rows.slice(0, Math.min(rowsMax, Math.max(1, slots, rows.length)))
   const x = (time: number): number => Math.max(0, ((time - begin) / span) * width)
   const height = shown.length * rowHeight
