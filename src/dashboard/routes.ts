@@ -9,6 +9,7 @@ import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
 import { countMatching } from './count-matching.ts'
+import { familyQueryIn, familyView } from './family.ts'
 import { Feed } from './feed.ts'
 import { jobView } from './job-view.ts'
 import { inTurns } from './in-turns.ts'
@@ -131,6 +132,10 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
           'It is not kept any more, or this process does not define its machine.',
         )
       : largeJson(view)
+  })
+  app.get('/api/v1/jobs/:id/family', async (c) => {
+    const view = await familyView(settings, c.req.param('id'), familyQueryIn(queryOf(c.req.url)))
+    return view === null ? noJob(c.req.param('id')) : largeJson(view)
   })
   app.get('/api/v1/jobs/:id', async (c) => {
     const view = await jobView(settings, c.req.param('id'))

@@ -6,14 +6,16 @@ import type { AttemptError, ErrorRecord } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
 import { about } from './about.ts'
 import { post, useResource } from './api.ts'
+import { Changes } from './changes.tsx'
 import { Chart } from './chart.tsx'
 import { ask, change } from './dialog.tsx'
 import { Machine, SendDialog } from './machine.tsx'
 import { useLive, useWatchedJob } from './live.ts'
-import { Copy, Empty, Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
-import { jobLink, link } from './router.ts'
+import { Copy, Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
+import { link } from './router.ts'
 import { Checkpoints, TimeTravel, useTravel, type Travel } from './time-travel.tsx'
 import { Timeline } from './timeline.tsx'
+import { Waterfall } from './waterfall.tsx'
 import { clock, date, duration, number } from './words.ts'
 
 /**
@@ -60,6 +62,7 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
         </p>
       )}
       {job.error !== null && <LastError error={job.error} />}
+      {(children.length > 0 || job.parent !== null) && <Waterfall id={job.id} onCheckpoint={travel.to} />}
       {machine === null ? (
         <div class="columns">
           <Facts job={job} />
@@ -77,6 +80,7 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
           </div>
         </div>
       )}
+      {machine !== null && checkpoints.length > 0 && <Changes of={of} travel={travel} />}
       {machineProblem !== null && <p class="warning">{machineProblem}</p>}
       <Panel title="Timeline" aside={<span class="muted">to scale, from its enqueue</span>}>
         <Timeline of={of} />
@@ -96,7 +100,6 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
       {machine !== null && job.output !== undefined && <Payload title="Output" value={job.output} />}
       {machine === null && picture}
       {checkpoints.length > 0 && <Checkpoints of={of} travel={travel} />}
-      {(children.length > 0 || job.parent !== null) && <Family of={of} />}
     </>
   )
 }
@@ -369,29 +372,4 @@ const ErrorTree = ({ error: { name, message, code, stack, cause } }: { readonly 
       </div>
     )}
   </>
-)
-
-const Family = ({ of: { job, children } }: { readonly of: JobView }): JSX.Element => (
-  <Panel title="Family" aside={children.length > 0 && <a href={link('jobs', '', { parent: job.id })}>all children</a>}>
-    <ul class="lines">
-      {job.parent !== null && (
-        <li>
-          <span class="muted">invoked by</span>
-          <a class="id" href={jobLink(job.parent.id)}>
-            {job.parent.id}
-          </a>
-        </li>
-      )}
-      {children.map(({ id, type, state }) => (
-        <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
-          <State state={state} />
-          <span>{type}</span>
-          <a class="id" href={jobLink(id)}>
-            {id}
-          </a>
-        </li>
-      ))}
-      {children.length === 0 && job.parent === null && <Empty title="Alone" />}
-    </ul>
-  </Panel>
 )
