@@ -122,11 +122,11 @@ export async function pastView(settings: DashboardSettings, record: JobRecord, s
 }
 
 /** Events of the past: `redact` gets them as events in the inbox. */
-function eventsShown(
+export function eventsShown(
   { redact }: DashboardSettings,
   { id, type, input }: JobRecord,
   events: readonly LivedEvent[],
-  graph: ChartGraph,
+  graph: ChartGraph | null,
 ): EventOfPast[] {
   const inbox = events.map(({ at, type: name, data }, number) => {
     const event = { ...(data as Record<string, Json>), type: name }

@@ -7,7 +7,7 @@ import type { RouteEnv } from './access.ts'
 import { changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent, stopBulk } from './actions.ts'
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
-import { pageResponse } from './assets.ts'
+import { Assets } from './assets.ts'
 import { countMatching } from './count-matching.ts'
 import { familyQueryIn, familyView } from './family.ts'
 import { Feed } from './feed.ts'
@@ -20,6 +20,7 @@ import type { DashboardSettings } from './options.ts'
 import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
 import { Pictures } from './pictures.ts'
+import { testProgram } from './test-program.ts'
 import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
 
 interface Routes {
@@ -62,8 +63,9 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)
   chartRoutes(app, settings)
-  app.get('/', (c) => pageResponse(c.req.raw, 'index.html', settings.title))
-  app.get('/assets/:name', (c) => pageResponse(c.req.raw, c.req.param('name'), settings.title))
+  const assets = new Assets(settings.title)
+  app.get('/', (c) => assets.response(c.req.raw, 'index.html'))
+  app.get('/assets/:name', (c) => assets.response(c.req.raw, c.req.param('name')))
   return { app, live }
 }
 
@@ -136,6 +138,11 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   app.get('/api/v1/jobs/:id/family', async (c) => {
     const view = await familyView(settings, c.req.param('id'), familyQueryIn(queryOf(c.req.url)))
     return view === null ? noJob(c.req.param('id')) : largeJson(view)
+  })
+  app.get('/api/v1/jobs/:id/test', async (c) => {
+    const id = c.req.param('id')
+    const record = await (await client.job(id))?.record()
+    return record === undefined ? noJob(id) : largeJson(await testProgram(settings, record))
   })
   app.get('/api/v1/jobs/:id', async (c) => {
     const view = await jobView(settings, c.req.param('id'))

@@ -119,6 +119,7 @@ const pathsOf = ({ heavy: job, machine, checkpoint }: Omit<Awaited<ReturnType<ty
   '/jobs': ['/jobs', '/jobs?type=heavy', '/jobs?type=keyed&state=queued', '/jobs?type=keyed&orderBy=due'],
   '/jobs/count': ['/jobs/count', '/jobs/count?type=keyed&state=queued'],
   '/jobs/{id}': [`/jobs/${job}`, `/jobs/${machine}`],
+  '/jobs/{id}/test': [`/jobs/${job}/test`, `/jobs/${machine}/test`],
   '/jobs/{id}/family': [`/jobs/${job}/family`, `/jobs/${machine}/family`],
   '/jobs/{id}/checkpoints/{seq}': [`/jobs/${machine}/checkpoints/${checkpoint}`],
   '/schedules': ['/schedules'],

@@ -84,6 +84,7 @@ test('what GET answers is as described', async () => {
     [machine, '/api/v1/jobs/{id}', '/jobs/review-1'],
     [machine, '/api/v1/jobs/{id}/checkpoints/{seq}', `/jobs/review-1/checkpoints/${checkpoints[0]?.seq}`],
     [family, '/api/v1/jobs/{id}/family', '/jobs/album-1/family'],
+    [family, '/api/v1/jobs/{id}/test', '/jobs/album-1/test'],
     [bulk, '/api/v1/bulk', '/bulk'],
     [plain, '/api/v1/schedules', '/schedules'],
     [plain, '/api/v1/charts', '/charts'],

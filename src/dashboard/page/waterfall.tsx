@@ -132,7 +132,7 @@ function Summary({ of, id }: { readonly of: Family; readonly id: string }): JSX.
   const lanes = ids.flatMap((each) => members.get(each)?.lane ?? [])
   const parent = of.parent.value
   return (
-    <span class="muted">
+    <span class="muted wf-summary">
       {parent !== null && (
         <>
           invoked by{' '}
