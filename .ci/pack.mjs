@@ -10,9 +10,12 @@ import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
-const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { exports, imports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const subpaths = Object.values(exports).filter((subpath) => typeof subpath === 'object')
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
+
+/** What the conditions of a program choose from stays apart: what a name such as `#stores` stands for. */
+const choices = new Set(Object.values(imports).flatMap(({ '@jobchart/source': _, ...targets }) => Object.values(targets)))
 
 const threads = [
   'dist/src/stores/sqlite/thread.js',
@@ -34,7 +37,7 @@ for (let file = open.pop(); file !== undefined; file = open.pop()) {
 
 const { metafile } = await build({
   // Threads are started by their path, which is beside that of an entry.
-  entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), ...threads],
+  entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), ...choices, ...threads],
   absWorkingDir: root,
   bundle: true,
   splitting: true,
@@ -43,6 +46,7 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node22',
   packages: 'external',
+  external: Object.keys(imports),
   outbase: 'dist',
   outdir: 'dist',
   chunkNames: 'shared/[hash]',

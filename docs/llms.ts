@@ -43,10 +43,10 @@ export function llmsText(): string {
       .map((name) => `${folder}/${name}`)
   return `# jobchart
 
-> ${(JSON.parse(read('package.json')) as { description: string }).description}: embedded in the process, in memory, in a SQLite file or on a Redis server, with types from end to end.
+> ${(JSON.parse(read('package.json')) as { description: string }).description}: embedded in the process, in memory, in a SQLite file, on a Redis server or in a PostgreSQL database, with types from end to end.
 
 Every call throws a \`JobchartError\` with \`code\` and \`hint\`. Jobs run at least once: handlers are idempotent. ESM, Node 22.13 and newer.
-\`import { createRuntime, defineJob } from 'jobchart'\`; stores: \`memoryStore()\` (default), \`sqliteStore({ path })\` of \`jobchart/sqlite\`, \`redisStore({ url })\` of \`jobchart/redis\`; or an address as text: \`store: 'jobs.db'\`, \`store: 'redis://localhost:6379'\`.
+\`import { createRuntime, defineJob } from 'jobchart'\`; stores: \`memoryStore()\` (default), \`sqliteStore({ path })\` of \`jobchart/sqlite\`, \`redisStore({ url })\` of \`jobchart/redis\`, \`postgresStore({ url })\` of \`jobchart/postgres\`; or an address as text: \`store: 'jobs.db'\`, \`store: 'redis://localhost:6379'\`, \`store: 'postgres://localhost/shop'\`.
 
 ## Docs
 

@@ -38,6 +38,7 @@ export type {
   Middleware,
   RetryOptions,
   RunContext,
+  RunWithin,
   StepOptions,
 } from './core/definition.ts'
 export type { JsonMachine, MachineEvent, MachineTypes, StatePath } from './core/machine-record.ts'
@@ -85,15 +86,21 @@ export type {
   MachineInspection,
   SnapshotInspection,
 } from './core/inspection.ts'
+export type { Within, WithinEnqueueOptions } from './api/within.ts'
 export type {
+  BetterSqlite3Database,
+  DrizzleSqliteTransaction,
   DrizzleTransaction,
   KnexTransaction,
   KyselyQuery,
   KyselyTransaction,
+  NodeSqliteDatabase,
   OpenTransaction,
   PgTransaction,
   PostgresJsTransaction,
   PrismaTransaction,
+  SqliteDatabase,
+  SynchronousTransaction,
   TypeOrmQueryRunner,
   TypeOrmTransaction,
 } from './core/open-transaction.ts'
@@ -135,6 +142,7 @@ export type {
 export type { BulkOperations, BulkRequest, BulkRunOptions } from './core/bulk-options.ts'
 export type { BulkAnswer, BulkChange, BulkOperation, BulkOutcome, BulkState } from './core/bulk-record.ts'
 export type { ListOptions } from './core/filter.ts'
+export type { FindHit, FindKind, FindOptions, FindResult, FindSearched } from './core/find.ts'
 export {
   schedule,
   type ScheduleArguments,

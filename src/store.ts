@@ -21,7 +21,7 @@ import type { JobchartError } from './core/errors.ts'
 import type { JobRecord } from './core/record.ts'
 import type { AdvanceBulk, BulkAnswer, BulkOperation, StartBulk, StopBulk } from './core/bulk-record.ts'
 import type { CheckpointEntry } from './core/machine-record.ts'
-import type { OpenTransaction } from './core/open-transaction.ts'
+import type { OpenTransaction, SynchronousTransaction } from './core/open-transaction.ts'
 import type { Settlement } from './core/settlement.ts'
 import type {
   DueSchedules,
@@ -78,6 +78,7 @@ import type {
   SweepAnswer,
 } from './core/values.ts'
 
+import type { FoundTerms, TermQuery } from './core/terms.ts'
 import type { CarryOutAnswer, TxFate, TxIntent } from './core/tx-intent.ts'
 
 export { caps } from './core/caps.ts'
@@ -95,6 +96,7 @@ export type * from './core/open-transaction.ts'
 export type * from './core/tx-intent.ts'
 export type * from './core/machine-values.ts'
 export type * from './core/schedule-record.ts'
+export type * from './core/terms.ts'
 export type * from './core/values.ts'
 
 /**
@@ -191,6 +193,14 @@ export interface BulkStore {
   list(only?: 'running'): Promise<BulkOperation[]>
 }
 
+/** Calls within transactions on the connection of the store, which have taken effect when they return. */
+export interface SynchronousTransactions {
+  /** As `TransactionStore.write`. @throws JobchartError as that; UNSUPPORTED if the library is asynchronous */
+  write(tx: SynchronousTransaction, intents: readonly TxIntent[]): string
+  /** Jobs by state, and by type and state, as the transaction sees them. */
+  counts(): Omit<Counts, 'cursor'>
+}
+
 /**
  * Calls within transactions of users, of a store that shares their database. What a call asks for is kept by the
  * transaction, and carried out right after its commit.
@@ -204,6 +214,8 @@ export interface TransactionStore {
    * transaction throws
    */
   write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
+  /** Of a store on the connection of the transaction. */
+  readonly synchronous?: SynchronousTransactions
   /** What has become of writes, in the order of their receipts. */
   fates(receipts: readonly string[]): Promise<readonly TxFate[]>
   /**
@@ -359,6 +371,12 @@ export interface Store {
   workers(): Promise<WorkerRecord[]>
   /** Entries of the transition log after the cursor `from` (null = from the oldest entry kept), `limit` at most. */
   transitions(from: string | null, limit: number): Promise<TransitionPage>
+  /**
+   * Terms that begin with a text: ids, keys, concurrency keys, tags and members of meta, each with the number of its
+   * jobs. Of these only the kinds that the store has an index of; a store without any omits the method. Who searches
+   * looks for the other kinds among the jobs that were enqueued last.
+   */
+  terms?(query: TermQuery): Promise<FoundTerms>
   /**
    * The ids of jobs whose stored data cannot be read, because something else has changed it. Whoever meets one sets it
    * aside: it is in no list and no count, and holds up no other job; `discard` by id removes it. A store in which that

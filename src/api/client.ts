@@ -4,6 +4,7 @@ import type { BulkOperations } from '../core/bulk-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { JsonMachine, MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import type { ListOptions } from '../core/filter.ts'
+import type { FindOptions, FindResult } from '../core/find.ts'
 import type { Stream } from '../core/stream.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
@@ -28,6 +29,7 @@ import type {
 } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
+import type { Within } from './within.ts'
 import type {
   Counts,
   FailureGroup,
@@ -35,6 +37,7 @@ import type {
   JobPage,
   JobSummary,
   Store,
+  SynchronousTransaction,
   TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
@@ -104,6 +107,20 @@ export interface Client {
    */
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle>
 
+  /**
+   * Synchronous calls in a transaction that is open on the connection of the store, `sqliteStore({ database })`: they
+   * have written when they return, and they throw, so that a transaction whose library works synchronously is rolled
+   * back by their errors. Other stores refuse them with UNSUPPORTED; there, and in asynchronous transactions, calls
+   * take `{ tx }`.
+   * @param tx the database itself, on which a transaction is open, or the transaction that Drizzle passes
+   * @example
+   * database.transaction(() => {
+   *   insertOrder.run(order.id)
+   *   client.within(database).enqueue(receipt, { order: order.id })
+   * })()
+   */
+  within(tx: SynchronousTransaction): Within
+
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
@@ -139,6 +156,19 @@ export interface Client {
   ): Promise<JobPage<Pick<JobRecord, Field>>>
 
   list(options?: ListOptions & { readonly fields?: 'full' }): Promise<JobPage>
+
+  /**
+   * Searches everything by which jobs are found: ids, unique keys, concurrency keys, tags and values of `meta` that
+   * begin with the text, in its case; types, states and tags of machines, and errors that have it within, in any case.
+   * If there is none, terms that begin with as much of the text as possible.
+   * What the store has no index of is looked for among the 5,000 jobs that were enqueued last: `searched` tells.
+   * @param text 1…200 characters
+   * @param options `limit`: hits of each kind at most, 1…100, default 10
+   * @returns hits with the number of their jobs and a filter that finds them, exact ones first
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const { hits } = await client.find('cus_9')
+   */
+  find(text: string, options?: FindOptions): Promise<FindResult>
 
   /**
    * Numbers of jobs by state: in total and, under `types`, for each type.

@@ -214,7 +214,8 @@ type TypesOf<Machine extends AnyStateMachine> = {
   readonly event: EventFromLogic<Machine>
   readonly value: SnapshotFrom<Machine>['value']
   readonly context: SnapshotFrom<Machine>['context']
-  readonly tag: TagsFrom<Machine>
+  // Of a machine whose type is `any`, XState gives `unknown`.
+  readonly tag: TagsFrom<Machine> & string
 }
 
 /**

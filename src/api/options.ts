@@ -1,5 +1,4 @@
 /** The options of a client and a runtime: their defaults, limits and checks. */
-import { existsSync } from 'node:fs'
 import {
   boolean,
   is,
@@ -32,8 +31,10 @@ import { handOverHint, mayDelay } from '../core/hand-over.ts'
 import { uniqueIds } from '../core/ids.ts'
 import type { Inspect } from '../core/inspection.ts'
 import { limits } from '../core/limits.ts'
+import { nodeModule, notHere } from '../core/platform.ts'
 import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
+import { guardedTelemetry } from '../core/guarded-telemetry.ts'
 import type { Telemetry } from '../core/telemetry.ts'
 import type { OpenTransaction, Store } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
@@ -295,7 +296,7 @@ function commonSettings(checked: Checked<typeof clientRules>): WithStore<ClientS
     jobs,
     capacity,
     enqueueMiddleware,
-    telemetry,
+    telemetry: telemetry === null ? null : guardedTelemetry(telemetry, logger),
     logger,
     clock,
     random,
@@ -340,10 +341,17 @@ function guardedInspect(inspect: Inspect, logger: Logger): Inspect {
   }
 }
 
-/** @throws JobchartError INVALID_OPTION if the module of a handler that runs in a thread does not exist */
+/**
+ * @throws JobchartError INVALID_OPTION if the module of a handler that runs in a thread does not exist; UNSUPPORTED
+ * where there are no threads
+ */
 function checkThreads(jobs: ReadonlyMap<string, JobDefinition>): void {
   for (const { type, thread } of jobs.values()) {
-    if (thread === null || existsSync(new URL(thread.url))) continue
+    if (thread === null) continue
+    const fs = nodeModule('node:fs')
+    if (fs === undefined)
+      throw notHere(`thread of job ${type}`, 'Run its jobs in a process of Node.js; a client may enqueue them.')
+    if (fs.existsSync(new URL(thread.url))) continue
     const hint =
       'Pass the URL of the JavaScript file as the build emits it. Clients that only enqueue need no such file: use createClient.'
     throw invalidOption(`thread of job ${type}`, 'the URL of a file that exists', thread.url, hint)

@@ -1,6 +1,6 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
 import { checkActivity, failureOptions, type Activity, type ActivityOptions } from '../core/activity-options.ts'
-import { byDefault, integer, isObject, table, text, type Rule } from '../core/checks.ts'
+import { byDefault, integer, isObject, table, text, where, type Rule } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -9,10 +9,13 @@ import { ClientBulk } from '../client/bulk.ts'
 import { submitTo, type SubmitBatch } from '../client/bulk-driver.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
+import { noRoom } from '../client/insert-within.ts'
 import { checkType } from '../client/not-found.ts'
 import { traced, typeIn } from '../client/traced.ts'
 import { dropInboxOfMany, type BulkOperations, type BulkRequest } from '../core/bulk-options.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
+import { findOptions, findTextMax, type FindOptions, type FindResult } from '../core/find.ts'
+import { find } from '../client/find.ts'
 import { Report, type JobOutcome } from '../core/report.ts'
 import { inBatches } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
@@ -41,7 +44,6 @@ import {
   workersOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
-import { roughSize } from '../core/payload.ts'
 import {
   checkedSchedule,
   runCount,
@@ -56,6 +58,8 @@ import { type ClientSettings } from '../core/settings.ts'
 import { activityIn, ClientQueueHandle, emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
 import type { Client, ClosableClient } from './client.ts'
+import { checkBytes, checkInputs } from './many.ts'
+import { CallsWithin, type Within } from './within.ts'
 import type {
   CancelAnswer,
   CancelRequest,
@@ -64,9 +68,9 @@ import type {
   FailureQuery,
   JobPage,
   JobSummary,
-  NewJob,
   OpenTransaction,
   Store,
+  SynchronousTransaction,
   TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
@@ -132,11 +136,7 @@ export abstract class StoreClient implements Client {
     inputs: readonly NoInfer<Input>[],
     options?: Omit<EnqueueOptions, 'id'>,
   ): Promise<JobHandle<Output, Machine>[]> {
-    if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
-    if (inputs.length > limits.enqueueManyMax) {
-      const hint = 'Enqueue them in several calls: one call is one write.'
-      throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
-    }
+    checkInputs(inputs)
     const checked = options === undefined ? undefined : enqueueOptionsWithoutId(options, 'options of enqueueMany')
     const tx = this.connection.transactions.of(checked)
     if (inputs.length === 0) return []
@@ -148,9 +148,7 @@ export abstract class StoreClient implements Client {
       if (tx === null) return (await connection.insert<Output, Machine>(made, waitOf(options))) ?? []
       const handles = await connection.within.insert<Output, Machine>(tx, made)
       if (handles !== null) return handles
-      throw new JobchartError('CAPACITY', `no room for ${made.length} jobs`, {
-        hint: 'A call in a transaction does not wait: raise `capacity`, or report that the queue is full.',
-      })
+      throw noRoom(made.length)
     })
   }
 
@@ -176,6 +174,11 @@ export abstract class StoreClient implements Client {
     return this.connection.enqueueByName(type, input, options)
   }
 
+  within(tx: SynchronousTransaction): Within {
+    const { connection, cancelGraceMs } = this
+    return new CallsWithin({ connection, tx, cancelGraceMs })
+  }
+
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async job<Output, Machine extends MachineTypes>(
@@ -197,6 +200,13 @@ export abstract class StoreClient implements Client {
     const query = listQuery(options)
     await this.connection.ready()
     return wholePage(this.connection.store, this.connection.settings.clock, query)
+  }
+
+  async find(given: string, options: FindOptions = {}): Promise<FindResult> {
+    const searched = findText(given, 'text of find')
+    const { limit } = findOptions(options, 'options of find')
+    await this.connection.ready()
+    return find(this.connection.store, this.connection.settings.clock, searched.trim(), limit)
   }
 
   async counts(): Promise<Counts> {
@@ -447,16 +457,6 @@ type SendArguments =
 const isWithDefinition = (args: SendArguments): args is Extract<SendArguments, [JobDefinition, ...unknown[]]> =>
   typeof args[1] === 'string'
 
-/** @throws JobchartError INVALID_OPTION if the inputs of one call are too large together */
-function checkBytes(jobs: readonly NewJob[]): void {
-  const size = jobs.reduce((sum, { input }) => sum + roughSize(input), 0)
-  if (size <= limits.enqueueManyBytesMax) return
-  const hint =
-    'Enqueue them in several calls: one call is one write. Keep large values elsewhere, and enqueue where they are.'
-  const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
-  throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
-}
-
 /** The options of a schedule that is declared by a call. What is no object is refused later. */
 function withoutTx(options: ScheduleCallOptions | undefined): ScheduleOptions | undefined {
   if (!isObject(options)) return options
@@ -465,6 +465,7 @@ function withoutTx(options: ScheduleCallOptions | undefined): ScheduleOptions | 
 }
 
 const shortText = text(limits.idCharsMax)
+const findText = where(text(findTextMax), (given) => given.trim() !== '', 'more than space')
 const seqOrZero = integer(0, Number.MAX_SAFE_INTEGER)
 
 /** The cursor after which transitions are read; null: from the first on. */

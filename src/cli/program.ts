@@ -10,6 +10,7 @@ import { discardCommand } from './commands/discard.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { drawCommand } from './commands/draw.ts'
 import { failuresCommand } from './commands/failures.ts'
+import { findCommand } from './commands/find.ts'
 import { lsCommand } from './commands/ls.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
@@ -29,7 +30,17 @@ import type { Terminal } from './terminal.ts'
 const groups: readonly (readonly [heading: string, commands: readonly ((program: Program) => Command)[]])[] = [
   [
     'Look:',
-    [dashboardCommand, lsCommand, showCommand, tailCommand, statsCommand, failuresCommand, topCommand, workersCommand],
+    [
+      dashboardCommand,
+      findCommand,
+      lsCommand,
+      showCommand,
+      tailCommand,
+      statsCommand,
+      failuresCommand,
+      topCommand,
+      workersCommand,
+    ],
   ],
   [
     'Change:',

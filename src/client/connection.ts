@@ -13,6 +13,7 @@ import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import {
   checkId,
+  enqueueOptions,
   retrySettings,
   type CheckedEnqueueOptions,
   type EnqueueOptions,
@@ -41,6 +42,7 @@ import {
   prepareByName,
   prepareChild,
   prepareMany,
+  prepareNow,
   prepareTick,
   type PrepareOptions,
 } from './enqueue.ts'
@@ -126,7 +128,8 @@ export class Connection {
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
-    this.transactions = new Transactions({ store, hub, timers, logger, ambient: settings.tx })
+    const ready = (): Promise<void> => this.ready()
+    this.transactions = new Transactions({ store, hub, timers, logger, ready, ambient: settings.tx })
     const queueLimit = queueLimits(settings)
     this.inserter = new Inserter({
       store,
@@ -163,6 +166,8 @@ export class Connection {
       checkListed: (job) => checkListed(this.preparing, job),
       // The middleware is called for each tick, not for the declaration: what it adds may be of the moment.
       prepare: (job, input, options) => prepare({ ...this.preparing, middleware: [] }, job, input, options),
+      prepareNow: (job, input, options) =>
+        prepareNow({ ...this.preparing, middleware: [] }, job, input, enqueueOptions(options, 'options of schedule')),
       prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       within: (tx, requests) =>
@@ -356,7 +361,8 @@ export class Connection {
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, false)
   }
 
-  private preparingUnder(span: SendSpan | null): PrepareOptions {
+  /** What enqueues are prepared with. @param span of the enqueue, if it is traced */
+  preparingUnder(span: SendSpan | null): PrepareOptions {
     return span === null ? this.preparing : { ...this.preparing, span }
   }
 

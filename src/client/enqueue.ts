@@ -23,7 +23,7 @@ import { defaultMaxAttempts, limits, payloadLimits } from '../core/limits.ts'
 import type { EditedInput, NewJob, ScheduledJob } from '../store.ts'
 import { throughEnqueueMiddleware } from './enqueue-middleware.ts'
 import { unknownType } from './not-found.ts'
-import { parseInput } from './validate.ts'
+import { parseInput, parseInputNow } from './validate.ts'
 
 const noOptions: CheckedEnqueueOptions = {}
 const typeName = text(limits.idCharsMax)
@@ -91,6 +91,20 @@ function prepareListed(
   const checked = options === noOptions ? noOptions : enqueueOptions(options, 'options of enqueue')
   const made = unvalidated(preparing, job, input, checked, from)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
+}
+
+/** As `prepare`, at once. @throws JobchartError as `prepare`; UNSUPPORTED if the schema of the type is asynchronous */
+export function prepareNow(
+  preparing: PrepareOptions,
+  job: JobDefinition,
+  input: unknown,
+  options: CheckedEnqueueOptions,
+  from: EnqueueCall['from'] = 'call',
+): NewJob {
+  checkListed(preparing, job)
+  const made = unvalidated(preparing, job, input, options, from)
+  parseInputNow(job, made.input)
+  return made
 }
 
 /**

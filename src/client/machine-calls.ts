@@ -19,14 +19,14 @@ import { toPayload, type Json } from '../core/payload.ts'
 import { storedView } from '../core/stored-view.ts'
 import { ownValue } from '../core/own-value.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { OpenTransaction, SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
+import type { OpenTransaction, SendAnswer, SendRequest, Store, SynchronousTransaction, WorkerRecord } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
 import { checkType, notFound, unknownType } from './not-found.ts'
 import type { RecordWatch } from './record-watch.ts'
 import type { Timers } from './timers.ts'
-import { checkEvent } from './validate.ts'
+import { checkEvent, checkEventNow } from './validate.ts'
 import type { Transactions } from './transactions.ts'
 import type { Waits } from './waits.ts'
 
@@ -87,20 +87,26 @@ export class MachineCalls {
     tx: OpenTransaction,
     id: string,
     event: { readonly type: string },
-    { key, keepMs }: SendSettings,
+    settings: SendSettings,
     job: JobDefinition | undefined,
   ): Promise<void> {
-    checkId(id)
-    const sent = messageOf(event)
-    if (event.type === cancelEvent) {
-      const hint = 'Cancel the job instead: cancel(id, { tx }).'
-      throw new JobchartError('NOT_ACCEPTED', `${cancelEvent} cannot be sent in a transaction`, { hint })
-    }
+    const request = requestWithin(id, event, settings)
     await this.options.ready()
-    await checkEvent(job, sent.event)
-    const message = { ...sent, ...(key !== undefined && { key }), ...(keepMs !== undefined && { keepMs }) }
-    const request = { id, message, key: key ?? nanoid(), expect: null }
+    await checkEvent(job, request.message.event)
     await this.options.transactions.write(tx, [{ kind: 'send', request }])
+  }
+
+  /** As `sendWithin`, and it is written when this returns. @throws JobchartError as that; UNSUPPORTED */
+  sendWithinNow(
+    tx: SynchronousTransaction,
+    id: string,
+    event: { readonly type: string },
+    settings: SendSettings,
+    job: JobDefinition | undefined,
+  ): void {
+    const request = requestWithin(id, event, settings)
+    checkEventNow(job, request.message.event)
+    this.options.transactions.writeNow(tx, [{ kind: 'send', request }])
   }
 
   private async sendNow(
@@ -330,6 +336,22 @@ const matchesNoJob = { checkpoint: -1, lastMessageNumber: -1 }
 const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
 
 type EventMessage = InboxMessage & { readonly kind: 'event' }
+
+/** What a send in a transaction asks for. @throws JobchartError INVALID_OPTION, INVALID_INPUT, NOT_ACCEPTED */
+function requestWithin(
+  id: string,
+  event: { readonly type: string },
+  { key, keepMs }: SendSettings,
+): SendRequest & { readonly message: EventMessage } {
+  checkId(id)
+  const sent = messageOf(event)
+  if (event.type === cancelEvent) {
+    const hint = 'Cancel the job instead: cancel(id, { tx }).'
+    throw new JobchartError('NOT_ACCEPTED', `${cancelEvent} cannot be sent in a transaction`, { hint })
+  }
+  const message = { ...sent, ...(key !== undefined && { key }), ...(keepMs !== undefined && { keepMs }) }
+  return { id, message, key: key ?? nanoid(), expect: null }
+}
 
 function messageOf(event: { readonly type: string }): EventMessage {
   if (typeof event?.type !== 'string' || event.type === '') {

@@ -2,12 +2,12 @@
  * The schedules of a process: declares them, computes their ticks, and makes the jobs of ticks. The store holds the
  * schedules and decides, by one conditional write, which process fires.
  */
-import { createHash } from 'node:crypto'
 import { nanoid } from 'nanoid'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import { planTicks } from '../core/catch-up.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
+import { digestBytes } from '../core/platform.ts'
 import {
   noSchedule,
   type ScheduleDefinition,
@@ -41,6 +41,8 @@ interface SchedulesOptions {
   readonly checkListed: (job: JobDefinition) => void
   /** The job to insert, checked and validated. */
   readonly prepare: (job: JobDefinition, input: unknown, options: EnqueueOptions) => NewJob | Promise<NewJob>
+  /** The same, at once. */
+  readonly prepareNow: (job: JobDefinition, input: unknown, options: EnqueueOptions) => NewJob
   /** The job of a tick, as `enqueueMiddleware` changes it. */
   readonly prepareTick: (job: ScheduledJob, id: string) => ScheduledJob
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
@@ -79,21 +81,13 @@ export class Schedules {
     tx: OpenTransaction | null = null,
   ): Promise<void> {
     const { store, ready } = this.options
-    const computed = definitions.filter(({ input }) => typeof input === 'function')
-    if (computed[0] !== undefined && !this.options.fires) {
-      const hint = 'Declare it in the runtime that is to make the input: createRuntime({ schedules: [schedule(…)] }).'
-      throw invalidOption(
-        `input of schedule ${computed[0].name}`,
-        'no function: a client fires nothing',
-        'a function',
-        hint,
-      )
-    }
+    for (const definition of definitions) this.checkComputed(definition)
     await ready()
     const now = store.now()
-    const requests = await Promise.all(definitions.map((definition) => this.request(definition, owner, now)))
-    for (const { name } of definitions) this.computed.delete(name)
-    for (const definition of computed) this.computed.set(definition.name, definition)
+    const requests = await Promise.all(
+      definitions.map(async (definition) => this.request(definition, owner, now, await this.jobFor(definition))),
+    )
+    for (const definition of definitions) this.learn(definition)
     if (tx !== null) {
       await this.options.within(tx, requests)
       return
@@ -104,6 +98,32 @@ export class Schedules {
     })
   }
 
+  /** The declaration of a schedule by a call, made at once. @throws JobchartError as `declare`; UNSUPPORTED */
+  declarationNow(definition: ScheduleDefinition): PutSchedule {
+    this.checkComputed(definition)
+    const { name, job, input, options } = definition
+    const made = isComputed(definition)
+      ? this.template(definition)
+      : withOverlap(name, options, this.options.prepareNow(job, input, jobOptions(options)))
+    const request = this.request(definition, null, this.options.store.now(), made)
+    this.learn(definition)
+    return request
+  }
+
+  /** @throws JobchartError INVALID_OPTION for a function, if this process fires nothing */
+  private checkComputed(definition: ScheduleDefinition): void {
+    if (!isComputed(definition) || this.options.fires) return
+    const hint = 'Declare it in the runtime that is to make the input: createRuntime({ schedules: [schedule(…)] }).'
+    const what = `input of schedule ${definition.name}`
+    throw invalidOption(what, 'no function: a client fires nothing', 'a function', hint)
+  }
+
+  /** The function that makes its input, if there is one, is that of the last declaration. */
+  private learn(definition: ScheduleDefinition): void {
+    if (isComputed(definition)) this.computed.set(definition.name, definition)
+    else this.computed.delete(definition.name)
+  }
+
   /** Removes schedules that the same application declared earlier and declares no longer. Returns their names. */
   async retire(owner: string, declared: readonly ScheduleDefinition[]): Promise<string[]> {
     const names = new Set(declared.map(({ name }) => name))
@@ -112,14 +132,21 @@ export class Schedules {
     return retired.length === 0 ? [] : this.options.store.schedules.remove(retired)
   }
 
-  private async request(definition: ScheduleDefinition, owner: string | null, now: number): Promise<PutSchedule> {
-    const { name, spec, timezone, input, options } = definition
+  private request(
+    definition: ScheduleDefinition,
+    owner: string | null,
+    now: number,
+    job: ScheduledJob & Partial<NewJob>,
+  ): PutSchedule {
+    const { name, spec, timezone, options } = definition
     const { catchUp, overlap, jitter, paused } = options
-    const computed = typeof input === 'function'
-    const job = computed ? this.template(definition) : await this.prepared(definition, input)
     const times = { name, spec, timezone, catchUp, overlap, jitterMs: jitter }
-    const terms: ScheduleTerms = { ...times, job: scheduledJob(job), computed, owner }
+    const terms: ScheduleTerms = { ...times, job: scheduledJob(job), computed: isComputed(definition), owner }
     return { terms, paused, nextAt: this.timesOf(terms).next(now) }
+  }
+
+  private jobFor(definition: ScheduleDefinition): ScheduledJob | Promise<ScheduledJob> {
+    return isComputed(definition) ? this.template(definition) : this.prepared(definition, definition.input)
   }
 
   /** The part of a job that does not depend on its input. */
@@ -132,9 +159,7 @@ export class Schedules {
   }
 
   private async prepared({ name, job, options }: ScheduleDefinition, input: unknown): Promise<NewJob> {
-    const { overlap } = options
-    const made = await this.options.prepare(job, input, jobOptions(options))
-    return overlap === 'allow' ? made : { ...made, key: `schedule:${name}`, onConflict: 'keep' }
+    return withOverlap(name, options, await this.options.prepare(job, input, jobOptions(options)))
   }
 
   /**
@@ -275,6 +300,11 @@ function scheduledJob(job: ScheduledJob & Partial<NewJob>): ScheduledJob {
   return shared
 }
 
+const isComputed = ({ input }: ScheduleDefinition): boolean => typeof input === 'function'
+
+const withOverlap = (name: string, { overlap }: Pick<ScheduleOptions, 'overlap'>, job: NewJob): NewJob =>
+  overlap === 'allow' ? job : { ...job, key: `schedule:${name}`, onConflict: 'keep' }
+
 /** The options of a schedule that apply to each enqueue. */
 const jobOptions = ({ priority, tags, meta, unique }: ScheduleOptions): EnqueueOptions => ({
   ...(priority !== undefined && { priority }),
@@ -285,7 +315,8 @@ const jobOptions = ({ priority, tags, meta, unique }: ScheduleOptions): EnqueueO
 
 /** The delay of a tick within the jitter, derived from name and tick: equal in all processes. */
 function jitterOf(name: string, at: number, jitterMs: number): number {
-  const part = createHash('sha256').update(`${name}@${at}`).digest().readUInt32BE(0) / 2 ** 32
+  const { buffer, byteOffset } = digestBytes(`${name}@${at}`)
+  const part = new DataView(buffer, byteOffset).getUint32(0) / 2 ** 32
   return Math.floor(part * jitterMs)
 }
 

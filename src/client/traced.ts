@@ -30,6 +30,25 @@ export function traced<Result extends Sent | readonly Sent[] | null>(
   )
 }
 
+/** The same of a call that is answered at once. */
+export function tracedNow<Result extends Sent | readonly Sent[] | null>(
+  { telemetry, clock }: Pick<ClientSettings, 'telemetry' | 'clock'>,
+  jobs: SentJobs,
+  call: (span: SendSpan | null) => Result,
+): Result {
+  const span = telemetry === null ? null : telemetry.send(jobs)
+  if (span === null) return call(null)
+  const startedAt = clock.monotonic()
+  try {
+    const result = call(span)
+    span.end(endOf(result), clock.monotonic() - startedAt)
+    return result
+  } catch (error) {
+    span.end({ error }, clock.monotonic() - startedAt)
+    throw error
+  }
+}
+
 /** null: there was no room. */
 function endOf(result: Sent | readonly Sent[] | null): SendEnd {
   if (result === null) return { inserted: 0, found: 0 }

@@ -6,7 +6,7 @@
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
-import type { OpenTransaction, Store, TxFate, TxIntent } from '../store.ts'
+import type { OpenTransaction, Store, SynchronousTransaction, TxFate, TxIntent } from '../store.ts'
 import { carryOutAll } from './carry-out.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Timers } from './timers.ts'
@@ -23,6 +23,8 @@ interface TransactionsOptions {
   readonly timers: Timers
   readonly logger: Logger
   readonly hub: EventHub
+  /** Opens the store. */
+  readonly ready: () => Promise<void>
 }
 
 /** A call that was written through a transaction. */
@@ -38,15 +40,18 @@ class Write implements TxWrite {
   readonly receipt: string
   readonly at: number
   nextAt: number
+  /** As it was told last: a store is asked again only for what was open. */
+  fate: TxFate = 'open'
   readonly waiters: { resolve: () => void; reject: (error: JobchartError) => void }[] = []
   /** null: not known yet; undefined: carried out. */
   private outcome: JobchartError | null | undefined = null
   private readonly watch: (write: Write) => void
 
-  constructor(receipt: string, now: number, watch: (write: Write) => void) {
+  /** @param firstMs when it is asked for at first */
+  constructor(receipt: string, now: number, firstMs: number, watch: (write: Write) => void) {
     this.receipt = receipt
     this.at = now
-    this.nextAt = now + everyMs.least
+    this.nextAt = now + firstMs
     this.watch = watch
   }
 
@@ -72,6 +77,10 @@ export class Transactions {
   private readonly options: TransactionsOptions
   private readonly watched = new Set<Write>()
   private timer: Timer | null = null
+  /** When the timer fires. */
+  private timerAt = 0
+  /** Does it keep the process alive, because somebody waits? */
+  private isAwaited = false
   private asking = false
   private closed: JobchartError | null = null
 
@@ -87,14 +96,29 @@ export class Transactions {
 
   /** @throws JobchartError UNSUPPORTED, TX_NOT_OPEN, TX_OTHER_DATABASE, STOPPED; what the library throws */
   async write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<TxWrite> {
-    const { transactions, name } = this.options.store
     if (this.closed !== null) throw this.closed
-    if (transactions === undefined) {
-      const hint = 'Use a store in the database of the transaction, such as postgresStore, or leave `tx` out.'
-      throw new JobchartError('UNSUPPORTED', `the store ${name} cannot join a transaction of the caller`, { hint })
-    }
-    const receipt = await transactions.write(tx, intents)
-    const write = new Write(receipt, this.now, (each) => this.watch(each))
+    const { transactions } = this.options.store
+    if (transactions === undefined) throw this.unsupported('such as postgresStore')
+    return this.written(await transactions.write(tx, intents), everyMs.least)
+  }
+
+  /** As `write`, and it is written when this returns. @throws as `write` */
+  writeNow(tx: SynchronousTransaction, intents: readonly TxIntent[]): TxWrite {
+    if (this.closed !== null) throw this.closed
+    const { transactions } = this.options.store
+    if (transactions?.synchronous === undefined) throw this.unsupported('which is sqliteStore({ database })')
+    // It may have committed when this turn of the event loop ends.
+    return this.written(transactions.synchronous.write(tx, intents), 0)
+  }
+
+  private unsupported(which: string): JobchartError {
+    const hint = `Use a store in the database of the transaction, ${which}, or call it without a transaction.`
+    const { name } = this.options.store
+    return new JobchartError('UNSUPPORTED', `the store ${name} cannot join this transaction of the caller`, { hint })
+  }
+
+  private written(receipt: string, firstMs: number): TxWrite {
+    const write = new Write(receipt, this.now, firstMs, (each) => this.watch(each))
     if (this.watched.size < watchedMax) this.watch(write)
     return write
   }
@@ -114,6 +138,9 @@ export class Transactions {
   private watch(write: Write): void {
     if (this.closed !== null) return write.end(this.closed)
     this.watched.add(write)
+    const isAwaited = write.waiters.length > 0
+    // Many calls may be made in one turn.
+    if (this.timer !== null && this.timerAt <= write.nextAt && (this.isAwaited || !isAwaited)) return
     this.schedule()
   }
 
@@ -123,8 +150,9 @@ export class Transactions {
     if (this.watched.size === 0 || this.asking || this.closed !== null) return
     const all = [...this.watched]
     const nextAt = all.reduce((first, each) => Math.min(first, each.nextAt), Infinity)
-    const isAwaited = all.some(({ waiters }) => waiters.length > 0)
-    this.timer = this.options.timers.after(nextAt - this.now, () => void this.ask(), isAwaited)
+    this.timerAt = nextAt
+    this.isAwaited = all.some(({ waiters }) => waiters.length > 0)
+    this.timer = this.options.timers.after(nextAt - this.now, () => void this.ask(), this.isAwaited)
   }
 
   /** Asks what has become of the writes whose time it is. */
@@ -134,12 +162,15 @@ export class Transactions {
     const { now } = this
     const due = [...this.watched].filter(({ nextAt }) => nextAt <= now)
     for (const write of due) write.nextAt = now + waitAfter(now - write.at)
+    const open = due.filter(({ fate }) => fate === 'open')
     try {
-      const fates = (await this.options.store.transactions?.fates(due.map(({ receipt }) => receipt))) ?? []
-      const ended = due.filter((_, i) => fates[i] !== 'open')
-      if (ended.some((write) => fates[due.indexOf(write)] !== 'rolledBack'))
+      const fates = (await this.options.store.transactions?.fates(open.map(({ receipt }) => receipt))) ?? []
+      open.forEach((write, i) => (write.fate = fates[i] ?? 'open'))
+      if (due.some(({ fate }) => fate === 'committed' || fate === 'unknown')) {
+        await this.options.ready()
         await carryOutAll(this.options, () => this.closed === null)
-      due.forEach((write, i) => this.settle(write, fates[i] ?? 'open'))
+      }
+      for (const write of due) this.settle(write)
     } catch (error) {
       for (const write of due) write.nextAt = this.now + everyMs.most
       if (this.closed === null)
@@ -149,10 +180,10 @@ export class Transactions {
     this.schedule()
   }
 
-  private settle(write: Write, fate: TxFate): void {
-    if (fate === 'open') return
+  private settle(write: Write): void {
+    if (write.fate === 'open') return
     this.watched.delete(write)
-    write.end(fate === 'rolledBack' ? rolledBack() : undefined)
+    write.end(write.fate === 'rolledBack' ? rolledBack() : undefined)
   }
 }
 

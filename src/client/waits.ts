@@ -1,8 +1,8 @@
 /**
  * The jobs that running handlers await by this client. The context of an asynchronous call tells in which run a wait
- * begins. A wait outside of handlers is not kept.
+ * begins. A wait outside of handlers is not kept, and in a browser, which has no such context, none is.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { nodeModule } from '../core/platform.ts'
 
 /** An attempt whose handler may wait. */
 export interface Waiting {
@@ -15,14 +15,19 @@ interface Wait {
   readonly id: string
 }
 
+function contextOf<Context>() {
+  const hooks = nodeModule('node:async_hooks')
+  return hooks === undefined ? null : new hooks.AsyncLocalStorage<Context>()
+}
+
 export class Waits {
-  private readonly current = new AsyncLocalStorage<Waiting>()
+  private readonly current = contextOf<Waiting>()
   private readonly awaited = new Map<Waiting, Set<Wait>>()
   private readonly listeners = new Set<() => void>()
 
   /** The run whose handler makes the present call; undefined outside of handlers. */
   get run(): Waiting | undefined {
-    const run = this.current.getStore()
+    const run = this.current?.getStore()
     return run?.ending === null ? run : undefined
   }
 
@@ -38,7 +43,7 @@ export class Waits {
 
   /** Calls the handler of a run. */
   call<Output>(run: Waiting, handler: () => Output): Output {
-    return this.current.run(run, handler)
+    return this.current === null ? handler() : this.current.run(run, handler)
   }
 
   /** Calls back whenever a run begins to wait. */

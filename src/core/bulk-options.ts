@@ -16,6 +16,7 @@ import {
 } from './checks.ts'
 import { invalidOption, JobchartError } from './errors.ts'
 import { limits } from './limits.ts'
+import { byteLength } from './platform.ts'
 import { countsText } from './report.ts'
 import type { DropInbox, JobFilter } from './values.ts'
 
@@ -92,7 +93,7 @@ export function bulkTerms(request: BulkRequest, graceMs: number) {
   const selection = selectionOf(request.filter)
   if (!('filter' in selection)) throw invalidOption('filter', 'a filter', request.filter, 'For ids call client.retry.')
   const { filter } = selection
-  const bytes = Buffer.byteLength(JSON.stringify(filter))
+  const bytes = byteLength(JSON.stringify(filter))
   if (bytes > limits.bulkFilterBytesMax) {
     throw invalidOption('filter', `${limits.bulkFilterBytesMax} bytes of JSON at most`, `${bytes} bytes`)
   }

@@ -2,8 +2,8 @@
  * Time and random numbers, as parameters: the only file that reads the clock of the computer, sets timers or calls
  * Math.random. A runtime gets all three as options, so that tests can run it in virtual time.
  */
-import { uptime } from 'node:os'
 import { fn, withMethods } from './checks.ts'
+import { nodeModule, unrefTimer } from './platform.ts'
 
 export interface Timer {
   cancel(): void
@@ -43,16 +43,30 @@ export interface Clock {
 /** A number in [0, 1), as Math.random gives. */
 export type Random = () => number
 
+const os = nodeModule('node:os')
+
+/** Calls `run` in the next turn of the event loop. In a browser that is a message: a `setTimeout` waits for some ms. */
+export function nextTurn(run: () => void): void {
+  if (globalThis.setImmediate !== undefined) return void setImmediate(run)
+  const { port1, port2 } = new MessageChannel()
+  port1.addEventListener('message', () => {
+    port1.close()
+    run()
+  })
+  port1.start()
+  port2.postMessage(null)
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  boot: () => uptime() * 1_000,
+  ...(os !== undefined && { boot: () => os.uptime() * 1_000 }),
   timer(run, delayMs, { keepAlive }) {
     const handle = setTimeout(run, delayMs)
-    if (!keepAlive) handle.unref()
+    if (!keepAlive) unrefTimer(handle)
     return { cancel: () => clearTimeout(handle) }
   },
-  nextTurn: (run) => void setImmediate(run),
+  nextTurn,
 }
 
 export const systemRandom: Random = () => Math.random()

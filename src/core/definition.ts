@@ -25,7 +25,7 @@ import type {
   InboxEntry,
   NewCheckpoint,
 } from './machine-record.ts'
-import type { OpenTransaction } from './open-transaction.ts'
+import type { OpenTransaction, SynchronousTransaction } from './open-transaction.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
@@ -135,6 +135,17 @@ export interface RunContext {
    */
   readonly snooze: (tx: OpenTransaction, delay: Duration) => Promise<void>
   /**
+   * The same calls, and `enqueue`, in a transaction whose library works synchronously, on `sqliteStore({ database })`:
+   * they have written when they return, and they throw.
+   * @param tx the database itself, on which a transaction is open, or the transaction that Drizzle passes
+   * @example
+   * database.transaction(() => {
+   *   insertReceipt.run(input.order)
+   *   ctx.within(database).complete({ ok: true })
+   * })()
+   */
+  readonly within: (tx: SynchronousTransaction) => RunWithin
+  /**
    * Enqueues another job. Allowed while the runtime drains. It does not wait for capacity, because only the end of this
    * run might free it. A later attempt gets the same job (`deduplicated` is true): its id is derived from this job, its
    * generation and `key`, or, without a key, from the type, the input, and how often the attempt has enqueued both.
@@ -149,6 +160,21 @@ export interface RunContext {
     job: JobDefinition<Input, Output>,
     ...args: EnqueueArguments<NoInfer<Input>, RunEnqueueOptions>
   ) => Promise<JobHandle<Output>>
+}
+
+/** Calls of a handler in its own synchronous transaction; each throws as that of the context, and UNSUPPORTED. */
+export interface RunWithin {
+  /** Ends the job with the transaction. */
+  readonly complete: (output?: unknown) => void
+  /** The attempt fails with the transaction. */
+  readonly fail: (error: unknown) => void
+  /** Postpones the job with the transaction. @param delay from the commit on */
+  readonly snooze: (delay: Duration) => void
+  /** Enqueues another job with the transaction, as `ctx.enqueue` does. */
+  readonly enqueue: <Input, Output>(
+    job: JobDefinition<Input, Output>,
+    ...args: EnqueueArguments<NoInfer<Input>, Omit<RunEnqueueOptions, 'tx' | 'signal' | 'timeout'>>
+  ) => JobHandle<Output>
 }
 
 /** The return value of a handler. Of an Observable, each value is a check-in, and the last one is the output. */
@@ -267,7 +293,8 @@ export interface MachineRunContext {
   readonly inbox: readonly InboxEntry[]
   /** Has an earlier attempt of the job failed? */
   readonly hasFailed: () => boolean
-  readonly signal: AbortSignal
+  /** Sets the listener for the request to end early; it is called at once if that was made before. */
+  readonly onAbort: (listener: (reason: unknown) => void) => void
   readonly logger: Logger
   /** ms since the epoch, by the store's clock. */
   readonly now: () => number

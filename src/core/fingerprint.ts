@@ -2,8 +2,8 @@
  * Failures that have the same cause, as far as their errors tell: errors of one class, code, status and message, whose
  * varying parts differ.
  */
-import { createHash } from 'node:crypto'
 import type { ErrorRecord } from './failure.ts'
+import { digestOf } from './platform.ts'
 
 /** An error without the parts that vary from job to job. */
 export interface Failure {
@@ -37,9 +37,10 @@ const fromPrivate = (text: string): string =>
   text.replaceAll(/[\ue000-\ue009]/g, (digit) => String(digit.charCodeAt(0) - codeDigits))
 
 /**
- * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs,
- * and words of 16 characters or more that contain a digit), hexadecimal and decimal numbers, but not numbers that are
- * codes: `status code 404`. At most 300 characters are read.
+ * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs;
+ * what follows a prefix and has a digit: `cus_9Qa`; short hashes; words with digits in two places, and words of 16
+ * characters or more that have one), hexadecimal and decimal numbers, but not numbers that are codes: `status code
+ * 404`. At most 300 characters are read.
  */
 export const messagePattern = (message: string): string =>
   fromPrivate(withoutVarying(message.slice(0, messageMax).replaceAll(codes, toPrivate)))
@@ -52,6 +53,9 @@ const withoutVarying = (message: string): string =>
     .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '…')
     .replaceAll(/\b0x[0-9a-f]+\b/gi, '…')
     .replaceAll(/\b(?=\w*\d)\w{16,}\b/g, '…')
+    .replaceAll(/\b([A-Za-z]{2,12}[_-])(?=[A-Za-z]*\d)[A-Za-z0-9]+\b/g, '$1…')
+    .replaceAll(/\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6,15}\b/g, '…')
+    .replaceAll(/\b(?=[A-Za-z]*\d+[A-Za-z]+\d)[A-Za-z0-9]{6,15}\b/g, '…')
     .replaceAll(/\d+(?:\.\d+)*/g, '…')
 
 /** An error without the parts that vary from job to job. */
@@ -61,6 +65,6 @@ export function failureOf(error: Pick<ErrorRecord, 'name' | 'code' | 'status' | 
   const code = [error.code, status].filter((each) => each !== undefined).join(' ') || null
   const pattern = messagePattern(message)
   const text = JSON.stringify([name, code, pattern])
-  const fingerprint = createHash('sha256').update(text).digest('base64url').slice(0, fingerprintChars)
+  const fingerprint = digestOf(text).slice(0, fingerprintChars)
   return { fingerprint, name, code, message: pattern }
 }

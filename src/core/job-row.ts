@@ -289,7 +289,7 @@ export class RowChange {
   failure: string | null = null
   lastSeq = 0
   ended: Tick | null = null
-  /** What it had of a machine; null: nothing. */
+  /** What it had of a machine; null: nothing, or it is not read yet. */
   machine: MachineWas | null = null
   /** The parts that differ, as bits of `part`. */
   parts = 0
@@ -306,7 +306,7 @@ export class RowChange {
     this.lastSeq = row.lastSeq
     this.ended = row.ended
     this.failure = row.rare === null ? null : row.rare.failure
-    this.machine = isNew || row.machineCell === null ? null : new MachineWas(row.machine as JobMachine)
+    this.machine = !isNew && row.machineCell instanceof JobMachine ? new MachineWas(row.machineCell) : null
     this.parts = 0
     this.isRemoved = false
     this.added = null
@@ -500,8 +500,17 @@ export class JobRow {
   }
 
   private readMachine(): JobMachine | null {
-    const { machineCell } = this
-    return machineCell instanceof JobMachine ? machineCell : (this.machineCell = valueOf(machineCell))
+    const { machineCell, change } = this
+    if (machineCell instanceof JobMachine) return machineCell
+    const machine = (this.machineCell = valueOf(machineCell))
+    // Nobody can have changed what was not read.
+    if (machine !== null && change !== null && change.stateIndex >= 0) change.machine = new MachineWas(machine)
+    return machine
+  }
+
+  /** Is what it has of a machine in memory? Otherwise the store has it as it is. */
+  get hasReadMachine(): boolean {
+    return this.machineCell instanceof JobMachine
   }
 
   /** The same, made if it has none. */

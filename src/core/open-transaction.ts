@@ -68,8 +68,61 @@ export interface DrizzleTransaction {
   execute(query: string): PromiseLike<unknown>
 }
 
+// ── SQLite ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type SqliteValue = string | number | null
+
+/** A `DatabaseSync` of node:sqlite. As a transaction: BEGIN IMMEDIATE was run on it. */
+export interface NodeSqliteDatabase {
+  readonly isOpen: boolean
+  readonly isTransaction: boolean
+  location(): string | null
+  exec(sql: string): void
+  prepare(sql: string): {
+    setReturnArrays(enabled: boolean): void
+    setReadBigInts(enabled: boolean): void
+    get(...values: SqliteValue[]): unknown
+    all(...values: SqliteValue[]): unknown[]
+    run(...values: SqliteValue[]): { readonly changes: number | bigint }
+  }
+}
+
+/** A `Database` of better-sqlite3. As a transaction: within the function of `database.transaction`, or after BEGIN. */
+export interface BetterSqlite3Database {
+  readonly open: boolean
+  readonly memory: boolean
+  readonly name: string
+  readonly inTransaction: boolean
+  pragma(text: string): unknown
+  exec(sql: string): unknown
+  prepare(sql: string): {
+    readonly reader: boolean
+    raw(enabled?: boolean): unknown
+    safeIntegers(enabled?: boolean): unknown
+    get(...values: BetterSqlite3Value[]): unknown
+    all(...values: BetterSqlite3Value[]): unknown[]
+    run(...values: BetterSqlite3Value[]): { readonly changes: number | bigint }
+  }
+}
+
+type BetterSqlite3Value = SqliteValue | Readonly<Record<string, SqliteValue>>
+
+/** A connection to a SQLite database, of the library that you use. */
+export type SqliteDatabase = NodeSqliteDatabase | BetterSqlite3Database
+
+/** What `db.transaction` of Drizzle passes to its function, on better-sqlite3. */
+export interface DrizzleSqliteTransaction {
+  rollback(): never
+  get(query: string): unknown
+  run(query: string): unknown
+}
+
+/** A transaction whose library works synchronously: calls in it have written when they return. */
+export type SynchronousTransaction = SqliteDatabase | DrizzleSqliteTransaction
+
 /** A transaction of yours that is open, on the database of the store: see `StoreCapabilities.transactions`. */
 export type OpenTransaction =
+  | SynchronousTransaction
   | PgTransaction
   | KyselyTransaction
   | KnexTransaction

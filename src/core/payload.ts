@@ -3,6 +3,7 @@
  * the job, every store keeps the same value, and values that JSON would change silently are refused.
  */
 import { describe, JobchartError, type ErrorCode } from './errors.ts'
+import { byteLength } from './platform.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
@@ -75,7 +76,7 @@ function checked(value: unknown, walk: Walk): Json {
   const payload = copied(value, walk)
   // The walk counts what it takes at least; only what may come near the limit is measured.
   const leastBytes = limits.bytesMax - walk.bytesLeft
-  if (leastBytes * growthMax > limits.bytesMax && Buffer.byteLength(JSON.stringify(payload)) > limits.bytesMax) {
+  if (leastBytes * growthMax > limits.bytesMax && byteLength(JSON.stringify(payload)) > limits.bytesMax) {
     throw tooLarge(walk, '')
   }
   return payload
@@ -158,15 +159,16 @@ function plain(value: object, path: Path, depth: number, walk: Walk): Json {
     if (member === undefined) continue
     const name = encoding === null ? key : encoding.key(key)
     text(name, path, walk)
-    const copied = copy(member, memberPath(path, key), depth + 1, walk)
-    if (name === '__proto__') {
-      // Plain assignment would set the prototype; as an own property it stays data.
-      Object.defineProperty(result, name, { value: copied, enumerable: true, configurable: true, writable: true })
-    } else {
-      result[name] = copied
-    }
+    setMember(result, name, copy(member, memberPath(path, key), depth + 1, walk))
   }
   return result
+}
+
+/** Sets an own property of a plain object. Assigning to `__proto__` would set the prototype. */
+export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') {
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
+  } else object[name] = value
 }
 
 /** Plain objects of another realm (vm, test runners) have an Object.prototype of their own: its prototype is null. */
@@ -272,12 +274,7 @@ export function copyPayload(value: Json | undefined): Json | undefined {
   if (Array.isArray(value)) return value.map((member) => copyPayload(member))
   const result: { [key: string]: Json } = {}
   for (const key in value) {
-    const member = copyPayload(value[key] as Json)
-    if (key === '__proto__') {
-      Object.defineProperty(result, key, { value: member, enumerable: true, configurable: true, writable: true })
-    } else {
-      result[key] = member
-    }
+    setMember(result, key, copyPayload(value[key] as Json))
   }
   return result
 }
@@ -288,6 +285,6 @@ export function roughSize(payload: Json | undefined): number {
   if (typeof payload !== 'object' || payload === null) return 8
   let size = 2
   if (Array.isArray(payload)) for (const item of payload) size += roughSize(item) + 1
-  else for (const [name, value] of Object.entries(payload)) size += name.length + 4 + roughSize(value)
+  else for (const name in payload) size += name.length + 4 + roughSize(payload[name])
   return size
 }

@@ -126,6 +126,16 @@ export class Steps {
     }
   }
 
+  /**
+   * Resolves when it is known whether the transactions of its steps have committed; null if there are none. Once the
+   * next attempt has opened another one on the same connection, nobody could tell.
+   */
+  decided(): Promise<unknown> | null {
+    const { results, key = sameKey } = this.options
+    const undecided = [...this.used].flatMap((name) => results.undecided(key(name)) ?? [])
+    return undecided.length === 0 ? null : Promise.allSettled(undecided)
+  }
+
   /** @throws JobchartError INVALID_OPTION, DUPLICATE_STEP */
   private use(name: string): void {
     const max = limits.stepNameCharsMax

@@ -1,6 +1,7 @@
 /**
  * Where a runtime or client tells what it does, for traces and metrics. It is called at the boundary of the library, in
- * the turn of the caller, and must not throw. `jobchart/otel` makes one for OpenTelemetry.
+ * the turn of the caller. What it throws is logged (`guarded-telemetry.ts`). `jobchart/otel` makes one for
+ * OpenTelemetry.
  */
 import type { Settlement } from './settlement.ts'
 

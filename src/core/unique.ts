@@ -2,8 +2,8 @@
  * The key under which at most one job lives: the caller's own, or a digest of the input; and when two inputs are the
  * same.
  */
-import { createHash } from 'node:crypto'
 import type { Json } from './payload.ts'
+import { digestOf } from './platform.ts'
 
 /** JSON with the members of every object in the order of their names: equal payloads give equal text. */
 export function canonical(value: Json): string {
@@ -26,4 +26,4 @@ export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
 }
 
 /** The key of an input: the same for equal inputs, 43 characters whatever their size. */
-export const inputKey = (input: Json): string => createHash('sha256').update(canonical(input)).digest('base64url')
+export const inputKey = (input: Json): string => digestOf(canonical(input))

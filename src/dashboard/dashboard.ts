@@ -11,6 +11,7 @@ import { failure, problem } from './answers.ts'
 import { dashboardSettings, type DashboardOptions } from './options.ts'
 import { routes } from './routes.ts'
 import type { AccessToken } from './token.ts'
+import { TroubleWatch } from './trouble-watch.ts'
 
 /** Time limit of an answer, ms; it does not apply to the live stream. */
 const answerMsMax = 30_000
@@ -65,7 +66,8 @@ function pathBehindPrefix(path: string): string {
   if (asset !== null) return asset[0]
   if (path.endsWith('/api/v1')) return '/api/v1'
   const api = path.lastIndexOf('/api/v1/')
-  return api === -1 ? path : path.slice(api)
+  if (api !== -1) return path.slice(api)
+  return path.endsWith('/metrics') ? '/metrics' : path
 }
 
 /**
@@ -80,8 +82,10 @@ function pathBehindPrefix(path: string): string {
 export function createDashboard(options: DashboardOptions): Dashboard {
   const settings = dashboardSettings(options)
   const pathOf = (request: Request): string => pathBehindPrefix(new URL(request.url).pathname)
-  const { app, live } = routes(settings, pathOf)
-  const ends = new Set<() => void>([() => live.close()])
+  const { app, live, recent } = routes(settings, pathOf)
+  const watch =
+    settings.onTrouble === null ? null : new TroubleWatch(recent, settings.onTrouble, settings.troubleEveryMs)
+  const ends = new Set<() => void>([() => live.close(), () => watch?.stop()])
   let hasStopped = false
   // An open stream would hold the server that it is mounted in, and so the process.
   settings.runtime?.state$.subscribe({
@@ -114,7 +118,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       }
       const inner = pathBehindPrefix(path)
       // Relative addresses in the page need the slash.
-      if (inner === path && !/^\/(api\/v1|assets)?(\/|$)/.test(path)) return redirect(path)
+      if (inner === path && !/^\/(api\/v1|assets|metrics)?(\/|$)/.test(path)) return redirect(path)
       const response = await withinTime(Promise.resolve(app.fetch(request, { role, peer, path: inner })))
       // From the first page on, a cookie takes the place of the token in the address; the page takes it out there.
       const opens = settings.authorize === null && inner === '/' && settings.token.isInAddress(request)

@@ -1,10 +1,12 @@
 /** The options of a dashboard, and their checks. */
 import type { Client, Runtime } from '../index.ts'
-import { byDefault, fn, orNull, table, text, withMethods, type RulesOf } from '../core/checks.ts'
+import { byDefault, fn, orNull, table, text, where, withMethods, type RulesOf } from '../core/checks.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
 import { invalidOption } from '../core/errors.ts'
 import { Graphs } from './graphs.ts'
 import type { Redact } from './redaction.ts'
 import { AccessToken } from './token.ts'
+import type { TroubleReport } from './trouble-watch.ts'
 
 /** `read` sees everything; `admin` may also retry, cancel, discard, send, fork and pause. */
 export type Role = 'admin' | 'read'
@@ -45,6 +47,15 @@ export interface DashboardOptions {
   readonly title?: string
   /** Called after each change was made or refused. If it throws, the request fails, but the change stays. */
   readonly onAudit?: (entry: AuditEntry) => void | Promise<void>
+  /**
+   * Called when something is no longer as usual, or is again: a queue without a worker, more dead jobs than the day
+   * before, a tick that was not fired (see `TroubleKind`). It is looked at every `troubleEvery`, as long as the client
+   * or the runtime is open, whether anybody looks at the page or not. What it throws is logged.
+   * @example onTrouble: ({ began }) => began.forEach(({ text }) => pager.send(text))
+   */
+  readonly onTrouble?: (report: TroubleReport) => void | Promise<void>
+  /** How often trouble is looked for, if `onTrouble` is given. At least 1 s, default `'30s'`. */
+  readonly troubleEvery?: Duration
 }
 
 export interface DashboardSettings {
@@ -58,6 +69,8 @@ export interface DashboardSettings {
   readonly title: string
   readonly graphs: Graphs
   readonly audit: (entry: AuditEntry) => void | Promise<void>
+  readonly onTrouble: NonNullable<DashboardOptions['onTrouble']> | null
+  readonly troubleEveryMs: number
 }
 
 const clientMethods = ['list', 'counts', 'workers', 'retry'] as const
@@ -72,13 +85,21 @@ const dashboardOptions = table(
     redact: orNull(fn<Redact>()),
     title: byDefault('jobchart', text(100)),
     onAudit: byDefault(() => {}, fn<DashboardSettings['audit']>()),
+    onTrouble: orNull(fn<NonNullable<DashboardOptions['onTrouble']>>()),
+    troubleEvery: byDefault(
+      30_000,
+      where(durationMs, (ms) => ms >= 1_000, 'at least 1 s'),
+    ),
   } satisfies RulesOf<DashboardOptions>,
   { hint: 'Pass at least a runtime: createDashboard({ runtime }).' },
 )
 
 /** @throws JobchartError INVALID_OPTION */
 export function dashboardSettings(options: DashboardOptions): DashboardSettings {
-  const { runtime, client, authorize, redact, title, onAudit } = dashboardOptions(options, 'options of createDashboard')
+  const { runtime, client, authorize, redact, title, onAudit, onTrouble, troubleEvery } = dashboardOptions(
+    options,
+    'options of createDashboard',
+  )
   const shown = runtime ?? client
   if (shown === undefined || (runtime !== undefined && client !== undefined)) {
     throw invalidOption('options of createDashboard', 'either a runtime or a client', { runtime, client })
@@ -92,5 +113,7 @@ export function dashboardSettings(options: DashboardOptions): DashboardSettings 
     token: new AccessToken(),
     graphs: new Graphs(),
     audit: onAudit,
+    onTrouble,
+    troubleEveryMs: troubleEvery,
   }
 }

@@ -12,12 +12,12 @@ import type {
 } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { jobStates } from '../core/lifecycle.ts'
+import { queuesMax, type Condition, type QueueCondition } from './condition.ts'
 import { inTurns } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted, type Redact, type ShownRecord } from './redaction.ts'
-
-/** For how many queues figures are read; the others have counts only. */
-const queuesMax = 200
+import type { Recent } from './recent.ts'
+import type { Trouble } from './trouble.ts'
 
 export interface QueueRow {
   readonly type: string
@@ -38,12 +38,17 @@ export interface QueueRow {
   readonly outcomes: Readonly<Record<string, number>>
 }
 
+/** A queue among all. */
+export interface OverviewQueue extends QueueRow, QueueCondition {}
+
 export interface Overview {
   readonly now: number
   readonly store: { readonly name: string; readonly durable: boolean; readonly shared: boolean }
   readonly runtime: { readonly state: string; readonly concurrency: number; readonly running: number } | null
   readonly counts: StateCounts
-  readonly queues: readonly QueueRow[]
+  /** What is not as usual, the worst first. */
+  readonly trouble: readonly Trouble[]
+  readonly queues: readonly OverviewQueue[]
   readonly queuesLeftOut: number
   readonly workers: readonly WorkerRecord[]
   /** Of all queues together, in each minute of the last hour. */
@@ -53,25 +58,33 @@ export interface Overview {
   readonly deadLastDay: number
 }
 
-export async function overview(settings: DashboardSettings): Promise<Overview> {
+export async function overview(settings: DashboardSettings, recent: Recent<Condition>): Promise<Overview> {
   const { client, runtime } = settings
-  const [{ types: _, ...counts }, workers, all, activity, day, stats] = await Promise.all([
-    client.counts(),
-    client.workers({ inputs: false }),
-    client.queues(),
-    client.activity(),
-    client.activity({ period: 'hour', last: '1d' }),
-    runtime?.stats() ?? null,
-  ])
+  const [{ trouble, queues: conditions }, { types: _, ...counts }, workers, all, activity, day, stats] =
+    await Promise.all([
+      recent.get(),
+      client.counts(),
+      client.workers({ inputs: false }),
+      client.queues(),
+      client.activity(),
+      client.activity({ period: 'hour', last: '1d' }),
+      runtime?.stats() ?? null,
+    ])
   const { now, buckets } = activity
   const { durable, shared } = client.store.capabilities
   const shown = all.slice(0, queuesMax)
-  const queues = await Promise.all(shown.map((queue) => queueRow(settings, queue, workers)))
+  const queues = await Promise.all(
+    shown.map(async (queue) => ({
+      ...(await queueRow(settings, queue, workers)),
+      ...(conditions.get(queue.type) ?? noCondition),
+    })),
+  )
   return {
     now,
     store: { name: client.store.name, durable, shared },
     runtime: stats && { state: stats.state, concurrency: stats.concurrency, running: stats.running },
     counts,
+    trouble,
     queues,
     queuesLeftOut: Math.max(0, all.length - queuesMax),
     workers: await shownWorkers(settings, workers),
@@ -80,6 +93,8 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
     deadLastDay: day.buckets.reduce((sum, { dead }) => sum + dead, 0),
   }
 }
+
+const noCondition: QueueCondition = { done: [], failed: [], wait: null, run: null, states: {} }
 
 /** Workers, with what their jobs have as that of jobs. */
 export async function shownWorkers(

@@ -16,7 +16,8 @@ export type ShownRecord = Partial<Omit<JobRecord, 'checkpoint'>> &
 /** Removes from a record what must not be shown. */
 export type Redact = (record: ShownRecord) => ShownRecord
 
-const hidden = '(hidden)'
+/** Stands for what is hidden. */
+export const hidden = '(hidden)'
 
 /** What is done to the parts of a record that a user has filled in. */
 interface Parts {
@@ -228,6 +229,10 @@ export function checkFilter(redact: Redact | null, filter: Asking, types: Iterab
   if (name === undefined) return
   throw new RefusedError(403, 'HIDDEN', `Jobs are not found by ${name}, because it is hidden.`)
 }
+
+/** Does a filter ask for what is hidden? @param types that jobs may have */
+export const isHiddenFilter = (redact: Redact | null, filter: Asking, types: Iterable<string>): boolean =>
+  hiddenMembers(redact, filter, types).length > 0
 
 /** A filter without the values that ask for what is hidden. */
 export function shownFilter(redact: Redact | null, filter: JobFilter, types: Iterable<string>): JobFilter {

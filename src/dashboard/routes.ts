@@ -10,22 +10,36 @@ import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { Assets } from './assets.ts'
 import { countMatching } from './count-matching.ts'
 import { familyQueryIn, familyView } from './family.ts'
+import { condition, type Condition } from './condition.ts'
+import { failureView } from './failure-view.ts'
 import { Feed } from './feed.ts'
 import { jobView } from './job-view.ts'
 import { inTurns } from './in-turns.ts'
 import { largeJson } from './json-pieces.ts'
 import { Live } from './live.ts'
+import { Metrics } from './metrics.ts'
+import { prometheusText, prometheusType } from './prometheus.ts'
 import { pastView } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
+import { endedRuns } from './worker-runs.ts'
+import { find } from './find.ts'
 import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
+import { Recent } from './recent.ts'
 import { Pictures } from './pictures.ts'
 import { testProgram } from './test-program.ts'
 import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
 
+/** How old the condition of the queues may be that is answered, ms. */
+const conditionMs = 3_000
+/** The same of the runs that have ended. */
+const runsMs = 2_000
+
 interface Routes {
   readonly app: Hono<RouteEnv>
   readonly live: Live
+  /** The condition of the queues, read once for all readers. */
+  readonly recent: Recent<Condition>
 }
 
 /** @param pathOf the part of a request's path behind the dashboard's prefix */
@@ -34,6 +48,8 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   const app = new Hono<RouteEnv>({ getPath: (request, options) => options?.env?.path ?? pathOf(request) })
   const feed = new Feed(client)
   const live = new Live(settings, feed)
+  const recent = new Recent(() => condition(client), conditionMs)
+  const runs = new Recent(() => endedRuns(client), runsMs)
 
   app.onError((error, c) => {
     const response = failure(error, c.env.role)
@@ -43,13 +59,20 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   app.notFound(() => notFound('the path', 'The API is under api/v1: docs/dashboard-api.json describes it.'))
 
   app.get('/api/v1', (c) => json({ title: settings.title, role: c.env.role, version, now: client.store.now() }))
-  app.get('/api/v1/overview', async () => json(await overview(settings)))
+  app.get('/api/v1/overview', async () => json(await overview(settings, recent)))
+  app.get('/api/v1/trouble', async () => json({ now: client.store.now(), trouble: (await recent.get()).trouble }))
   app.get('/api/v1/workers', async () => {
-    const workers = await client.workers()
-    return largeJson({ now: client.store.now(), workers: await shownWorkers(settings, workers) })
+    const [workers, ended] = await Promise.all([client.workers(), runs.get()])
+    return largeJson({ now: client.store.now(), workers: await shownWorkers(settings, workers), ended })
   })
   app.get('/api/v1/activity', async (c) => json(await client.activity(activityOptionsIn(queryOf(c.req.url)))))
   app.get('/api/v1/failures', async (c) => json(await failures(settings, failureQueryIn(queryOf(c.req.url)))))
+  app.get('/api/v1/failures/:fingerprint', async (c) => {
+    const { fingerprint } = c.req.param()
+    const view = await failureView(settings, c.req.query('type') ?? '', fingerprint)
+    return view === null ? notFound(`failure ${fingerprint}`, 'Name its type, too: ?type=') : json(view)
+  })
+  app.get('/api/v1/find', async (c) => json(await find(settings, queryOf(c.req.url))))
   app.get('/api/v1/events', (c) => {
     const from = c.req.header('last-event-id') ?? c.req.query('from') ?? ''
     return live.open({
@@ -59,6 +82,11 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
       http: c.req.raw,
     })
   })
+  const metrics = new Metrics(settings)
+  app.get(
+    '/metrics',
+    async () => new Response(prometheusText(await metrics.families()), { headers: headersOf(prometheusType) }),
+  )
   queueRoutes(app, settings)
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)
@@ -66,7 +94,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   const assets = new Assets(settings.title)
   app.get('/', (c) => assets.response(c.req.raw, 'index.html'))
   app.get('/assets/:name', (c) => assets.response(c.req.raw, c.req.param('name')))
-  return { app, live }
+  return { app, live, recent }
 }
 
 function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {

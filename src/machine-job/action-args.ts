@@ -6,6 +6,7 @@
 import { Actor, type EventObject } from 'xstate'
 import { describe, JobchartError } from '../core/errors.ts'
 import { checkpointLimits } from '../core/limits.ts'
+import { setMember } from '../core/payload.ts'
 import { NotStorable } from './codec.ts'
 
 interface ActionArgs {
@@ -41,7 +42,7 @@ function storablePartOf(value: unknown, depth: number): unknown {
   if (depth > checkpointLimits.depthMax) return value
   if (value instanceof Actor || value instanceof Error || value instanceof NotStorable) return value
   if (Array.isArray(value)) {
-    return value.map((member) =>
+    return mapped(value, (member) =>
       member === undefined ? new NotStorable('undefined') : storablePartOf(member, depth + 1),
     )
   }
@@ -49,12 +50,34 @@ function storablePartOf(value: unknown, depth: number): unknown {
   if ('machine' in value && 'historyValue' in value) return storablePartOf(stateOfSnapshot(value), depth)
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return new NotStorable(describe(value))
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, storablePartOf(member, depth + 1)]))
+  let copy: Record<string, unknown> | null = null
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue
+    const member: unknown = value[key as keyof typeof value]
+    const kept = storablePartOf(member, depth + 1)
+    // Nearly all values are JSON as they are: they are not copied.
+    if (kept !== member) setMember((copy ??= Object.fromEntries(Object.entries(value))), key, kept)
+  }
+  return copy ?? value
+}
+
+/** The list itself if `map` changes none of its members. */
+function mapped(list: readonly unknown[], map: (member: unknown) => unknown): readonly unknown[] {
+  let copy: unknown[] | null = null
+  for (let i = 0; i < list.length; i++) {
+    const kept = map(list[i])
+    if (kept !== list[i]) (copy ??= [...list])[i] = kept
+  }
+  return copy ?? list
 }
 
 /** Encoding omits properties that are undefined. */
 const isJson = (value: unknown): boolean =>
-  value === undefined || value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
+  value === undefined ||
+  value === null ||
+  typeof value === 'string' ||
+  typeof value === 'boolean' ||
+  Number.isFinite(value)
 
 function stateOfSnapshot(snapshot: object): object {
   const { status, value, context, output, error } = snapshot as Readonly<Record<string, unknown>>
@@ -64,7 +87,11 @@ function stateOfSnapshot(snapshot: object): object {
 /** Does the result of `storable` hold no placeholder? */
 export function isFullyStorable(kept: unknown): boolean {
   if (typeof kept !== 'object' || kept === null || kept instanceof Actor || kept instanceof Error) return true
-  return !(kept instanceof NotStorable) && Object.values(kept).every(isFullyStorable)
+  if (kept instanceof NotStorable) return false
+  for (const key in kept) {
+    if (Object.hasOwn(kept, key) && !isFullyStorable(kept[key as keyof typeof kept])) return false
+  }
+  return true
 }
 
 function withThrowingGetters(kept: unknown, path: string, action: string): unknown {

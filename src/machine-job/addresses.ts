@@ -104,6 +104,8 @@ export class ActorAddresses {
   /** What a checkpoint keeps. */
   state(): AddressState {
     const starts: Record<string, StartCounts> = {}
+    // Nothing was started, so there is nothing to count.
+    if (this.starts.size === 0) return { starts }
     const visited = new Set<string>()
     const visit = (parent: AnyActorRef): void => {
       const address = this.of(parent)

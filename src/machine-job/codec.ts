@@ -5,9 +5,9 @@
  */
 import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
-import { toEncodedPayload, type Encoding, type Json } from '../core/payload.ts'
+import { setMember, toEncodedPayload, type Encoding, type Json } from '../core/payload.ts'
 import { checkpointLimits } from '../core/limits.ts'
-import { actorKey, errorKey, escaped, notStorableKey, unescaped } from '../core/state-marks.ts'
+import { actorKey, errorKey, escaped, markPrefix, notStorableKey, unescaped } from '../core/state-marks.ts'
 
 /** Placeholder for an actor in a decoded state; `withActors` replaces it when the actors exist. */
 class ActorReference {
@@ -76,11 +76,24 @@ function standIns({ actor, error }: StandIns): Encoding['object'] {
 export function decode(json: Json): unknown {
   if (typeof json !== 'object' || json === null) return json
   if (Array.isArray(json)) return json.map(decode)
+  const decoded: Record<string, unknown> = {}
+  for (const key in json) {
+    const member = json[key] as Json
+    if (key.startsWith(markPrefix)) {
+      const marked = decodeMarked(json)
+      if (marked !== undefined) return marked
+    }
+    setMember(decoded, unescaped(key), decode(member))
+  }
+  return decoded
+}
+
+/** What the marks of an object stand for; undefined if they stand for nothing. */
+function decodeMarked(json: { readonly [key: string]: Json }): unknown {
   const { [errorKey]: record, [actorKey]: address, [notStorableKey]: what } = json
   if (isErrorRecord(record)) return reviveError(record)
   if (typeof address === 'string') return new ActorReference(address)
-  if (typeof what === 'string') return new NotStorable(what)
-  return Object.fromEntries(Object.entries(json).map(([key, member]) => [unescaped(key), decode(member)]))
+  return typeof what === 'string' ? new NotStorable(what) : undefined
 }
 
 /** Replaces each `ActorReference` by its actor. Returns the value itself if it has none, else a copy. */

@@ -330,7 +330,12 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     }
     new Promise<Output>((resolve) => resolve(traced('actor', self.id, () => this.work(given)))).then(
       (output) => settled({ type: 'jobchart.attempt.done', output }),
-      (error: unknown) => settled({ type: 'jobchart.attempt.failed', error }),
+      (error: unknown) => {
+        const failed = (): void => settled({ type: 'jobchart.attempt.failed', error })
+        const decided = steps.decided()
+        if (decided === null) failed()
+        else void decided.then(failed)
+      },
     )
   }
 

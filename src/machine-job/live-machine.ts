@@ -347,7 +347,8 @@ export class LiveMachine {
       const { value, children } = machine.getSnapshot() as { readonly value?: StateValue; readonly children?: Children }
       if (value === undefined || children === undefined) continue
       let invoked: Set<string> | null = null
-      for (const [id, actor] of Object.entries(children)) {
+      for (const id of Object.keys(children)) {
+        const actor = children[id]
         if (actor === undefined || actor.getSnapshot().status === 'active' || isSnapshotOnly(actor)) continue
         invoked ??= new Set(
           activeNodes(logic.machine.root, value).flatMap((node) => node.invoke.map((each) => each.id)),
@@ -433,8 +434,14 @@ interface MachineActor {
 }
 
 /** Does an actor below this one do work? */
-const hasWorker = (of: AnyActorRef): boolean =>
-  Object.values(childrenOf(of)).some((actor) => actor !== undefined && (isWorking(actor) || hasWorker(actor)))
+function hasWorker(of: AnyActorRef): boolean {
+  const children = childrenOf(of)
+  for (const id in children) {
+    const actor = children[id]
+    if (actor !== undefined && (isWorking(actor) || hasWorker(actor))) return true
+  }
+  return false
+}
 
 const isWorking = (actor: AnyActorRef): boolean =>
   actor.getSnapshot().status === 'active' && doesWork(actor) && !isWaiting(actor)

@@ -9,13 +9,13 @@
  * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint.
  * After a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
  */
-import { format } from 'node:util'
 import type { Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
+import { lineOf } from '../core/platform.ts'
 import { innermost } from '../core/state-paths.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
@@ -104,7 +104,7 @@ export class MachineRun {
         attempts: { random: attempt.random, after: attempt.after, log: attempt.log, traced: attempt.traced },
         steps: this.steps,
         inspect: attempt.inspect,
-        logger: (...args) => attempt.log(format(...args)),
+        logger: (...args) => attempt.log(lineOf(...args)),
         changed: () => this.changed(),
       },
       from,
@@ -117,17 +117,15 @@ export class MachineRun {
 
   async run(): Promise<RunResult> {
     const { attempt, machine } = this
-    const abort = (): void => this.fail(attempt.signal.reason)
-    attempt.signal.addEventListener('abort', abort, { once: true })
+    attempt.onAbort((reason) => this.fail(reason))
     attempt.onMessages((messages) => this.arrive(messages))
     try {
-      if (attempt.signal.aborted) throw attempt.signal.reason
+      this.throwIfFailed()
       machine.start()
       if (this.restored !== null) await this.executeRestored(this.restored)
       return await this.runUntilIdle()
     } finally {
       this.childJobs.end()
-      attempt.signal.removeEventListener('abort', abort)
       machine.stop()
     }
   }
@@ -174,7 +172,8 @@ export class MachineRun {
     const messages = await this.attempt.commit(checkpoint)
     this.throwIfFailed()
     this.arrive(messages)
-    await this.executeOrHold(pending)
+    if (pending.some(isOneTimeEffect)) await this.executeOnce(pending)
+    else this.startWork(pending)
   }
 
   /**
@@ -184,17 +183,17 @@ export class MachineRun {
    */
   private async executeRestored(restored: readonly PendingEffect[]): Promise<void> {
     const { plan } = this.machine
-    const work = plan.pending.splice(0)
-    await this.executeOrHold([...work, ...restored])
+    const pending = [...plan.pending.splice(0), ...restored]
+    if (pending.some(isOneTimeEffect)) await this.executeOnce(pending)
+    else this.startWork(pending)
     while (plan.pending.some(({ kind }) => kind === 'start')) await this.commitAndExecute()
   }
 
   /**
-   * Executes one-time effects; if there are none, starts work. Work waits for the checkpoint that removes the executed
-   * effects from the outbox: if it failed before, the next attempt would execute them again.
+   * Executes one-time effects. Work waits for the checkpoint that removes the executed effects from the outbox: if it
+   * failed before, the next attempt would execute them again.
    */
-  private async executeOrHold(pending: readonly PendingEffect[]): Promise<void> {
-    if (!pending.some(isOneTimeEffect)) return this.startWork(pending)
+  private async executeOnce(pending: readonly PendingEffect[]): Promise<void> {
     await this.execute(pending.filter(isOneTimeEffect))
     this.machine.plan.pending.unshift(...pending.filter((each) => !isOneTimeEffect(each)))
   }
@@ -238,19 +237,16 @@ export class MachineRun {
       const stale = this.steps.takeStale((address) => machine.isActive(address))
       const jobs = this.childJobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
-      const checkpoint: NewCheckpoint = {
+      const failures = machine.failures.splice(0)
+      return {
         number: ++this.number,
-        state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, machine.encode),
+        state: packState(Object.assign(state, { jobs, read: this.read, cancel: this.cancel }), machine.encode),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,
         states,
         tags,
         ...this.deferred.takeChanges(),
-      }
-      const failures = machine.failures.splice(0)
-      return {
-        ...checkpoint,
         ...(stale.length > 0 && { forgetSteps: stale }),
         ...(failures.length > 0 && { failures }),
       }

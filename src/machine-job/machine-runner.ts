@@ -1,5 +1,4 @@
 /** The machine of a job type: finds the version that runs a job, and shows the state of a job's machine to others. */
-import { createHash } from 'node:crypto'
 import { createActor, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
 import type {
   Assessment,
@@ -18,6 +17,7 @@ import { describe, JobchartError, messageOf } from '../core/errors.ts'
 import { cancelEvent, type MachineTypes, type MachineView } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
+import { digestOf } from '../core/platform.ts'
 import type { RecordedLife } from '../core/recorded-life.ts'
 import { storedView } from '../core/stored-view.ts'
 import { ActorAddresses } from './addresses.ts'
@@ -367,7 +367,7 @@ function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine 
     const inner = child.snapshot as Partial<PersistedMachine & JobActorSnapshot<unknown, unknown>>
     if (inner.invokes !== undefined && inner.status === 'active') {
       // The id is derived, so that a run after a crash before the first checkpoint enqueues the same job.
-      const own = createHash('sha256').update(`${job}\n${inner.context?.id}`).digest('base64url').slice(0, 21)
+      const own = digestOf(`${job}\n${inner.context?.id}`).slice(0, 21)
       return [id, { ...child, snapshot: { ...inner, context: { ...inner.context, id: own } } }]
     }
     if (inner.children === undefined) return [id, child]

@@ -76,8 +76,24 @@ export function activeNodes(node: AnyStateNode, value: StateValue): AnyStateNode
   return nodes
 }
 
+/** Standings of values that are a name. They are frozen, as all jobs share them. */
+const standings = new WeakMap<AnyStateMachine, Map<string, MachineStanding>>()
+
 /** Paths of the active states for a value, the outer ones first, and their tags. */
 export function standingOf(machine: AnyStateMachine, value: StateValue): MachineStanding {
+  // Each checkpoint has one: those of the charts without inner states are made once.
+  if (typeof value !== 'string') return madeStanding(machine, value)
+  let known = standings.get(machine)
+  if (known === undefined) standings.set(machine, (known = new Map<string, MachineStanding>()))
+  let standing = known.get(value)
+  if (standing === undefined) {
+    const { states, tags } = madeStanding(machine, value)
+    known.set(value, (standing = { states: Object.freeze(states), tags: Object.freeze(tags) }))
+  }
+  return standing
+}
+
+function madeStanding(machine: AnyStateMachine, value: StateValue): { states: string[]; tags: string[] } {
   const states: string[] = []
   const tags: string[] = []
   for (const node of activeNodes(machine.root, value)) {
@@ -87,7 +103,7 @@ export function standingOf(machine: AnyStateMachine, value: StateValue): Machine
   return { states, tags }
 }
 
-/** Each checkpoint names the active states: their paths are made once for all jobs. */
+/** The paths of nodes are made once for all jobs. */
 const paths = new WeakMap<AnyStateNode, string>()
 
 function pathOf(node: AnyStateNode): string {

@@ -6,6 +6,7 @@ import type { AnyActorRef, AnyActorScope, AnyMachineSnapshot, AnyStateMachine, E
 import { kindOfActor, type PlannedLogic } from './actor-kinds.ts'
 import type { Children } from './addresses.ts'
 import { prepareBuiltIns } from './built-ins.ts'
+import { setMember } from '../core/payload.ts'
 import { runnerOf } from './machine-run-services.ts'
 import { isFullyStorable, storable } from './action-args.ts'
 import { isMachine, namedActors } from './machines.ts'
@@ -63,22 +64,31 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
  */
 function persist(snapshot: AnyMachineSnapshot): LeanMachine {
   const { status, value, context, output, error, children, historyValue } = snapshot
-  const actors = Object.entries(children as Children).flatMap(([id, actor]) => {
-    return actor === undefined ? [] : [[id, persistedActor(actor)] as const]
-  })
-  const histories = Object.entries(historyValue as Readonly<Record<string, readonly { readonly id: string }[]>>)
   return {
     status: status === 'active' ? undefined : status,
     output,
     error,
     value: value as LeanMachine['value'],
     context,
-    children: actors.length === 0 ? undefined : Object.fromEntries(actors),
-    historyValue:
-      histories.length === 0
-        ? undefined
-        : Object.fromEntries(histories.map(([id, nodes]) => [id, nodes.map((node) => ({ id: node.id }))])),
+    children: mapMembers(children as Children, (actor) => (actor === undefined ? undefined : persistedActor(actor))),
+    historyValue: mapMembers(historyValue as Histories, (nodes) => nodes.map(({ id }) => ({ id }))),
   }
+}
+
+type Histories = Readonly<Record<string, readonly { readonly id: string }[]>>
+
+/** Undefined without members: most machines have no actors and no histories most of the time. */
+function mapMembers<From, To>(
+  members: Readonly<Record<string, From>>,
+  map: (member: From) => To | undefined,
+): Record<string, To> | undefined {
+  let mapped: Record<string, To> | undefined
+  for (const name in members) {
+    if (!Object.hasOwn(members, name)) continue
+    const member = map(members[name] as From)
+    if (member !== undefined) setMember((mapped ??= {}), name, member)
+  }
+  return mapped
 }
 
 function persistedActor(actor: AnyActorRef): LeanActor {
@@ -97,8 +107,15 @@ function persistedActor(actor: AnyActorRef): LeanActor {
 function workState(snapshot: Snapshot<unknown>, isOver: boolean): unknown {
   const { status, output, error } = snapshot
   if (isOver) return { status, error, output: isFullyStorable(storable(output)) ? output : undefined }
-  const says = Object.entries(snapshot).some(([name, member]) => name !== 'status' && member !== undefined)
-  return status === 'active' && !says ? undefined : snapshot
+  return status === 'active' && !hasMore(snapshot) ? undefined : snapshot
+}
+
+/** Does a snapshot say more than its status? */
+function hasMore(snapshot: Snapshot<unknown>): boolean {
+  for (const name in snapshot) {
+    if (name !== 'status' && Object.hasOwn(snapshot, name) && snapshot[name as never] !== undefined) return true
+  }
+  return false
 }
 
 function planOf({ self }: AnyActorScope): Plan {

@@ -81,19 +81,29 @@ const defaults = {
 
 /** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
 export function packState(state: WrittenState, encode: Encode): Json {
-  const { timers, actors, actorNumber, outbox, jobs, cancel, events, read } = state
-  const lean = {
-    ...state,
+  const { format, machine, job, snapshot, timers, passed, actors, actorNumber, outbox, jobs, cancel, events, read } =
+    state
+  return encode({
+    format,
+    machine,
+    job,
+    snapshot,
     timers: timers.length === 0 ? undefined : timers,
-    actors: Object.keys(actors.starts).length === 0 ? undefined : actors,
+    passed,
+    actors: isEmpty(actors.starts) ? undefined : actors,
     actorNumber: actorNumber === 0 ? undefined : actorNumber,
     outbox: outbox.length === 0 ? undefined : outbox,
     jobs: jobs.ids.length === 0 ? undefined : jobs,
     cancel: cancel ?? undefined,
     events: events?.length === 0 ? undefined : events,
     read: read === 0 ? undefined : read,
-  }
-  return encode(lean)
+  })
+}
+
+function isEmpty(members: object): boolean {
+  // oxlint-disable-next-line no-unreachable-loop -- the first member tells
+  for (const _ in members) return false
+  return true
 }
 
 /** @param json written by `packState`. Actors are decoded as `ActorReference`. */

@@ -137,12 +137,15 @@ export class DurableTimers {
 
   /** All timers, the earliest first. */
   list(): TimerRecord[] {
-    return [...this.timers].toSorted((a, b) => a.at - b.at)
+    const timers = [...this.timers]
+    return timers.length < 2 ? timers : timers.toSorted((a, b) => a.at - b.at)
   }
 
   /** When the next one is due, ms since the epoch; null for none. */
   get nextAt(): number | null {
-    return this.list()[0]?.at ?? null
+    let least: number | null = null
+    for (const { at } of this.timers) if (least === null || at < least) least = at
+    return least
   }
 
   /** Removes a timer that fires. Returns false if it is not set any more. */

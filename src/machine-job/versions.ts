@@ -2,8 +2,8 @@
  * Which machine wrote a checkpoint, and whether another machine can resume from it. XState restores any snapshot
  * without an error: a missing state, a renamed actor or a state that has become compound would leave the job stuck.
  */
-import { createHash } from 'node:crypto'
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
+import { digestOf } from '../core/platform.ts'
 import { isJobLogic } from './from-job.ts'
 import { isMachine, namedActors, nodesOf } from './machines.ts'
 
@@ -79,8 +79,7 @@ const structureOf = (machine: AnyStateMachine): unknown[] =>
     }),
   ])
 
-const hashOf = (structure: unknown): string =>
-  createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
+const hashOf = (structure: unknown): string => digestOf(JSON.stringify(structure)).slice(0, 22)
 
 /** Why the machine cannot resume from this snapshot; empty if it can. */
 export function incompatibilities(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {

@@ -1,11 +1,11 @@
 /** A store whose module is loaded when it is opened: until then nothing of its driver is in the process. */
-import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
+import { sameJson } from '../core/unique.ts'
 import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities, TransactionStore } from '../store.ts'
 
 /** Methods that a store may omit. */
-const optionalMethods = ['announce', 'confirm', 'repair', 'unreadable'] as const
+const optionalMethods = ['announce', 'confirm', 'repair', 'terms', 'unreadable'] as const
 
 interface LateStoreOptions {
   readonly name: string
@@ -29,7 +29,7 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
   const loadOnce = async (): Promise<Store> => {
     const made = await load()
     const isAsSaid =
-      isDeepStrictEqual(made.capabilities, capabilities) &&
+      sameJson({ ...made.capabilities }, { ...capabilities }) &&
       optionalMethods.every((method) => (made[method] !== undefined) === optional.includes(method))
     if (!isAsSaid) throw new TypeError(`the ${name} store is not what was said of it before it was loaded`)
     made.watch((hint) => {
@@ -103,6 +103,7 @@ const optionalOf = (
   }),
   ...(optional.includes('confirm') && { confirm: (leases) => expected(store().confirm?.(leases)) }),
   ...(optional.includes('repair') && { repair: () => expected(store().repair?.()) }),
+  ...(optional.includes('terms') && { terms: (query) => expected(store().terms?.(query)) }),
   ...(optional.includes('unreadable') && { unreadable: () => expected(store().unreadable?.()) }),
 })
 

@@ -159,7 +159,7 @@ class Otel implements Telemetry {
 
   attempt(started: StartedAttempt): AttemptSpan | null {
     const { tracer, instruments, options } = this
-    if (!this.isTracing && !instruments.areCollected) return null
+    if (!this.isTracing && !instruments.areCollected && options.logger === null) return null
     const { id, type, attempt, generation } = started
     const about = this.attributes.of(type).process
     const sent = started.context === undefined ? ROOT_CONTEXT : this.extracted(started.context)

@@ -1,5 +1,5 @@
 /** Ends of spans. */
-import { SpanStatusCode, type Span } from '@opentelemetry/api'
+import { diag, SpanStatusCode, type Span } from '@opentelemetry/api'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { isThenable } from '../core/thenable.ts'
 import { attribute, errorType } from './attributes.ts'
@@ -24,13 +24,14 @@ export function endingWith<T>(span: Span, work: () => T): T {
   }
   if (!isThenable(result)) span.end()
   else {
-    result.then(
-      () => span.end(),
-      (error: unknown) => {
-        failSpan(span, recordError(error))
-        span.end()
-      },
-    )
+    const failed = (error: unknown): void => {
+      failSpan(span, recordError(error))
+      span.end()
+    }
+    // The error of a span is the SDK's: unhandled, it would end the process.
+    result
+      .then(() => span.end(), failed)
+      .then(undefined, (error) => diag.error('jobchart: a span could not end', error))
   }
   return result
 }

@@ -4,6 +4,7 @@
  * except the chart.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { byteLength } from '../core/platform.ts'
 import { caps } from '../core/caps.ts'
 import { leaseExpired } from '../core/failure.ts'
 import type { JobRecord, LogLine, Transition } from '../core/record.ts'
@@ -494,6 +495,6 @@ export class NaiveStore extends NaiveMachines {
 
 /** The last lines within the caps on number and size. */
 function capped(logs: readonly LogLine[]): readonly LogLine[] {
-  const bytes = logs.reduce((sum, line) => sum + Buffer.byteLength(JSON.stringify(line)), 0)
+  const bytes = logs.reduce((sum, line) => sum + byteLength(JSON.stringify(line)), 0)
   return logs.length <= caps.logs && bytes <= caps.logBytes ? logs : capped(logs.slice(1))
 }

@@ -48,6 +48,7 @@ const operations = [
   'queuedSince',
   'activity',
   'failures',
+  'terms',
   'transitions',
   'putSchedules',
   'schedules',
@@ -145,6 +146,9 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
       announce: (ids, forMs) => injector.call('announce', async () => store.announce?.(ids, forMs)),
     }),
     ...faultyRepair(store, injector),
+    ...(store.terms && {
+      terms: (query) => injector.call('terms', async () => store.terms?.(query) ?? { kinds: [], terms: [] }),
+    }),
     settle: (settlements) => injector.call('settle', async () => store.settle(settlements)),
     extend: (request) => injector.call('extend', () => store.extend(request)),
     checkpoint: (requests) => injector.call('checkpoint', async () => store.checkpoint(requests)),
@@ -208,6 +212,7 @@ const faultyBulk = (store: BulkStore, injector: FaultInjector): BulkStore => ({
 
 const faultyTransactions = (store: TransactionStore, injector: FaultInjector): TransactionStore => ({
   write: (tx, intents) => injector.call('writeInTransaction', () => store.write(tx, intents)),
+  ...(store.synchronous && { synchronous: store.synchronous }),
   fates: (receipts) => injector.call('transactionFates', () => store.fates(receipts)),
   carryOut: (limit) => injector.call('carryOut', () => store.carryOut(limit)),
 })

@@ -4,7 +4,7 @@ import { durationMs, type Duration } from '../core/duration.ts'
 import { seededIds } from '../core/ids.ts'
 import { consoleLogger, guarded } from '../core/logger.ts'
 import { createRuntime, type Middleware, type Runtime, type RuntimeOptions } from '../index.ts'
-import { RealWork } from './real-work.ts'
+import { RealWork, seesRealWork } from './real-work.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'clock' | 'random'> {
@@ -13,7 +13,7 @@ export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'clock' | 'rand
   /**
    * How long the clock waits, in real time, for a handler that reads a file, asks a server or sets a real timer, before
    * virtual time passes. A handler that takes longer is named in a warning, and not waited for again. Default 1 s; 0 =
-   * not at all.
+   * not at all, as in a browser, where it cannot be seen what a handler waits for.
    */
   readonly realWait?: Duration
   /** Default: a new one. */
@@ -25,6 +25,11 @@ export interface TestRuntime {
   readonly clock: VirtualClock
 }
 
+const tracking =
+  (work: RealWork): Middleware =>
+  ({ id, type, attempt }, next) =>
+    work.run(`job ${id} (${type}), attempt ${attempt}`, next)
+
 /**
  * A started runtime on a virtual clock.
  * @throws as `createRuntime` and `start`
@@ -35,24 +40,26 @@ export interface TestRuntime {
  * expect(await job.result()).toBe('sent')
  */
 export async function createTestRuntime(options: TestRuntimeOptions): Promise<TestRuntime> {
-  const { seed = 1, clock = new VirtualClock(), realWait = '1s', middleware = [], ...rest } = options
+  const { seed = 1, clock = new VirtualClock(), realWait = seesRealWork ? '1s' : 0, middleware = [], ...rest } = options
   const realWaitMs = durationMs(realWait, 'realWait')
-  const work = new RealWork(realWaitMs, rest.logger?.warn === undefined ? consoleLogger : guarded(rest.logger))
-  const tracked: Middleware = ({ id, type, attempt }, next) => work.run(`job ${id} (${type}), attempt ${attempt}`, next)
+  const logger = rest.logger?.warn === undefined ? consoleLogger : guarded(rest.logger)
+  const work = realWaitMs === 0 ? null : new RealWork(realWaitMs, logger)
   const runtime = createRuntime({
     newId: seededIds(clock, seededRandom(seed)),
     ...rest,
-    middleware: realWaitMs === 0 ? middleware : [tracked, ...middleware],
+    middleware: work === null ? middleware : [tracking(work), ...middleware],
     clock,
     random: seededRandom(seed),
   })
-  const endSettling = clock.alsoSettle(() => work.settle())
-  runtime.actor.subscribe({
-    complete: () => {
-      endSettling()
-      work.end()
-    },
-  })
+  if (work !== null) {
+    const endSettling = clock.alsoSettle(() => work.settle())
+    runtime.actor.subscribe({
+      complete: () => {
+        endSettling()
+        work.end()
+      },
+    })
+  }
   await runtime.start()
   return { runtime, clock }
 }

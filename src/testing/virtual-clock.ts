@@ -3,7 +3,7 @@
  * grace) one timer at a time, in order, and awaits all consequences of a timer before the next one. So an hour passes
  * in milliseconds, and a test repeats exactly.
  */
-import { timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
+import { nextTurn, timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
 import { Heap, type HeapItem } from '../core/heap.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 
@@ -67,7 +67,7 @@ export class VirtualClock implements Clock {
   }
 
   nextTurn(run: () => void): void {
-    setImmediate(run)
+    nextTurn(run)
   }
 
   /** Awaits all pending work; no time passes. */
@@ -197,4 +197,4 @@ export class VirtualClock implements Clock {
 }
 
 /** Runs after all promise reactions, nested ones included. */
-const macrotask = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const macrotask = (): Promise<void> => new Promise(nextTurn)

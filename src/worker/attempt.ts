@@ -13,10 +13,11 @@ import type {
   Middleware,
   RunContext,
   RunResult,
+  RunWithin,
 } from '../core/definition.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { Duration } from '../core/duration.ts'
-import type { OpenTransaction } from '../core/open-transaction.ts'
+import type { OpenTransaction, SynchronousTransaction } from '../core/open-transaction.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { Json } from '../core/payload.ts'
 import { JobchartError, TimeoutError } from '../core/errors.ts'
@@ -62,10 +63,17 @@ export interface ContextServices {
   readonly complete: (run: Run, tx: OpenTransaction, output: unknown) => Promise<void>
   readonly fail: (run: Run, tx: OpenTransaction, error: unknown) => Promise<void>
   readonly snooze: (run: Run, tx: OpenTransaction, delay: Duration) => Promise<void>
+  readonly within: (run: Run, tx: SynchronousTransaction) => RunWithin
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
   readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
   readonly enqueue: <I, O>(job: JobDefinition<I, O>, input: unknown, options: EnqueueOptions) => Promise<JobHandle<O>>
+  readonly enqueueNow: <I, O>(
+    tx: SynchronousTransaction,
+    job: JobDefinition<I, O>,
+    input: unknown,
+    options: EnqueueOptions,
+  ) => JobHandle<O>
 }
 
 /** The calls of a run to the runtime. */
@@ -128,6 +136,8 @@ export class Run {
   /** Called once when it has ended; null before its start. */
   private onEnd: ((run: Run) => void) | null = null
   private controller: AbortController | null = null
+  /** Of a machine, which needs no signal. */
+  private abortListener: ((reason: unknown) => void) | null = null
   private timer: Timer | null = null
   /** When the handler is abandoned, monotonic ms; null = not yet known. */
   private abandonAt: number | null = null
@@ -155,6 +165,12 @@ export class Run {
   /** How long the attempt may take; null = as long as it likes. */
   get timeoutMs(): number | null {
     return this.claimed.pins?.attemptTimeoutMs ?? this.job.attemptTimeoutMs
+  }
+
+  /** Sets the one listener for an abort. A signal costs more than the rest of a wake of a machine. */
+  onAbort(listener: (reason: unknown) => void): void {
+    this.abortListener = listener
+    if (this.abortReason !== null) listener(this.abortReason)
   }
 
   /** @param onEnd called once when it has ended: its slot is free, and its end is to be settled */
@@ -217,6 +233,7 @@ export class Run {
     if (this.ending !== null || this.abortReason !== null) return
     this.abortReason = reason
     this.controller?.abort(reason)
+    this.abortListener?.(reason)
     if (this.cancelStream !== null) {
       // Unsubscribing ends an Observable at once.
       this.cancelStream(reason)
@@ -468,6 +485,10 @@ class Context implements RunContext {
 
   get snooze(): RunContext['snooze'] {
     return (tx, delay) => this.run.services.snooze(this.run, tx, delay)
+  }
+
+  get within(): RunContext['within'] {
+    return (tx) => this.run.services.within(this.run, tx)
   }
 
   get enqueue(): RunContext['enqueue'] {

@@ -14,7 +14,14 @@ interface Waiting {
   readonly request: CheckpointRequest
   readonly resolve: (answer: CheckpointAnswer) => void
   readonly reject: (error: unknown) => void
-  /** Of its run; `sendNow` listens to it as long as the checkpoint waits. */
+  readonly run: AbortableRun
+}
+
+/** A run that writes a checkpoint. */
+interface AbortableRun {
+  /** Why it was asked to end early; null if it was not. */
+  readonly abortReason: Error | null
+  /** `sendNow` listens to it while the checkpoint waits for other calls: a signal that nobody needs is not made. */
   readonly signal: AbortSignal
 }
 
@@ -43,6 +50,8 @@ export class Checkpoints {
   /** Did the store take time for its last answer? Else there is nothing to gather for. */
   private isSlow = false
   private waitLimit: Timer | null = null
+  /** Does `sendNow` listen to the runs whose checkpoints wait? */
+  private isListening = false
   private readonly options: CheckpointsOptions
 
   constructor(options: CheckpointsOptions) {
@@ -51,15 +60,17 @@ export class Checkpoints {
 
   /**
    * Resolves when the checkpoint is stored or refused. Rejects if the call has failed: then it may be repeated.
-   * @param signal of the run: when it aborts, the checkpoint does not wait for other calls
+   * @param run when it aborts, the checkpoint does not wait for other calls
    */
-  write(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointAnswer> {
+  write(request: CheckpointRequest, run: AbortableRun): Promise<CheckpointAnswer> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ request, resolve, reject, signal })
-      if (signal.aborted || (this.underWay === null && !this.isSlow)) return this.send()
-      signal.addEventListener('abort', this.sendNow)
-      if (this.isHeld) this.waitLimit ??= this.options.timers.after(waitMsMax, this.sendNow)
-      else if (!this.gathering) {
+      this.waiting.push({ request, resolve, reject, run })
+      if (run.abortReason !== null || (this.underWay === null && !this.isSlow)) return this.send()
+      if (this.isHeld) {
+        run.signal.addEventListener('abort', this.sendNow)
+        this.isListening = true
+        this.waitLimit ??= this.options.timers.after(waitMsMax, this.sendNow)
+      } else if (!this.gathering) {
         this.gathering = true
         queueMicrotask(() => {
           this.gathering = false
@@ -83,8 +94,10 @@ export class Checkpoints {
     const { waiting } = this
     this.waiting = []
     if (waiting.length === 0) return
-    for (const { signal } of waiting) signal.removeEventListener('abort', this.sendNow)
-    const calls = callsOf(waiting)
+    if (this.isListening) for (const { run } of waiting) run.signal.removeEventListener('abort', this.sendNow)
+    this.isListening = false
+    // A store that groups calls divides them by itself.
+    const calls = callsOf(waiting, this.options.store.capabilities.groupsCalls !== true)
     const wave: Wave = { unanswered: calls.length }
     this.underWay = wave
     for (const call of calls) this.ask(call, wave)
@@ -118,14 +131,14 @@ export class Checkpoints {
   }
 }
 
-function callsOf(waiting: readonly Waiting[]): (readonly Waiting[])[] {
-  // To measure a state would cost as much as to write it.
+/** @param isMeasured is a call bounded by its bytes, too? To measure a state costs as much as to write it. */
+function callsOf(waiting: readonly Waiting[], isMeasured: boolean): (readonly Waiting[])[] {
   if (waiting.length === 1) return [waiting]
   const calls: Waiting[][] = []
   let bytes = 0
   for (const each of waiting) {
     const call = calls.at(-1)
-    const added = sizeOf(each.request)
+    const added = isMeasured ? sizeOf(each.request) : 0
     bytes += added
     if (call !== undefined && call.length < callMax.checkpoints && bytes <= callMax.bytes) call.push(each)
     else {

@@ -18,6 +18,7 @@ import {
   type Settlement,
 } from '../core/settlement.ts'
 import type { Logger } from '../core/logger.ts'
+import { isThenable } from '../core/thenable.ts'
 import { payloadLimits } from '../core/limits.ts'
 import type { Run } from './attempt.ts'
 
@@ -107,16 +108,15 @@ export function leaseOf({ claimed, maxAttempts }: Run): LeaseRef {
 
 function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boolean {
   const { id, type } = run.claimed
-  let answer: unknown
   try {
-    answer = run.job.retryIf === null || run.job.retryIf(error)
+    const answer: unknown = run.job.retryIf === null || run.job.retryIf(error)
+    if (!isThenable(answer)) return Boolean(answer)
+    // The promise is not awaited: its rejection must not become an unhandled one.
+    Promise.resolve(answer).catch(() => {})
   } catch (thrown) {
     logger.error('retryIf threw; the job is retried', { error: thrown, id, type })
     return true
   }
-  if (!(answer instanceof Promise)) return Boolean(answer)
-  // The promise is not awaited: its rejection must not become an unhandled one.
-  answer.catch(() => {})
   logger.error('retryIf returned a promise instead of true or false; the job is retried', { id, type })
   return true
 }

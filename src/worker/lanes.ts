@@ -42,9 +42,10 @@ export class Lanes {
   private readonly budget: LanesOptions['budget']
   private readonly atTurnEnd: (run: () => void) => void
 
-  constructor({ budget, atTurnEnd = queueMicrotask }: LanesOptions = {}) {
+  constructor({ budget, atTurnEnd }: LanesOptions = {}) {
     this.budget = budget
-    this.atTurnEnd = atTurnEnd
+    // In a browser it cannot be called as a method.
+    this.atTurnEnd = atTurnEnd ?? ((run) => queueMicrotask(run))
     this.free = this.frees.asObservable()
   }
 

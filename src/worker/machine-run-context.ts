@@ -50,7 +50,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     checkpoint,
     inbox,
     hasFailed: () => run.claimed.record().errors.length > 0,
-    signal: run.signal,
+    onAbort: (listener) => run.onAbort(listener),
     logger: run.services.logger,
     now: () => store.now(),
     after: (delayMs, go) => timers.after(delayMs, go),
@@ -86,7 +86,7 @@ async function commit(
   const { store, heartbeat, checkpoints, inboxChecks, hub, worker } = options
   const { id, type, attempt, token } = run.claimed
   const request = { id, attempt, token, checkpoint }
-  const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write(request, run.signal))
+  const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write(request, run))
   if (answer.outcome === 'lost') throw heartbeat.leaseRefused(run)
   if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
   inboxChecks.answered(run)

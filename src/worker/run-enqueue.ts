@@ -2,10 +2,10 @@
  * `ctx.enqueue`: derives the ids of enqueued jobs from the running job, so that a repeated attempt finds the jobs of
  * the attempt before it instead of enqueueing them again.
  */
-import { createHash } from 'node:crypto'
 import { runEnqueueOptions, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
 import { invalidOption } from '../core/errors.ts'
 import { toPayload } from '../core/payload.ts'
+import { digestOf } from '../core/platform.ts'
 import { canonical } from '../core/unique.ts'
 import { inheritFrom, type Inherit } from '../core/inherit.ts'
 import { payloadLimits } from '../core/limits.ts'
@@ -59,9 +59,7 @@ export class RunEnqueue {
 
   private derived(...parts: readonly (string | number)[]): string {
     const { id, generation } = this.claimed
-    const digest = createHash('sha256')
-      .update(JSON.stringify([id, generation, ...parts]))
-      .digest('base64url')
+    const digest = digestOf(JSON.stringify([id, generation, ...parts]))
     const time = madeId.test(id) ? id.slice(0, timeChars) : ''
     return time + digest.slice(0, idChars - time.length)
   }

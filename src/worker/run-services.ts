@@ -17,7 +17,10 @@ interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'can
 
 export function runServices(
   options: RunServicesOptions,
-): Pick<RunServices, 'checkin' | 'log' | 'saveStep' | 'refusal' | 'complete' | 'fail' | 'snooze' | 'machineContext'> {
+): Pick<
+  RunServices,
+  'checkin' | 'log' | 'saveStep' | 'refusal' | 'complete' | 'fail' | 'snooze' | 'within' | 'machineContext'
+> {
   const { graceMs } = options
   const reports = runReports(options)
   const machineOptions: MachineRunContextOptions = {

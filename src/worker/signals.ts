@@ -1,9 +1,9 @@
 /** Stops a runtime on signals of the operating system. */
-import { constants } from 'node:os'
 import type { StopOptions, StopReport } from '../core/call-options.ts'
 import type { Clock } from '../core/clock.ts'
 import { invalidOption } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
+import { nodeModule, notHere } from '../core/platform.ts'
 
 /** A terminal and a process manager (npm) may both send the signal of one Ctrl-C. */
 const echoMs = 300
@@ -15,7 +15,7 @@ interface Stoppable {
   readonly state$: { subscribe(observer: { complete: () => void }): unknown }
 }
 
-/** @throws JobchartError INVALID_OPTION */
+/** @throws JobchartError INVALID_OPTION, UNSUPPORTED in a browser */
 export function stopOnSignals(
   runtime: Stoppable,
   given: NodeJS.Signals | readonly NodeJS.Signals[],
@@ -50,12 +50,14 @@ export function stopOnSignals(
 }
 
 function signalNames(given: NodeJS.Signals | readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
+  const os = nodeModule('node:os')
+  if (os === undefined) throw notHere('stopOn', 'A browser has no signals: call runtime.stop() yourself.')
   const hint = "For a service: runtime.stopOn(['SIGTERM', 'SIGINT'])."
   const signals = typeof given === 'string' ? [given] : given
   if (!Array.isArray(signals) || signals.length === 0)
     throw invalidOption('signals of stopOn', 'a list of signals', given, hint)
   for (const signal of signals as readonly NodeJS.Signals[]) {
-    if (typeof signal !== 'string' || !Object.hasOwn(constants.signals, signal)) {
+    if (typeof signal !== 'string' || !Object.hasOwn(os.constants.signals, signal)) {
       throw invalidOption('signals of stopOn', "names of signals, such as 'SIGTERM'", signal, hint)
     }
     if (uncatchable.has(signal)) {

@@ -3,12 +3,13 @@
  * until its thread can take another job or has ended, so that there are never more threads than slots: to start one
  * where only idle threads of other modules hold the room, the one that has been idle longest is ended first.
  */
-import { receiveMessageOnPort, MessageChannel, Worker as NodeWorker, type MessagePort } from 'node:worker_threads'
+import type { MessagePort, Worker as NodeWorker } from 'node:worker_threads'
 import type { Timer } from '../core/clock.ts'
 import type { RunContext, ThreadSource } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import { recordError, reviveError } from '../core/failure.ts'
 import type { Json } from '../core/payload.ts'
+import { nodeModule, notHere } from '../core/platform.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Timers } from '../client/timers.ts'
 import {
@@ -186,10 +187,11 @@ class Thread {
   constructor(source: ThreadSource, owner: ThreadOwner) {
     this.source = source
     this.owner = owner
-    const { port1, port2 } = new MessageChannel()
+    const { MessageChannel: Channel, Worker } = workerThreads()
+    const { port1, port2 } = new Channel()
     const start: ThreadStart = { url: source.url, port: port2 }
     const { memoryMb } = source
-    this.worker = new NodeWorker(mainModule(), {
+    this.worker = new Worker(mainModule(), {
       name: 'jobchart handler',
       workerData: start,
       transferList: [port2],
@@ -305,6 +307,7 @@ class Thread {
 
   private hasEnded(code: number): void {
     // What the thread sent before its end may still be under way.
+    const { receiveMessageOnPort } = workerThreads()
     let received
     while ((received = receiveMessageOnPort(this.port)) !== undefined) this.receive(received.message as FromThread)
     this.port.close()
@@ -344,6 +347,13 @@ class Thread {
   private send(message: ToThread): void {
     this.port.postMessage(message)
   }
+}
+
+/** Options were checked: without threads there is no definition that needs one. */
+function workerThreads() {
+  const found = nodeModule('node:worker_threads')
+  if (found === undefined) throw notHere('a handler in a thread', 'Run its jobs in a process of Node.js.')
+  return found
 }
 
 /** The work of a step has thrown: its error stays in the thread. */

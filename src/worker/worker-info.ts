@@ -1,6 +1,6 @@
 /** The record of a runtime in the list of workers. */
-import { hostname } from 'node:os'
 import type { JobDefinition, MachineRunner } from '../core/definition.ts'
+import { hostName, processId } from '../core/platform.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
 import type { WorkerInfo } from '../store.ts'
 import { version } from '../core/version.ts'
@@ -21,9 +21,9 @@ export const workerInfo = (
   startedAt: number,
 ): WorkerInfo => ({
   id,
-  name: settings.name ?? `${hostname()}:${process.pid}`,
-  host: hostname(),
-  pid: process.pid,
+  name: settings.name ?? `${hostName()}:${processId}`,
+  host: hostName(),
+  pid: processId,
   version,
   slots,
   types: [...settings.jobs.keys()],

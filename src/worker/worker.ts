@@ -8,6 +8,7 @@ import type { RuntimeSettings } from '../core/settings.ts'
 import { TurnBudget } from '../core/turn-budget.ts'
 import type { Answer, BulkAnswer, CancelAnswer, CancelRequest, Hint, WorkerRecord } from '../store.ts'
 import type { Connection } from '../client/connection.ts'
+import { enqueueFromRun } from '../client/enqueue-now.ts'
 import type { RunServices } from './attempt.ts'
 import { Batches } from './batches.ts'
 import { cancelRun } from './cancel-jobs.ts'
@@ -285,6 +286,7 @@ export class Worker {
       batches,
       waits,
       enqueue: (job, input, options) => connection.enqueue(job, input, options, true),
+      enqueueNow: (tx, job, input, options) => enqueueFromRun(connection, { tx, job, input, options }),
       abandoned: (change) => (this.abandoned += change),
       confirm: (run) => {
         if (confirmer.isDue(run)) confirmer.confirm([run])

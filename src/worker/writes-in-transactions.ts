@@ -7,7 +7,7 @@ import type { Logger } from '../core/logger.ts'
 import type { Json } from '../core/payload.ts'
 import type { Settlement } from '../core/settlement.ts'
 import type { Transactions, TxWrite } from '../client/transactions.ts'
-import type { OpenTransaction, TxIntent } from '../store.ts'
+import type { OpenTransaction, SynchronousTransaction, TxIntent } from '../store.ts'
 import { runIsOver, type Run } from './attempt.ts'
 import { hasCommitted, RunTransactions } from './run-transactions.ts'
 
@@ -20,6 +20,10 @@ interface RunTransactionOptions {
 export interface WritesInTransactions {
   /** Ends the attempt with a transaction. @throws JobchartError as `Transactions.write`, LEASE_LOST, NOT_ACCEPTED */
   readonly settle: (run: Run, tx: OpenTransaction, settlement: Settlement) => Promise<void>
+  /** As `settle`, and it is written when this returns. @throws as `settle` */
+  readonly settleNow: (run: Run, tx: SynchronousTransaction, settlement: Settlement) => void
+  /** @throws JobchartError NOT_ACCEPTED, the reason of the signal, LEASE_LOST */
+  readonly checkRunning: (run: Run) => void
   /**
    * Keeps the result of a step with a transaction.
    * @returns tells whether it has committed, when it has ended
@@ -29,14 +33,17 @@ export interface WritesInTransactions {
 }
 
 export function writesInTransactions({ transactions, refusal, leaseMs }: RunTransactionOptions): WritesInTransactions {
+  const checkRunning = (run: Run): void => {
+    const refused = run.ending === null ? refusal(run) : runIsOver(run)
+    if (refused !== null) throw refused
+  }
   const write = async (
     run: Run,
     tx: OpenTransaction,
     intent: TxIntent,
     settlement: Settlement | null,
   ): Promise<TxWrite> => {
-    const refused = run.ending === null ? refusal(run) : runIsOver(run)
-    if (refused !== null) throw refused
+    checkRunning(run)
     // Registered before it is written: the handler may end meanwhile.
     const writing = transactions.write(tx, [intent])
     const settled = async (): Promise<void> => {
@@ -50,6 +57,13 @@ export function writesInTransactions({ transactions, refusal, leaseMs }: RunTran
     return writing
   }
   return {
+    checkRunning,
+    settleNow(run, tx, settlement) {
+      checkRunning(run)
+      const written = transactions.writeNow(tx, [{ kind: 'settle', request: settlement }])
+      run.transactions ??= new RunTransactions()
+      run.transactions.add({ write: written, settlement })
+    },
     async settle(run, tx, settlement) {
       await write(run, tx, { kind: 'settle', request: settlement }, settlement)
     },

@@ -1,9 +1,10 @@
 /** The tarball as users install it: small, and every subpath runs and type-checks in an empty project. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { installPacked, packPackage } from '../support/packed-package.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -15,45 +16,19 @@ const { exports, bin, version } = JSON.parse(readFileSync(join(root, 'package.js
 const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
 const specifierOf = (subpath: string): string => `jobchart${subpath.slice(1)}`
 
-interface Packed {
-  readonly filename: string
-  readonly size: number
-  readonly files: readonly { readonly path: string }[]
-}
-
 test('the tarball has at most 250 files and 0.95 MB, and every subpath of it runs and has types', () => {
   const folder = temporaryFolder()
   onTestFinished(() => folder.remove())
-  const source = join(folder.path, 'source')
-  for (const part of ['package.json', '.ci', 'dist', 'docs', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
-    cpSync(join(root, part), join(source, part), { recursive: true })
-  }
-  symlinkSync(join(root, 'node_modules'), join(source, 'node_modules'))
   const run = (cwd: string, command: string, ...args: string[]): string =>
     execFileSync(command, args, { cwd, encoding: 'utf8' })
-  run(source, process.execPath, '.ci/pack.mjs')
-  const [packed] = JSON.parse(run(source, 'npm', 'pack', '--ignore-scripts', '--json')) as [Packed]
+  const packed = packPackage(folder.path)
   expect(packed.files.length).toBeLessThanOrEqual(250)
   expect(packed.size).toBeLessThanOrEqual(950_000)
   expect(packed.files.filter(({ path }) => /^(src|test|bench)\//.test(path))).toEqual([])
 
   const project = join(folder.path, 'project')
-  mkdirSync(join(project, 'node_modules/jobchart'), { recursive: true })
-  run(source, 'tar', 'xzf', packed.filename, '--strip-components=1', '-C', join(project, 'node_modules/jobchart'))
-  for (const dependency of [
-    'xstate',
-    'rxjs',
-    'nanoid',
-    'tslib',
-    '@standard-schema',
-    '@types',
-    'undici-types',
-    '@opentelemetry/api',
-    ...ours(),
-  ]) {
-    mkdirSync(dirname(join(project, 'node_modules', dependency)), { recursive: true })
-    symlinkSync(join(root, 'node_modules', dependency), join(project, 'node_modules', dependency))
-  }
+  mkdirSync(project)
+  installPacked(packed, project, ['@types', 'undici-types', '@opentelemetry/api'])
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
   const loads = subpaths.map((path) => `console.log(Object.keys(await import('${specifierOf(path)}')).length > 0)`)
   writeFileSync(join(project, 'load.mjs'), loads.join('\n'))
@@ -128,9 +103,3 @@ const handlerModule = `
     return n / 2
   })
 `
-
-/** What package.json depends on. */
-function ours(): string[] {
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object }
-  return Object.keys(dependencies).filter((name) => !['nanoid', '@standard-schema/spec'].includes(name))
-}

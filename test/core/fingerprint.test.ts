@@ -23,6 +23,12 @@ test('numbers, ids, addresses and quoted text of a message are left out', () => 
     'error 17': 'error …',
     'mailbox ada.lovelace@example.com is full': 'mailbox … is full',
     'at 0xDEADBEEF': 'at …',
+    'no answer for cus_9Qa4x of sku-48813': 'no answer for cus_… of sku-…',
+    'order ord_7 and ord-b2 are locked': 'order ord_… and ord-… are locked',
+    'commit 1f3a9c is not in 9ab0f1c2': 'commit … is not in …',
+    'token V1StG8r2 has expired': 'token … has expired',
+    'decade, feedface and facade are words': 'decade, feedface and facade are words',
+    'not-found: read-only, at-most-once': 'not-found: read-only, at-most-once',
     'the lease ran out: its worker died': 'the lease ran out: its worker died',
     '': '',
   }

@@ -64,6 +64,8 @@ test('each parameter in a path is described', () => {
 test('what GET answers is as described', async () => {
   const plain = await called({}, jobs)
   await plain.runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
+  const { groups } = await plain.get<{ groups: { fingerprint: string }[] }>('/failures')
+  const fingerprint = groups[0]?.fingerprint
   const machine = await called({}, reviews)
   const { checkpoints } = await machine.get<{ job: JobRecord; checkpoints: { seq: number }[] }>('/jobs/review-1')
   const family = await called({}, albums)
@@ -72,9 +74,13 @@ test('what GET answers is as described', async () => {
   const asked: readonly (readonly [typeof plain, string, string])[] = [
     [plain, '/api/v1', ''],
     [plain, '/api/v1/overview', '/overview'],
+    [plain, '/api/v1/trouble', '/trouble'],
     [plain, '/api/v1/workers', '/workers'],
     [plain, '/api/v1/activity', '/activity?period=hour&last=2d'],
     [plain, '/api/v1/failures', '/failures?limit=5'],
+    [plain, '/api/v1/failures/{fingerprint}', `/failures/${fingerprint}?type=email.send`],
+    [plain, '/api/v1/find', '/find?text=tenant-7'],
+    [plain, '/api/v1/find', '/find?text=dead-77'],
     [plain, '/api/v1/queues/{type}', '/queues/email.send'],
     [plain, '/api/v1/queues/{type}/activity', '/queues/email.send/activity'],
     [plain, '/api/v1/jobs', '/jobs'],

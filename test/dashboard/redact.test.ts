@@ -1,7 +1,7 @@
 /**
  * What leaves the process of jobs with data that must not be shown: on every screen, by every filter, to every role.
  */
-import { createRuntime, defineJob, fatal, JobchartError, memoryStore } from 'jobchart'
+import { createRuntime, defineJob, fatal, JobchartError, memoryStore, type FindResult } from 'jobchart'
 import { createDashboard, redactKeys, type Redact, type ShownRecord } from 'jobchart/dashboard'
 import { expect, onTestFinished, test } from 'vitest'
 import { assign, setup } from 'xstate'
@@ -163,6 +163,26 @@ test('jobs are neither listed nor counted nor changed by what is hidden, and are
   )
   expect(change.status).toBe(403)
   expect(await runtime.counts()).toMatchObject({ dead: 1 })
+})
+
+test('the search does not find what is hidden, nor what is near to it', async () => {
+  const { call } = await shop(redactKeys(['tags']))
+  const found = async (text: string) => {
+    const { hits, near } = (await (await call(`find?text=${encodeURIComponent(text)}`)).json()) as FindResult
+    return { kinds: hits.map(({ kind }) => kind), near }
+  }
+  expect(await found(secret)).toEqual({ kinds: ['tag'], near: null })
+  expect(await found('no mailbox')).toEqual({ kinds: [], near: null })
+  const { call: hiding } = await shop(redactKeys([]))
+  const nothing = (await (await hiding(`find?text=${secret}x`)).json()) as FindResult
+  expect([nothing.hits, nothing.near]).toEqual([[], null])
+  const { call: showing } = await shop()
+  const all = (await (await showing(`find?text=${secret}`)).json()) as FindResult
+  expect(all.hits.map(({ kind, exact }) => [kind, exact])).toEqual([
+    ['key', true],
+    ['meta', true],
+    ['tag', true],
+  ])
 })
 
 test('who may only read is not told where the store is', async () => {

@@ -7,16 +7,26 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, test as plainTest } from 'vitest'
 import { tsBlocks } from '../support/markdown-code.ts'
 import { plainEnvironment } from '../support/plain-environment.ts'
+import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package. Git ignores it.
 const folder = join(repositoryRoot, 'test/.coming-from')
-const pages = ['coming-from-gocraft-work', 'coming-from-bullmq']
+const pages = [
+  'coming-from-gocraft-work',
+  'coming-from-bullmq',
+  'coming-from-temporal',
+  'coming-from-agenda',
+  'coming-from-inngest-and-trigger-dev',
+  'coming-from-pg-boss',
+  'coming-from-graphile-worker',
+]
 const server = serverOfFile()
+const postgres = postgresOfFile()
 
 beforeAll(async () => {
   await rm(folder, { recursive: true, force: true })
@@ -35,10 +45,11 @@ class Program {
   readonly process: ChildProcess
   private said = ''
 
-  constructor(page: string, file: string) {
+  constructor(page: string, file: string, env: NodeJS.ProcessEnv = { REDIS_URL: server().url }) {
     this.process = fork(join(folder, page, file), {
+      cwd: join(folder, page),
       execArgv: ['--conditions=@jobchart/source'],
-      env: { ...plainEnvironment, NO_COLOR: '1', REDIS_URL: server().url },
+      env: { ...plainEnvironment, NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     for (const output of [this.process.stdout, this.process.stderr]) {
@@ -90,4 +101,27 @@ test('the programs of the page for users of BullMQ', async () => {
     code: 0,
     lines: ['paint is done', 'paint is dead', 'paint is done', 'paint is done', 'renovate is done'],
   })
+})
+
+const onFile = {
+  'coming-from-temporal': ["[ 'approval' ]", 'Hello, Temporal!'],
+  'coming-from-agenda': ["[ 'report for ada@example.com', 'users before 2020' ]"],
+  'coming-from-inngest-and-trigger-dev': [
+    "2 [ 'welcome ada@example.com', 'subscribed ada@example.com' ]",
+    "[ 'customer' ]",
+  ],
+}
+
+plainTest.each(Object.entries(onFile))('the program of %s, on a file', async (page, lines) => {
+  expect(await new Program(page, 'main.ts', {}).ended()).toEqual({ code: 0, lines })
+})
+
+const onPostgres = {
+  'coming-from-pg-boss': ['true sent to ada@example.com'],
+  'coming-from-graphile-worker': ["[ 'Hello, Bobby Tables' ] [ 'Hello, Bobby Tables' ]"],
+}
+
+plainTest.skipIf(!canStartPostgres).each(Object.entries(onPostgres))('the program of %s', async (page, lines) => {
+  const DATABASE_URL = `${postgres().url}?schema=${page.replaceAll('-', '_')}`
+  expect(await new Program(page, 'main.ts', { DATABASE_URL }).ended()).toEqual({ code: 0, lines })
 })

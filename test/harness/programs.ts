@@ -60,7 +60,7 @@ const settings: BuildOptions = {
   format: 'esm',
   target: 'node22',
   conditions: ['@jobchart/source'],
-  external: ['@redis/client', 'ioredis', 'pg', 'elkjs'],
+  external: ['@redis/client', 'better-sqlite3', 'ioredis', 'pg', 'elkjs'],
   // Of packages that are CommonJS, and ask for modules of Node.js.
   banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
   // The package is free of side effects but for the check of the version of Node.js.

@@ -39,6 +39,12 @@ test('input, output and events of a job are those of its machine', () => {
   expectTypeOf<Order['machine']['event']>().toEqualTypeOf<{ type: 'APPROVE' } | { type: 'REJECT'; why: string }>()
 })
 
+test('a job is enqueued also if the type of its machine is any', () => {
+  const ofAnyType: ReturnType<typeof JSON.parse> = machine
+  const untyped = defineJob({ type: 'untyped', machine: ofAnyType })
+  expectTypeOf(() => runtime.enqueue(untyped, { pounds: 7 })).returns.resolves.toExtend<JobHandle>()
+})
+
 test('a handle takes the events of the machine, and no others', () => {
   type Handle = JobHandle<Order['output'], Order['machine']>
   expectTypeOf<Parameters<Handle['send']>[0]>().toEqualTypeOf<Order['machine']['event']>()

@@ -1,5 +1,6 @@
 /** Plain connections do not compile as transactions, except those of libraries that have one type for both. */
 import type { PrismaClient } from '@prisma/client'
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type { Knex } from 'knex'
@@ -18,6 +19,7 @@ export function refused(
   sql: Sql,
   drizzle: NodePgDatabase,
   drizzleOnPostgresJs: PostgresJsDatabase,
+  drizzleOnSqlite: BetterSQLite3Database,
   source: DataSource,
   prisma: PrismaClient,
 ): void {
@@ -33,6 +35,8 @@ export function refused(
   join(drizzle)
   // @ts-expect-error -- Drizzle on postgres.js outside of a transaction
   join(drizzleOnPostgresJs)
+  // @ts-expect-error -- Drizzle on better-sqlite3 outside of a transaction
+  join(drizzleOnSqlite)
   // @ts-expect-error -- a data source of TypeORM
   join(source)
   // @ts-expect-error -- Prisma outside of a transaction

@@ -291,3 +291,13 @@ test('options are checked', () => {
   expect(() => otel({ parent: 'all' as never })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
   expect(() => createRuntime({ jobs: [noop], telemetry: {} as never })).toThrow(/telemetry/)
 })
+
+test('lines of the log of a job are records also where neither spans nor metrics are made', async () => {
+  const lines: unknown[] = []
+  const logs = defineJob<null, void>({ type: 'logs', run: (_, { log }) => log('a line') })
+  const telemetry = otel({ logger: { emit: ({ body }) => lines.push(body) } })
+  await using runtime = createRuntime({ ...quiet, jobs: [logs], store: memoryStore(), telemetry })
+  await runtime.start()
+  await runtime.run(logs, null)
+  expect(lines).toEqual(['a line'])
+})

@@ -7,12 +7,14 @@ import { runCommand } from '../harness/command.ts'
 import { choices, seed, whole } from '../harness/options.ts'
 import { bench } from './bench.ts'
 import { chartsTwice } from './charts.ts'
+import { frameworks } from './frameworks.ts'
 import { killpoints } from './killpoints.ts'
 import { lives } from './lives.ts'
 import { model } from './model.ts'
 import { engineMutants, storeMutants } from './mutants.ts'
 import { power } from './power.ts'
 import type { Proof, ProofOptions } from './proof.ts'
+import { otherRuntimes } from './runtimes.ts'
 import { storms } from './storms.ts'
 import { longTests } from './tests.ts'
 
@@ -26,6 +28,8 @@ const proofs: readonly Proof[] = [
   storms,
   bench,
   chartsTwice,
+  otherRuntimes,
+  frameworks,
   longTests,
 ]
 

@@ -86,6 +86,35 @@ test('the rights that the guide names are enough, and fewer are told', async () 
   expect(await infoOf('reader')).toMatchObject({ hasRights: false, schemaVersion })
 })
 
+test('a schema may have any name that PostgreSQL takes', async () => {
+  for (const schema of ["it's", '"quoted"', 'a.b', 'two words', 'a$&b', "a$'b", '$1', 'select', '😀']) {
+    const store = await opened(schema)
+    await works(store, 'a')
+    expect((await store.counts()).done).toBe(1)
+  }
+  for (const schema of ['a$$b', 'a\\b', 'pg_a', 'x'.repeat(64), 'a\0b'])
+    expect(() => postgresStore({ url: server().url, schema })).toThrow(/schema: expected/)
+})
+
+test('a database that does not exist is told', async () => {
+  const store = postgresStore({ url: server().url.replace(/[^/]*$/, 'nowhere') })
+  const hint: unknown = expect.stringContaining('Create the database')
+  await expect(store.open({ clock: systemClock })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', hint })
+})
+
+test('settings of the role change nothing', async () => {
+  await server().query(`CREATE ROLE odd LOGIN SUPERUSER; ALTER ROLE odd SET standard_conforming_strings = off;
+    ALTER ROLE odd SET escape_string_warning = off; ALTER ROLE odd SET search_path = 'nowhere';
+    ALTER ROLE odd SET datestyle = 'German, DMY'; ALTER ROLE odd SET timezone = 'Asia/Kathmandu';
+    ALTER ROLE odd SET bytea_output = 'escape'; ALTER ROLE odd SET extra_float_digits = -5;
+    ALTER ROLE odd SET default_transaction_isolation = 'serializable'`)
+  const store = await opened('odd', 'odd')
+  for (const id of ['a', String.raw`b\c`, "d'e", 'f\0g']) {
+    await works(store, id)
+    expect((await store.get([id]))[0]?.id).toBe(id)
+  }
+})
+
 test('a transaction that stays open is told', async () => {
   const store = await opened('old')
   await works(store, 'a')

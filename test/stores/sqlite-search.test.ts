@@ -87,9 +87,9 @@ test('one call of the store finds the few jobs of a type by due time, however ma
   // Of many that are due at once, each page is found by the index.
   const [first] = await ids({ after: '6 949', limit: 1 })
   expect(first).toBe('6 950')
-  const [none, next] = await ids({ meta: { none: 1 } })
+  const [none, next] = await ids({ meta: { none: true } })
   expect([none, next]).toEqual([expect.stringContaining('~'), undefined])
-  expect(await ids({ meta: { none: 1 }, after: none as string })).toEqual([undefined])
+  expect(await ids({ meta: { none: true }, after: none as string })).toEqual([undefined])
 })
 
 test('jobs of many queues and states come in the order of their enqueue, page by page', async () => {

@@ -107,7 +107,9 @@ export function workerParts({
     complete: () => Promise.resolve(),
     fail: () => Promise.resolve(),
     snooze: () => Promise.resolve(),
+    within: notHere,
     enqueue: notHere,
+    enqueueNow: notHere,
   }
   const runOf = (id: string, job = jobs[0] as JobDefinition): Run =>
     new Run(claimedJob(id, job.type), job, services, { confirmedAt: 0, fenceAt: 100 })

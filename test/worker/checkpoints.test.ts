@@ -17,6 +17,12 @@ const request = (id: string, state: Json = null): CheckpointRequest => ({
 })
 
 const kept = (seq: number): CheckpointAnswer => ({ outcome: 'kept', seq, at: 0, maxAttempts: 1, inbox: [] })
+const runWith = (signal: AbortSignal) => ({
+  get abortReason(): Error | null {
+    return signal.aborted ? (signal.reason as Error) : null
+  },
+  signal,
+})
 const running = new AbortController().signal
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -34,7 +40,7 @@ async function slowStore(capabilities: StoreCapabilities = remote) {
   const timers = new Timers(clock)
   const checkpoints = new Checkpoints({ store: { checkpoint, capabilities }, timers })
   const write = (id: string, { state, signal = running }: { state?: Json; signal?: AbortSignal } = {}) =>
-    checkpoints.write(request(id, state), signal)
+    checkpoints.write(request(id, state), runWith(signal))
   const first = write('first')
   // A single one is asked for at once.
   expect(calls.map(({ ids }) => ids)).toEqual([['first']])
@@ -82,7 +88,7 @@ test('a store that answers at once is asked at once, for each alone', async () =
     store: { checkpoint, capabilities: remote },
     timers: new Timers(new VirtualClock()),
   })
-  const writes = ['a', 'b', 'c'].map((id) => checkpoints.write(request(id), running))
+  const writes = ['a', 'b', 'c'].map((id) => checkpoints.write(request(id), runWith(running)))
   expect(asked).toEqual([['a'], ['b'], ['c']])
   await Promise.all(writes)
 })

@@ -4,22 +4,28 @@
  */
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import type { FailureGroup } from '../../index.ts'
+import type { FailureView } from '../failure-view.ts'
+import { metaText } from '../meta-member.ts'
 import { about } from './about.ts'
 import { get, post, useResource } from './api.ts'
 import { changeAll } from './bulk.tsx'
 import { ask } from './dialog.tsx'
 import { counts, useLive } from './live.ts'
-import { Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
-import { jobLink, link } from './router.ts'
-import { number } from './words.ts'
+import { Bars, Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
+import { jobLink, link, place } from './router.ts'
+import { date, duration, number } from './words.ts'
 
 interface Failed {
   readonly groups: readonly FailureGroup[]
 }
 
 export function DeadScreen(): JSX.Element {
-  const failed = useResource<Failed>('/failures?limit=1000')
+  const type = place.value.query.get('type')
+  const failed = useResource<Failed>(
+    `/failures?${new URLSearchParams({ limit: '1000', ...(type !== null && { type }) })}`,
+  )
   useLive({
     onTransitions: (transitions) =>
       transitions.some(({ event, from }) => event === 'FAIL' || event === 'EXPIRE' || from === 'dead') &&
@@ -28,7 +34,14 @@ export function DeadScreen(): JSX.Element {
   })
   return (
     <>
-      <h1>Dead</h1>
+      <h1>
+        Dead
+        {type !== null && (
+          <a class="tag" href={link('dead')} title="all types">
+            {type} ×
+          </a>
+        )}
+      </h1>
       <Loaded of={failed}>{({ groups }) => <Groups groups={groups} changed={failed.refresh} />}</Loaded>
     </>
   )
@@ -116,9 +129,76 @@ function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<F
             </>
           )}
         </p>
+        <Near of={of} />
       </div>
       {about.value.role === 'admin' && dead > 0 && <Changes of={of} changed={changed} />}
     </li>
+  )
+}
+
+/** When and for whom attempts failed: read when it is opened. */
+function Near({ of: { type, fingerprint } }: { readonly of: FailureGroup }): JSX.Element {
+  const [isOpen, setOpen] = useState(false)
+  const path = `/failures/${encodeURIComponent(fingerprint)}?${new URLSearchParams({ type })}`
+  const view = useResource<FailureView>(isOpen ? path : null)
+  return (
+    <details class="near" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class="muted">when, and for whom</summary>
+      {isOpen && <Loaded of={view}>{(data) => <NearView of={data} type={type} fingerprint={fingerprint} />}</Loaded>}
+    </details>
+  )
+}
+
+function NearView({
+  of: { jobs, more, strip, meta, versions },
+  type,
+  fingerprint,
+}: {
+  readonly of: FailureView
+  readonly type: string
+  readonly fingerprint: string
+}): JSX.Element {
+  const { from, stepMs, failed } = strip
+  const jobsOf = (name: string, value: string | number | boolean | null): string =>
+    link('jobs', '', { type, failure: fingerprint, ...(value !== null && { meta: metaText(name, value) }) })
+  return (
+    <>
+      <Bars
+        values={failed}
+        titles={failed.map((count, i) => `${date(from + i * stepMs).slice(0, 16)}: ${number(count)}`)}
+        tone="dead"
+        label={`Failed attempts since ${date(from)}, a bar is ${duration(stepMs)}`}
+      />
+      <p class="legend muted">
+        <span>{date(from).slice(0, 16)}</span>
+        <span>a bar is {duration(stepMs)}</span>
+        <span>
+          of {counted(jobs, 'job')}
+          {more && ', those enqueued last'}
+        </span>
+      </p>
+      <dl>
+        {versions.length > 0 && (
+          <div>
+            <dt>version</dt>
+            <dd>{versions.map(({ value, jobs: own }) => `${value}: ${number(own)}`).join(' · ')}</dd>
+          </div>
+        )}
+        {meta.map(({ name, values, others }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class="where">
+              {values.map(({ value, jobs: own }) => (
+                <a key={value} class="tag" href={jobsOf(name, value)}>
+                  {String(value)} <b>{number(own)}</b>
+                </a>
+              ))}
+              {others > 0 && <span class="muted">and {number(others)} more</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
   )
 }
 

@@ -1,6 +1,7 @@
 /** The filters of the list of jobs: in the address, in the search box, and in calls of the API. */
 import { metaMember } from '../meta-member.ts'
 import { link, place } from './router.ts'
+import { scopeMeta } from './scope.tsx'
 import { now } from './words.ts'
 
 export const states = [
@@ -30,7 +31,7 @@ export const withinChoices = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_00
 
 const textKeys = Object.values(words).filter((key) => key !== 'type')
 
-/** What was typed: `tag:tenant-7 in:paid.shipping`; what is no filter is taken for an id. */
+/** What was typed: `tag:tenant-7 in:paid.shipping`; what is no filter is searched for. */
 export function readSearch(text: string): { readonly query: Record<string, string>; readonly id: string | null } {
   const query: Record<string, string> = {}
   let id: string | null = null
@@ -62,9 +63,11 @@ export const withoutSearch = (): Record<string, null> => Object.fromEntries(text
 /** The query of the API for the filters of an address. */
 export function apiQuery(query: URLSearchParams): URLSearchParams {
   const result = new URLSearchParams()
-  for (const key of ['type', 'state', ...textKeys, 'enqueuedAfter', 'finishedAfter']) {
+  for (const key of ['type', 'state', ...textKeys, 'unsupported', 'enqueuedAfter', 'finishedAfter']) {
     for (const value of query.getAll(key)) result.append(key, value)
   }
+  const scoped = scopeMeta()
+  if (scoped !== null && !result.getAll('meta').includes(scoped)) result.append('meta', scoped)
   const within = withinChoices[query.get('within') as keyof typeof withinChoices]
   if (within !== undefined) result.set('enqueuedAfter', String(Math.floor((now.peek() - within) / 1_000) * 1_000))
   return result
@@ -81,6 +84,7 @@ export function pageQuery(query: URLSearchParams): URLSearchParams {
 
 function filterValue(key: string, values: readonly string[]): unknown {
   if (key === 'type' || key === 'state') return values
+  if (key === 'unsupported') return true
   if (key === 'meta') return Object.fromEntries(values.map((text) => metaMember(text) ?? [text, '']))
   return key.endsWith('After') ? Number(values[0]) : values[0]
 }

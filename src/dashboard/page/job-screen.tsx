@@ -10,6 +10,7 @@ import { Changes } from './changes.tsx'
 import { Chart } from './chart.tsx'
 import { CopyAs } from './copy-as.tsx'
 import { ask, change } from './dialog.tsx'
+import { NoJob } from './find.tsx'
 import { SendDialog } from './machine.tsx'
 import { useLive, useWatchedJob } from './live.ts'
 import { LastError, Now } from './now-panel.tsx'
@@ -34,6 +35,7 @@ export function JobScreen({ id }: { readonly id: string }): JSX.Element {
     onJob: job.refresh,
     onReset: job.refresh,
   })
+  if (job.data === null && job.error?.code === 'NOT_FOUND') return <NoJob id={id} />
   return <Loaded of={job}>{(view) => <Job of={view} refresh={job.refresh} />}</Loaded>
 }
 

@@ -20,9 +20,12 @@ import {
   withinChoices,
   withoutSearch,
 } from './filters.ts'
+import { goFind } from './find.tsx'
 import { counts, useLive } from './live.ts'
 import { Empty, Loaded, State, Time } from './parts.tsx'
 import { go, jobLink, link, place, replace } from './router.ts'
+import { KeepAsScope } from './scope.tsx'
+import { SaveView } from './views.tsx'
 import { duration, now, number } from './words.ts'
 
 interface Page {
@@ -106,7 +109,9 @@ function Filters(): JSX.Element {
             {state}
           </button>
         ))}
-        {[...query.keys()].length > 0 && (
+        <KeepAsScope />
+        <SaveView />
+        {[...query.keys()].some((key) => key !== 'scope') && (
           <a class="clear" href={link('jobs')}>
             clear
           </a>
@@ -122,7 +127,7 @@ function Search({ text }: { readonly text: string }): JSX.Element {
   const submit = (event: Event): void => {
     event.preventDefault()
     const { query, id } = readSearch(typed)
-    if (id !== null) go(jobLink(id))
+    if (id !== null) goFind(typed)
     else replace(changed({ ...withoutSearch(), ...query }))
   }
   return (
@@ -131,7 +136,7 @@ function Search({ text }: { readonly text: string }): JSX.Element {
         type="search"
         data-search
         aria-label="Search"
-        placeholder="id, tag:…, key:…, in:state, parent:…"
+        placeholder="anything, or tag:…, key:…, in:state, parent:…"
         value={typed}
         onInput={(event) => setTyped(event.currentTarget.value)}
       />

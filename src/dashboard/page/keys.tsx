@@ -30,7 +30,7 @@ function move(by: number): void {
 function search(): void {
   const box = document.querySelector<HTMLInputElement>('[data-search]')
   if (box !== null) return box.focus()
-  go(link('jobs'))
+  go(link('find'))
   setTimeout(() => document.querySelector<HTMLInputElement>('[data-search]')?.focus(), 50)
 }
 

@@ -7,16 +7,20 @@ import { BulkOperations, startBulk } from './bulk.tsx'
 import { ChartsScreen } from './charts-screen.tsx'
 import { Dialogs, say } from './dialog.tsx'
 import { DeadScreen } from './failures.tsx'
+import { FindScreen } from './find.tsx'
 import { JobScreen } from './job-screen.tsx'
 import { JobsScreen } from './jobs-screen.tsx'
 import { Help, screens, showHelp, startKeys } from './keys.tsx'
 import { connection, counts, startLive, storeProblem } from './live.ts'
+import { startNotify } from './notify.tsx'
 import { OverviewScreen } from './overview-screen.tsx'
 import { Palette, showPalette, startPalette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { QueueScreen } from './queue-screen.tsx'
 import { dropToken, link, place } from './router.ts'
 import { SchedulesScreen } from './schedules-screen.tsx'
+import { Scope } from './scope.tsx'
+import { Views } from './views.tsx'
 import { WorkersScreen } from './workers-screen.tsx'
 import { number } from './words.ts'
 
@@ -25,6 +29,7 @@ function Screen(): JSX.Element {
   if (screen === '') return <OverviewScreen />
   if (screen === 'jobs') return <JobsScreen />
   if (screen === 'job') return <JobScreen key={name} id={name} />
+  if (screen === 'find') return <FindScreen />
   if (screen === 'queue') return <QueueScreen key={name} type={name} />
   if (screen === 'dead') return <DeadScreen />
   if (screen === 'workers') return <WorkersScreen />
@@ -32,7 +37,7 @@ function Screen(): JSX.Element {
   if (screen === 'charts') return <ChartsScreen />
   return (
     <Empty title="There is no such screen">
-      <a href="#/">To the overview</a>
+      <a href={link('')}>To the overview</a>
     </Empty>
   )
 }
@@ -45,24 +50,26 @@ function Navigation(): JSX.Element {
   const current = screen === 'job' ? 'jobs' : screen === 'queue' ? '' : screen
   return (
     <nav aria-label="Screens">
-      <a class="brand" href="#/">
+      <a class="brand" href={link('')}>
         {about.value.title}
       </a>
+      <button type="button" class="quiet find" onClick={showPalette}>
+        Search <kbd>Ctrl K</kbd>
+      </button>
+      <Scope />
       {screens.map(({ screen: each, title, key }) => (
         <a key={key} href={link(each)} aria-current={current === each ? 'page' : undefined}>
           {title}
           {each === 'dead' && dead > 0 && <span class="badge">{number(dead)}</span>}
         </a>
       ))}
+      <Views />
       <div class="foot">
         <span class={`connection ${connection.value}`} role="status">
           <i />
           {connectionWords[connection.value]}
         </span>
         {about.value.role === 'read' && <span class="muted">read only</span>}
-        <button type="button" class="quiet" onClick={showPalette}>
-          Commands <kbd>Ctrl K</kbd>
-        </button>
         <button type="button" class="quiet" onClick={showHelp}>
           Keys <kbd>?</kbd>
         </button>
@@ -103,6 +110,7 @@ startKeys()
 startPalette()
 startLive()
 startBulk()
+startNotify()
 get<About>('').then(
   (answer) => (about.value = answer),
   (error: unknown) => say(error instanceof Error ? error.message : String(error), true),

@@ -2,13 +2,16 @@
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import { ownValue } from '../../core/own-value.ts'
-import type { Overview, QueueRow } from '../overview.ts'
+import type { Overview, OverviewQueue, QueueRow } from '../overview.ts'
+import type { TroubleKind } from '../trouble.ts'
 import { most, Series, total } from './activity.tsx'
 import { useRepeated, useResource } from './api.ts'
 import { counts, useLive } from './live.ts'
+import { NotifyButton } from './notify.tsx'
 import { Empty, Figures, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink, link } from './router.ts'
-import { duration, now, number, percent, rate } from './words.ts'
+import { ScopeFigures } from './scope.tsx'
+import { brief, duration, now, number, percent, rate } from './words.ts'
 
 export function OverviewScreen(): JSX.Element {
   const overview = useResource<Overview>('/overview')
@@ -18,11 +21,16 @@ export function OverviewScreen(): JSX.Element {
     <Loaded of={overview}>
       {(data) => (
         <>
-          <h1>Overview</h1>
-          <Warnings of={data} />
+          <div class="heading">
+            <h1>Overview</h1>
+            <NotifyButton />
+          </div>
+          <ScopeFigures />
+          <Troubles of={data} />
           <Figures of={counts.value ?? data.counts} />
           <Throughput of={data} />
           <Queues of={data} />
+          <Machines of={data} />
           <AtWork of={data} />
         </>
       )}
@@ -30,21 +38,55 @@ export function OverviewScreen(): JSX.Element {
   )
 }
 
-function Warnings({ of: { queues, runtime } }: { readonly of: Overview }): JSX.Element {
-  const alone = queues.filter(({ counts: { queued }, workers, paused }) => queued > 0 && workers === 0 && !paused)
+const troubleLinks: Readonly<Record<TroubleKind, (name: string) => string>> = {
+  'no-worker': (type) => link('queue', type),
+  dying: (type) => link('dead', '', { type }),
+  failing: (type) => link('dead', '', { type }),
+  slow: (type) => link('queue', type),
+  'late-tick': () => link('schedules'),
+  'missed-tick': () => link('schedules'),
+  'lost-worker': () => link('workers'),
+  unsupported: (type) => link('jobs', '', { type, unsupported: 'true' }),
+}
+
+const troubleTones: Readonly<Record<TroubleKind, string>> = {
+  'no-worker': 'dead',
+  dying: 'dead',
+  failing: 'retrying',
+  slow: 'retrying',
+  'late-tick': 'dead',
+  'missed-tick': 'retrying',
+  'lost-worker': 'dead',
+  unsupported: 'retrying',
+}
+
+/** What is not as usual; on a quiet day one line. */
+function Troubles({ of: { trouble, runtime, activity } }: { readonly of: Overview }): JSX.Element {
+  const stopped = runtime !== null && runtime.state !== 'running' ? runtime.state : null
+  if (trouble.length === 0 && stopped === null) {
+    return (
+      <p class="calm">
+        <i class="dot tone-done" /> All is as usual: {counted(total(activity, 'done'), 'job')} done in the last hour,{' '}
+        {counted(total(activity, 'dead'), 'death')}.
+      </p>
+    )
+  }
   return (
-    <>
-      {alone.map(({ type, counts: { queued } }) => (
-        <p class="warning" role="alert" key={type}>
-          <QueueLink type={type} /> has {counted(queued, 'queued job')} and no worker that runs it.
-        </p>
-      ))}
-      {runtime !== null && runtime.state !== 'running' && (
-        <p class="warning" role="alert">
-          The runtime of this process is {runtime.state}.
-        </p>
-      )}
-    </>
+    <section class="panel trouble" aria-label="What is not as usual">
+      <ul class="lines">
+        {stopped !== null && (
+          <li>
+            <i class="dot tone-retrying" /> The runtime of this process is {stopped}.
+          </li>
+        )}
+        {trouble.map(({ key, kind, name, text }) => (
+          <li key={key} data-row tabindex={-1} data-href={troubleLinks[kind](name)}>
+            <i class={`dot tone-${troubleTones[kind]}`} />
+            <a href={troubleLinks[kind](name)}>{text}</a>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 
@@ -87,6 +129,8 @@ function Throughput({ of: { activity, rates, deadLastDay } }: { readonly of: Ove
 }
 
 function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): JSX.Element {
+  // A client picks no jobs.
+  const isShared = queues.some(({ share }) => share !== null)
   return (
     <Panel
       title="Queues"
@@ -104,15 +148,23 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
                 <th class="num wide">Running</th>
                 <th class="num wide">Retrying</th>
                 <th class="num">Dead</th>
-                <th class="num wide">Rate</th>
-                <th>Oldest queued</th>
-                <th class="wide">Share of picks</th>
+                <th class="wide">Last hour</th>
+                <th class="num wide" title="from the enqueue to the start: of half, 95 % and 99 % of the last 200 jobs">
+                  Waited p50 · 95 · 99
+                </th>
+                <th class="num wide" title="from the start to the end: of half, 95 % and 99 % of the last 200 jobs">
+                  Ran p50 · 95 · 99
+                </th>
+                <th class="num" title="how long the first queued job waits">
+                  Oldest
+                </th>
+                {isShared && <th class="widest">Share of picks</th>}
                 <th class="num wide">Workers</th>
               </tr>
             </thead>
             <tbody>
               {queues.map((queue) => (
-                <Queue key={queue.type} of={queue} />
+                <Queue key={queue.type} of={queue} isShared={isShared} />
               ))}
             </tbody>
           </table>
@@ -122,26 +174,48 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
   )
 }
 
-/** How machines of a type have ended, the most frequent end first. */
+/** Machines: where those stand that have not ended, and how the others have ended. */
+function Machines({ of: { queues } }: { readonly of: Overview }): JSX.Element | null {
+  const shown = queues.filter(({ states, outcomes }) => Object.keys({ ...states, ...outcomes }).length > 0)
+  if (shown.length === 0) return null
+  return (
+    <Panel title="Machines" aside={<span class="muted">where they stand, and how they have ended</span>}>
+      <ul class="machines">
+        {shown.map(({ type, states, outcomes }) => (
+          <li key={type}>
+            <QueueLink type={type} />
+            <p class="where">
+              {Object.entries(states).map(([state, jobs]) => (
+                <a key={state} class="in" href={link('jobs', '', { type, machineState: state })}>
+                  {state} <b>{number(jobs)}</b>
+                </a>
+              ))}
+            </p>
+            <p class="where muted" title="final states of machines that are done, with the status of their output">
+              {outcomesText(outcomes)}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+/** Of the ends of machines, the most frequent first. */
 const outcomesMax = 5
 
-function Outcomes({ of }: { readonly of: QueueRow['outcomes'] }): JSX.Element | null {
+function outcomesText(of: QueueRow['outcomes']): string {
   const ends = Object.entries(of).toSorted(([, a], [, b]) => b - a)
-  if (ends.length === 0) return null
   const text = ends.slice(0, outcomesMax).map(([end, count]) => `${number(count)} ${end}`)
   const more = ends.length > outcomesMax ? [counted(ends.length - outcomesMax, 'other end')] : []
-  return (
-    <div class="muted" title="final states of the machines that are done, with the status of their output">
-      {[...text, ...more].join(' · ')}
-    </div>
-  )
+  return [...text, ...more].join(' · ')
 }
 
 /** The states of a queue that a phone has room for. */
 const narrow = new Set(['queued', 'dead'])
 
-function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
-  const { type, paused, oldestAt, rates, share, expectedShare, workers } = of
+function Queue({ of, isShared }: { readonly of: OverviewQueue; readonly isShared: boolean }): JSX.Element {
+  const { type, paused, oldestAt, share, expectedShare, workers, done, failed, wait, run } = of
   const live = ownValue(counts.value?.types, type) ?? of.counts
   const cell = (state: 'queued' | 'running' | 'retrying' | 'dead'): JSX.Element => (
     <td class={`num ${live[state] === 0 ? 'muted' : ''} ${narrow.has(state) ? '' : 'wide'}`}>
@@ -152,28 +226,66 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
     <tr data-row tabindex={-1} data-href={link('queue', type)}>
       <td>
         <QueueLink type={type} /> {paused && <span class="state tone-cancelled">paused</span>}
-        {of.isMachine && <Outcomes of={of.outcomes} />}
       </td>
       {cell('queued')}
       {cell('running')}
       {cell('retrying')}
       {cell('dead')}
-      <td
-        class={`num wide ${rates.lastFiveMinutes.done === 0 ? 'muted' : ''}`}
-        title="jobs done, in the last five minutes"
-      >
-        {rate(rates.lastFiveMinutes.done)}
-      </td>
-      <td class="muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
       <td class="wide">
-        {share === null || expectedShare === null ? (
-          <span class="muted">–</span>
-        ) : (
-          <Share share={share} expected={expectedShare} />
-        )}
+        <Sparkline done={done} failed={failed} rate={of.rates.lastFiveMinutes.done} />
       </td>
+      <Durations of={wait} />
+      <Durations of={run} />
+      <td class="num muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
+      {isShared && (
+        <td class="widest">
+          {share === null || expectedShare === null ? (
+            <span class="muted">–</span>
+          ) : (
+            <Share share={share} expected={expectedShare} />
+          )}
+        </td>
+      )}
       <td class={`num wide ${workers === 0 ? 'muted' : ''}`}>{workers}</td>
     </tr>
+  )
+}
+
+const Durations = ({ of }: { readonly of: OverviewQueue['wait'] }): JSX.Element => (
+  <td class="num wide durations">
+    {of === null ? <span class="muted">–</span> : [of.p50, of.p95, of.p99].map((ms) => brief(ms)).join(' · ')}
+  </td>
+)
+
+/** An hour of a queue: jobs done in each minute, and above them the attempts that failed. */
+function Sparkline({
+  done,
+  failed,
+  rate: perSecond,
+}: {
+  readonly done: readonly number[]
+  readonly failed: readonly number[]
+  readonly rate: number
+}): JSX.Element {
+  const sum = (values: readonly number[]): number => values.reduce((all, each) => all + each, 0)
+  const most = Math.max(1, ...done.map((value, i) => value + (failed[i] ?? 0)))
+  const text = `${counted(sum(done), 'job')} done and ${counted(sum(failed), 'failed attempt')} in the last hour, ${rate(perSecond)} done now`
+  const bars = (values: readonly number[], below: readonly number[]): string =>
+    values
+      .map((value, i) => {
+        if (value === 0) return ''
+        const height = Math.max(1.5, (value / most) * 20)
+        const base = 20 - ((below[i] ?? 0) / most) * 20
+        return `M${i * 2} ${base.toFixed(1)}v-${height.toFixed(1)}h1.5v${height.toFixed(1)}z`
+      })
+      .join('')
+  return (
+    <svg class="sparkline" viewBox="0 0 120 22" preserveAspectRatio="none" role="img" aria-label={text}>
+      <title>{text}</title>
+      <path class="base" d="M0 20.5H120" />
+      <path class="done" d={bars(done, [])} />
+      <path class="failed" d={bars(failed, done)} />
+    </svg>
   )
 }
 

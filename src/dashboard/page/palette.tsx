@@ -1,16 +1,21 @@
 /**
- * The command palette (Ctrl-K or Cmd-K): screens, queues, jobs by id, and the actions of the screen it is opened on.
+ * The command palette (Ctrl-K or Cmd-K): screens, queues, everything that the search finds, and the actions of the
+ * screen it is opened on.
  */
 import { signal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { FindResult } from '../../index.ts'
+import { useResource } from './api.ts'
 import { readSearch } from './filters.ts'
+import { findPath, goFind, hitCount, hitLink, hitText, hitWords, useTyped } from './find.tsx'
 import { showHelp, screens } from './keys.tsx'
 import { counts } from './live.ts'
-import { go, jobLink, link } from './router.ts'
+import { go, link } from './router.ts'
 
 interface Command {
-  readonly kind: 'Action' | 'Screen' | 'Queue' | 'Job'
+  /** `Action`, `Screen`, `Queue`, or what a hit of the search is. */
+  readonly kind: string
   readonly title: string
   /** What it belongs to, or its keys. */
   readonly aside: string
@@ -74,8 +79,8 @@ function places(): Command[] {
 }
 
 /**
- * The commands that have each of the words typed, those whose title begins with the first of them first; then jobs. One
- * word must be of the command itself: the id of a job that is typed on its own screen must not choose an action.
+ * The commands that have each of the words typed, those whose title begins with the first of them first. One word must
+ * be of the command itself: the id of a job that is typed on its own screen must not choose an action.
  */
 function found(commands: readonly Command[], typed: string): Command[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean)
@@ -90,19 +95,23 @@ function found(commands: readonly Command[], typed: string): Command[] {
     .map((command) => ({ command, points: score(command) }))
     .filter(({ points }) => points > 0)
     .toSorted((a, b) => b.points - a.points)
-  return [...matching.map(({ command }) => command).slice(0, shownMax), ...jobCommands(typed)]
+  return matching.map(({ command }) => command).slice(0, shownMax)
 }
 
-function jobCommands(typed: string): Command[] {
+/** What the search has found for a text, and the screen that shows more of it. */
+function searchCommands(typed: string, result: FindResult | null): Command[] {
+  const text = typed.trim()
+  if (text === '') return []
   const { query, id } = readSearch(typed)
-  const search = {
-    kind: 'Job',
-    title: `Find ${typed.trim()}`,
-    aside: '',
-    run: () => go(link('jobs', '', query)),
-  } as const
-  const open = { kind: 'Job', title: `Open ${id}`, aside: 'by its id', run: () => go(jobLink(id ?? '')) } as const
-  return [...(Object.keys(query).length > 0 ? [search] : []), ...(id === null ? [] : [open])]
+  const hits = (result?.hits ?? []).map((hit): Command => ({
+    kind: result?.near === null ? hitWords[hit.kind] : 'Near',
+    title: hitText(hit),
+    aside: hitCount(hit),
+    run: () => go(hitLink(hit)),
+  }))
+  const filter = { kind: 'Filter', title: `Find ${text}`, aside: '', run: () => go(link('jobs', '', query)) }
+  const search = { kind: 'Search', title: `Search for ${text}`, aside: 'all hits', run: () => goFind(text) }
+  return [...(Object.keys(query).length > 0 ? [filter] : []), ...hits, ...(id === null ? [] : [search])]
 }
 
 export function Palette(): JSX.Element | null {
@@ -114,7 +123,15 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
   const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
   // The queues may become known while it is open.
-  const commands = useMemo(() => found([...of.actions, ...places()], typed), [of, typed, counts.value])
+  const text = useTyped(typed)
+  const result = useResource<FindResult>(findPath(text, 5))
+  const commands = useMemo(
+    () => [
+      ...found([...of.actions, ...places()], typed),
+      ...searchCommands(typed, text === typed ? result.data : null),
+    ],
+    [of, typed, counts.value, text, result.data],
+  )
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [at])
   const closed = (): void => {
@@ -138,12 +155,12 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
     <dialog ref={dialog} class="palette" onClose={closed} aria-label="Commands">
       <input
         role="combobox"
-        aria-label="Command, queue or id of a job"
+        aria-label="Search: a command, a queue, or anything of a job"
         aria-expanded="true"
         aria-controls="commands"
         aria-autocomplete="list"
         aria-activedescendant={commands.length === 0 ? undefined : `command-${at}`}
-        placeholder="A screen, a queue, an action, the id of a job"
+        placeholder="A screen, a queue, an action; an id, a key, a tag, an error …"
         autocomplete="off"
         spellcheck={false}
         value={typed}

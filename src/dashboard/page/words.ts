@@ -12,6 +12,14 @@ export { duration }
 
 export const number = (value: number): string => value.toLocaleString('en-US')
 
+/** A duration in one unit: for tables. */
+export function brief(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  const [unit, size] = ms < 60_000 ? ['s', 1_000] : ms < 3_600_000 ? ['min', 60_000] : ['h', 3_600_000]
+  const count = ms / (size as number)
+  return `${count < 10 ? (Math.floor(count * 10) / 10).toString() : Math.floor(count)} ${unit}`
+}
+
 /** What is left until `at`, in whole seconds. */
 export const countdown = (at: number, from: number): string =>
   at <= from ? 'due now' : `in ${duration(Math.ceil((at - from) / 1_000) * 1_000)}`

@@ -5,7 +5,7 @@ import { enqueueEntry } from '../../core/history.ts'
 import type { CheckIn, HistoryEntry, JobMeta, LogLine } from '../../core/record.ts'
 import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
-import type { Row } from './row.ts'
+import type { KeptCheckpoint, Row } from './row.ts'
 
 export function historyOf({ last, state, seq, enqueuedAt }: Row): HistoryEntry[] {
   const entries: HistoryEntry[] = []
@@ -31,7 +31,7 @@ export const logLine = (line: LogLine): LogLine =>
 
 export const checkpointOf = ({ lists }: Row): Checkpoint | null => {
   const current = lists?.checkpoints.at(-1)
-  return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
+  return current === undefined ? null : { number: current.number, state: current.state }
 }
 
 export const metaOf = ({ terms }: Row): JobMeta | null => {
@@ -39,10 +39,9 @@ export const metaOf = ({ terms }: Row): JobMeta | null => {
   return meta === null ? null : (copyPayload(meta as Json) as JobMeta)
 }
 
-const checkpointEntry = (entry: CheckpointEntry): CheckpointEntry => ({
-  ...entry,
-  state: copyPayload(entry.state),
-})
+const checkpointEntry = ({ number, state, seq, at, note }: KeptCheckpoint): CheckpointEntry => {
+  return { number, state, seq, at, note }
+}
 
 export const checkpointsOf = (row: Row | undefined): CheckpointEntry[] =>
   row?.lists?.checkpoints.map(checkpointEntry) ?? []

@@ -1,17 +1,40 @@
 /** A row of the memory store: a job, and where its indexes have it. */
 import { JobRow, Terms, Tick, type InsertedJob } from '../../core/job-row.ts'
+import { Packed, valueOf, type Cell } from '../../core/cell.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { phases, type Phase } from './phases.ts'
 import { Queue, type QueuedJob } from './queue.ts'
 
+/** A checkpoint, its state as text: as objects the states would be most of what the garbage collector visits. */
+export class KeptCheckpoint {
+  readonly number: number
+  readonly seq: number
+  readonly at: number
+  readonly note: string
+  private readonly packed: Cell<Json>
+
+  constructor({ number, seq, at, note }: Omit<CheckpointEntry, 'state'>, state: Cell<Json>) {
+    this.number = number
+    this.seq = seq
+    this.at = at
+    this.note = note
+    this.packed = state instanceof Packed ? state : new Packed(JSON.stringify(valueOf(state)))
+  }
+
+  /** A copy. */
+  get state(): Json {
+    return valueOf(this.packed)
+  }
+}
+
 /** The lists that few jobs have. */
 class Lists {
   /** Messages that were not read, and deferred ones. */
   messages: InboxEntry[] = []
   /** The oldest first; the last one is the current one. */
-  checkpoints: CheckpointEntry[] = []
+  checkpoints: KeptCheckpoint[] = []
   /** Results of finished steps, by name. */
   readonly steps = new Map<string, Json>()
 }

@@ -4,7 +4,6 @@
  */
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
-import { valueOf } from '../../core/cell.ts'
 import type { Counted } from '../../core/activity.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import type { Recorder } from '../../core/recorder.ts'
@@ -27,7 +26,7 @@ import { backlogPhases, leasedPhases, noCounts, phases, tally, type Phase } from
 import { Queue } from './queue.ts'
 import { inboxOf } from './records.ts'
 import { Retention } from './retention.ts'
-import { Row } from './row.ts'
+import { KeptCheckpoint, Row } from './row.ts'
 import { RowTable } from './row-table.ts'
 import { ScheduleTable } from './schedules.ts'
 import { select } from './selection.ts'
@@ -318,7 +317,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
       this.dropMessages(row)
     }
     if (forgetsCheckpoints) lists.checkpoints = []
-    for (const { state, ...entry } of checkpoints) lists.checkpoints.push({ ...entry, state: valueOf(state) })
+    for (const { state, ...entry } of checkpoints) lists.checkpoints.push(new KeptCheckpoint(entry, state))
     if (lists.checkpoints.length > caps.checkpoints)
       lists.checkpoints.splice(0, lists.checkpoints.length - caps.checkpoints)
     if (forgetsSteps) lists.steps.clear()

@@ -9,13 +9,19 @@ type Ask = (text: string, values?: readonly Param[]) => Promise<readonly ResultR
 /** Others that migrate are waited for by asking again: a waiter would hold up an index that is built concurrently. */
 const askAgainMs = 100
 
-const lockName = (schema: string): string => `hashtextextended('jobchart ${schema.replaceAll("'", "''")}', 0)`
+const literalText = (text: string): string => text.replaceAll("'", "''")
+
+const lockName = (schema: string): string => `hashtextextended('jobchart ${literalText(schema)}', 0)`
 
 /** The text that makes each version of the one before; `from` is that of the schema, null if there is none. */
 export function migrationText(schema: string, from: number | null): string {
   const name = quotedName(schema)
   const made = from === null ? [`CREATE SCHEMA IF NOT EXISTS ${name};`] : []
-  const texts = migrations.slice(from ?? 0).map((text) => text.replaceAll('@schema@', name))
+  // It stands in literals, too. Functions: in a replacement that is a text, some characters after a dollar are read as
+  // a pattern.
+  const texts = migrations
+    .slice(from ?? 0)
+    .map((text) => text.replaceAll("'@schema@", () => `'${literalText(name)}`).replaceAll('@schema@', () => name))
   const set = `INSERT INTO ${name}.meta (name, value) VALUES ('version', '${schemaVersion}')
     ON CONFLICT (name) DO UPDATE SET value = excluded.value;`
   return [...made, ...texts, set].join('\n')

@@ -175,27 +175,31 @@ export class Redis implements Commands {
     await Promise.race([promise, silence]).finally(() => timer.cancel())
   }
 
-  /** @throws JobchartError STORE_UNAVAILABLE */
-  private async within<T>(ask: () => Promise<T>): Promise<T> {
-    const { promise: late, reject } = Promise.withResolvers<never>()
+  /**
+   * One promise for a call, its answer and a connection that leads nowhere: each call goes through here.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  private within<T>(ask: () => Promise<T>): Promise<T> {
     const { client } = this
     if (!this.wasAsked) this.looksSince = 0
     this.wasAsked = true
     if (this.unanswered.size === 0) this.heardAt = this.clock.monotonic()
-    this.unanswered.set(reject, this.looks)
-    let error: unknown = null
-    try {
-      return await Promise.race([ask(), late])
-    } catch (caught) {
-      error = caught
-    } finally {
-      this.unanswered.delete(reject)
-      if (client === this.client && (error === null || error instanceof RedisError)) this.heard()
-    }
-    if (error instanceof RedisError && !isPassing(error)) throw refused(this.where, error)
-    // Without a connection a client rejects in the call: a caller that asks again at once would never let it connect.
-    await new Promise<void>((resolve) => this.clock.nextTurn(resolve))
-    throw unavailable(this.where, error)
+    return new Promise<T>((resolve, reject) => {
+      const failed = (error: unknown): void => {
+        if (!this.unanswered.delete(failed)) return
+        if (error instanceof RedisError && client === this.client) this.heard()
+        if (error instanceof RedisError && !isPassing(error)) reject(refused(this.where, error))
+        // Without a connection a client rejects in the call: a caller that asks again at once would never let it
+        // connect.
+        else this.clock.nextTurn(() => reject(unavailable(this.where, error)))
+      }
+      this.unanswered.set(failed, this.looks)
+      ask().then((answer) => {
+        if (!this.unanswered.delete(failed)) return
+        if (client === this.client) this.heard()
+        resolve(answer)
+      }, failed)
+    })
   }
 
   private heard(): void {

@@ -10,10 +10,16 @@ interface Source {
 }
 
 /** Wake-ups as a script has written them. */
-export const hintsFrom = (text: string): Hint[] =>
-  (JSON.parse(text) as Hint[]).map((hint) =>
+export function hintsFrom(text: string): Hint[] {
+  const hints = JSON.parse(text) as Hint[]
+  // Few names of types are written otherwise in scripts.
+  if (!text.includes(escapedMarker)) return hints
+  return hints.map((hint) =>
     'type' in hint && hint.type !== undefined ? { ...hint, type: textOfScript(hint.type) } : hint,
   )
+}
+
+const escapedMarker = String.raw`\u0001`
 
 /** A wake-up as scripts pass it on. */
 export const hintForScript = (hint: Hint): Hint =>

@@ -3,10 +3,8 @@
  * jobs that find room, ends of attempts of plain jobs. They take one round trip. All other cases are left to the core.
  */
 import { shortfallOf } from '../../core/claim.ts'
-import { bornReady, bornTimed } from '../../core/insert.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
-import { JobRow, Terms, Tick } from '../../core/job-row.ts'
 import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type {
@@ -15,28 +13,25 @@ import type {
   ClaimRequest,
   Demand,
   HeartbeatPayload,
-  InsertAnswer,
-  InsertRequest,
-  NewJob,
+  RateLimit,
   SettleAnswer,
   Shortfall,
   Store,
 } from '../../store.ts'
-import { keyName } from '../remote/cells.ts'
 import type { RemoteDriver } from '../remote/driver.ts'
 import type { LeasedRows } from '../remote/leased-rows.ts'
 import { extendPart, insertPart, settlePart, writesOf } from '../remote/operations.ts'
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
-import { typesText } from './figures.ts'
 import { claimFrom, finished } from './grown.ts'
+import { insertNew, RowTexts } from './insert.ts'
 import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
-import { flagLetters, headFields, inlineMax, rowTextOf, scriptText, StoredRow, textOfScript } from './row-text.ts'
+import { flagLetters, inlineMax, scriptText, StoredRow, textOf, textOfScript } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
 import { prune, retain } from './prune.ts'
-import type { Redis, RedisServer, UnreadJob } from './server.ts'
+import type { Redis, UnreadJob } from './server.ts'
 
 /**
  * The writes of the store.
@@ -44,12 +39,15 @@ import type { Redis, RedisServer, UnreadJob } from './server.ts'
  */
 export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store, Writes> {
   const writes = writesOf(() => opened().driver)
+  const rows = new RowTexts()
   return {
     ...writes,
     async insert(requests) {
       const { server, driver } = opened()
-      return joined(insertParts(requests), (part) =>
-        insertPart(driver, part, native ? () => insertNew(server, part) : undefined),
+      const parts = insertParts(requests)
+      const inLine = parts.length === 1
+      return joined(parts, (part) =>
+        insertPart(driver, part, native ? { attempt: () => insertNew(server, rows, part), inLine } : undefined),
       )
     },
     claim: async (request) => claim(opened(), request),
@@ -86,120 +84,6 @@ export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store,
 type Writes = keyof ReturnType<typeof writesOf> | 'claim' | 'retain' | 'prune'
 
 const timed = statesTagged('timed')
-
-// ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** The first field of a new row's head that is not written by the script. */
-const ownFields = headFields.indexOf('attempt')
-
-/** @returns null if the core has to decide; then nothing was written */
-async function insertNew(server: RedisServer, requests: readonly InsertRequest[]): Promise<InsertAnswer[][] | null> {
-  const args = insertArgsOf(requests)
-  if (args === null) return null
-  const [outcome, base, now] = await server.run('insert', args)
-  if (outcome === 'generic') return null
-  const at = Number(now)
-  let seq = Number(base)
-  return requests.map(({ jobs }) =>
-    jobs.map(({ id, runAt, delayMs }) => {
-      const due = Math.ceil(runAt ?? at + delayMs)
-      const dueAt = due > at ? due : null
-      return { outcome: 'inserted', id, state: dueAt === null ? bornReady : bornTimed, seq: ++seq, at, dueAt }
-    }),
-  )
-}
-
-function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
-  const rooms = new Map<string | null, number>()
-  const counts = new Map<string | null, number>()
-  const ids = new Set<string>()
-  const names = new Set<string>()
-  const types = new Set<string>()
-  const args: string[] = []
-  const common = new CommonRows()
-  let last = 0
-  for (const { jobs, capacity, queue } of requests) {
-    // Jobs that are handed over need a free slot.
-    if (queue?.capacity === 0) return null
-    for (const job of jobs) {
-      const name = job.key === null ? '' : keyName(job.type, job.key)
-      if (!isPlain(job) || ids.has(job.id) || names.has(name)) return null
-      ids.add(job.id)
-      types.add(job.type)
-      if (name !== '') names.add(name)
-      for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
-      try {
-        const input = textOf(job.input)
-        const row = common.indexOf(job, name, input.length > inlineMax)
-        const own = `${dueText(job)}\n${name}\n${textOf(job.meta)}`
-        args.push(job.id, input, row === last && own === '\n\n' ? '' : `${row} ${own}`)
-        last = row
-      } catch {
-        // The core reports which job cannot be written, for that request alone.
-        return null
-      }
-    }
-    const limits: [string | null, number | undefined | null][] = [
-      [null, capacity],
-      [queue?.type ?? null, queue?.capacity],
-    ]
-    for (const [type, limit] of limits) {
-      const room = limit === undefined || limit === null ? Infinity : limit - (counts.get(type) ?? 0)
-      if (jobs.length > 0 && room < (rooms.get(type) ?? Infinity)) rooms.set(type, room)
-    }
-  }
-  const queueRooms = [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
-  const terms = { room: rooms.get(null), ...(queueRooms.length > 0 && { queueRooms }) }
-  return [typesText(types), JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
-}
-
-const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>
-  parent === undefined && version === undefined && checkpoint === undefined
-
-const textOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value))
-
-const dueText = ({ runAt, delayMs }: NewJob): string =>
-  runAt !== null ? String(runAt) : delayMs > 0 ? `+${delayMs}` : ''
-
-/** The rows of new jobs, from `attempt` on: each is sent once. */
-class CommonRows {
-  readonly rows: string[] = []
-  private readonly indexes = new Map<string, number>()
-  private last: NewJob | null = null
-  private lastIndex = 0
-  private lastIsLarge = false
-
-  /** The index of the row of a job; the first is 1. @param isLarge is its input kept apart */
-  indexOf(job: NewJob, name: string, isLarge: boolean): number {
-    const isSame = isLarge === this.lastIsLarge && name === ''
-    if (this.last !== null && isSame && haveOneRow(job, this.last)) return this.lastIndex
-    const row = rowOf(job)
-    const index = this.indexes.get(row) ?? this.rows.push(row)
-    this.indexes.set(row, index)
-    this.lastIsLarge = isLarge
-    this.last = name === '' ? job : null
-    return (this.lastIndex = index)
-  }
-}
-
-/** Two jobs without a unique key: is it clear that they have the same row? */
-const haveOneRow = (one: NewJob, other: NewJob): boolean =>
-  one.type === other.type &&
-  one.priority === other.priority &&
-  one.maxAttempts === other.maxAttempts &&
-  one.concurrencyKey === other.concurrencyKey &&
-  one.keyWeight === other.keyWeight &&
-  one.pins === other.pins &&
-  (one.tags === other.tags || one.tags.length + other.tags.length === 0) &&
-  (one.meta === undefined) === (other.meta === undefined)
-
-const noTick = new Tick(0)
-
-/** The row of a new job, from `attempt` on. */
-function rowOf(job: NewJob): string {
-  const { head, rest } = rowTextOf(new JobRow(job, new Terms({ ...job, meta: job.meta ?? null }), bornReady, 0, noTick))
-  return [...head.slice(ownFields), rest].join('\0')
-}
 
 // ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -240,6 +124,8 @@ interface SettleCall {
   readonly types: readonly string[]
   readonly args: string[]
   readonly order: readonly number[]
+  /** How many of the first are ends of jobs whose rows grow. */
+  readonly done: number
 }
 
 function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]): SettleCall {
@@ -271,33 +157,35 @@ function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]
     const { id, token, attempt, event, to, fatal, ...rest } = settlements[i] as Settlement
     args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
   }
-  return { types: [...types], args, order }
+  return { types: [...types], args, order, done: grown.length }
 }
 
 /** Is it the end of a job that has nothing but an output? */
-const isDone = ({ event, to, attempt, ...rest }: Settlement, token: string): boolean =>
-  event === 'COMPLETE' &&
-  to === finished &&
-  attempt === 1 &&
-  rest.token === token &&
-  rest.checkin === undefined &&
-  rest.reason === undefined &&
-  rest.error === undefined &&
-  rest.delayMs === undefined
+const isDone = (settlement: Settlement, token: string): boolean =>
+  settlement.event === 'COMPLETE' &&
+  settlement.to === finished &&
+  settlement.attempt === 1 &&
+  settlement.token === token &&
+  settlement.checkin === undefined &&
+  settlement.reason === undefined &&
+  settlement.error === undefined &&
+  settlement.delayMs === undefined
 
 async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-  const { types, args, order } = settleCall(driver, settlements)
+  const { types, args, order, done } = settleCall(driver, settlements)
   const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(types, args))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)
   const answers: SettleAnswer[] = []
   const left: number[] = []
-  for (const [place, i] of order.entries()) {
+  for (let place = 0; place < order.length; place++) {
+    const i = order[place] as number
     const settlement = settlements[i] as Settlement
     const other = others.get(place)
     driver.leased.forget(settlement.id)
-    if (other === undefined) answers[i] = expected(settlement, ++seq, at)
+    if (other === undefined && place < done) answers[i] = doneAnswer(++seq, at)
+    else if (other === undefined) answers[i] = expected(settlement, ++seq, at)
     else if (other[0] === 'generic') left.push(i)
     else if (other[0] === 'lost') answers[i] = lostAnswer(settlement)
     else answers[i] = unexpectedAnswer(other, ++seq, at)
@@ -344,6 +232,17 @@ function expected({ event, to, attempt, fatal, delayMs }: Settlement, seq: numbe
   const dueAt = timed.has(to) ? Math.ceil(at + (delayMs ?? 0)) : null
   return { outcome: 'settled', seq, at, from: claimed, to, attempt: spent, dueAt }
 }
+
+/** The answer to the end of a job whose row grows. */
+const doneAnswer = (seq: number, at: number): SettleAnswer => ({
+  outcome: 'settled',
+  seq,
+  at,
+  from: claimed,
+  to: finished,
+  attempt: 1,
+  dueAt: null,
+})
 
 const lostAnswer = ({ attempt, to }: Settlement): SettleAnswer => ({
   outcome: 'lost',
@@ -399,24 +298,39 @@ const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: Clai
       tokenPlain: token,
       tokenText: JSON.stringify(token),
       ...(startedAt !== undefined && { since: startedAt }),
-      demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
-        type: scriptText(type),
-        max,
-        ...(limits.concurrency !== null && { concurrency: limits.concurrency }),
-        ...(limits.perKey !== null && { perKey: limits.perKey }),
-        ...(limits.rate !== null && { rate: limits.rate }),
-        ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
-        ...(keyShares === true && { keyShares }),
-        ...(maxAttempts !== undefined && { maxAttempts: String(maxAttempts) }),
-        ...(onDead !== undefined && { onDead: scriptText(onDead), onDeadText: JSON.stringify(onDead) }),
-      })),
+      demand: demand.map(demandForScript),
     }
     return claimParts(redis, request, demand)
   })
 
+/** What most demands do not have is left out. */
 interface ScriptDemand {
   readonly type: string
   readonly max: number
+  concurrency?: number
+  perKey?: number
+  rate?: RateLimit
+  keyRate?: RateLimit
+  keyShares?: true
+  maxAttempts?: string
+  onDead?: string
+  onDeadText?: string
+}
+
+function demandForScript({ type, max, limits, maxAttempts, keyShares, onDead }: Demand): ScriptDemand {
+  const { concurrency, perKey, rate, keyRate } = limits
+  const made: ScriptDemand = { type: scriptText(type), max }
+  if (concurrency !== null) made.concurrency = concurrency
+  if (perKey !== null) made.perKey = perKey
+  if (rate !== null) made.rate = rate
+  if (keyRate !== undefined) made.keyRate = keyRate
+  if (keyShares === true) made.keyShares = keyShares
+  if (maxAttempts !== undefined) made.maxAttempts = String(maxAttempts)
+  if (onDead !== undefined) {
+    made.onDead = scriptText(onDead)
+    made.onDeadText = JSON.stringify(onDead)
+  }
+  return made
 }
 
 interface ScriptClaim {
@@ -494,7 +408,16 @@ const nothingBeside: Beside = [[], [], '', []]
 
 function claimOfType(type: string, suffix: string, { worker, tokenPlain: token }: ScriptClaim): ClaimOfType {
   const { at, leaseEnd, maxAttempts } = claimFrom(suffix)
-  return { type, suffix, token, worker: textOfScript(worker), name: `${leaseEnd} ${token}`, startedAt: at, maxAttempts }
+  return {
+    type,
+    suffix,
+    token,
+    worker: textOfScript(worker),
+    name: `${leaseEnd} ${token}`,
+    startedAt: at,
+    maxAttempts,
+    common: null,
+  }
 }
 
 /** Why a type gave fewer jobs than were asked for, by the rules of the core. */

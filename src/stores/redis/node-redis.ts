@@ -37,7 +37,7 @@ type Given = Single | Sentinel | Cluster
 const RESP = 2
 
 /**
- * Commands fail at once while there is no connection.
+ * Commands fail at once while there is no connection. The driver makes no timer for each of them: see `Redis`.
  * @param closed ends a socket that is connecting: `destroy` of the driver knows none before it is connected, and leaves
  * it open
  */
@@ -45,6 +45,7 @@ const ownOptions = ({ options }: Single, closed: AbortSignal): object => ({
   RESP,
   maintNotifications: 'disabled',
   disableOfflineQueue: true,
+  commandOptions: { timeout: 0 },
   socket: { ...options?.socket, connectTimeout: connectMsMax, reconnectStrategy: reconnectMs, signal: closed },
 })
 
@@ -90,12 +91,8 @@ class NodeRedisClient implements RedisClient {
     }
   }
 
-  async send(command: Command): Promise<Reply> {
-    try {
-      return (await this.command(command)) as Reply
-    } catch (error) {
-      throw isAnswer(error) ? new RedisError(error.message, { cause: error }) : error
-    }
+  send(command: Command): Promise<Reply> {
+    return this.command(command).catch(rethrow) as Promise<Reply>
   }
 
   async subscribe(channel: string, told: (message: string) => void): Promise<void> {
@@ -115,6 +112,10 @@ class NodeRedisClient implements RedisClient {
   private destroy(): void {
     void (async () => this.inside.destroy())().catch(() => {})
   }
+}
+
+function rethrow(error: unknown): never {
+  throw isAnswer(error) ? new RedisError(error.message, { cause: error }) : error
 }
 
 const isAnswer = (error: unknown): error is Error =>

@@ -88,15 +88,27 @@ export interface ClaimOfType {
   readonly startedAt: number
   /** Attempts allowed; null: those of the enqueue. */
   readonly maxAttempts: number | null
+  /** What the last of its jobs that was read has from its enqueue: mostly the next one has the same. */
+  common: CommonText | null
 }
 
 /** A job whose row has grown by its claim; null if it cannot be read. */
 export const claimedGrown = (id: string, text: string, seq: number, claim: ClaimOfType): Claimed | null =>
   unlessUnreadable(() => {
-    const born = bornOf(text)
+    const from = text.indexOf(ownEnd)
+    if (!ownHead.test(text.slice(0, from))) return null
+    const { common } = claim
+    const isSame = common !== null && text.startsWith(common.text, from)
+    const inputAt = isSame ? from + common.text.length : text.indexOf(inputMark, from)
+    const hasInput = inputAt >= 0 && text.startsWith(inputMark, inputAt)
+    const born =
+      isSame && (hasInput || inputAt === text.length)
+        ? common.born
+        : bornOf(text, from, hasInput ? inputAt : undefined, claim)
     if (born?.type !== claim.type) return null
     const row = new GrownRow(text, seq, claim)
-    return { job: new GrownJob(id, born, row), row }
+    const input = hasInput ? (JSON.parse(text.slice(inputAt + inputMark.length)) as Json) : undefined
+    return { job: new GrownJob(id, born, input, row), row }
   })
 
 /** What the enqueue of a job whose row grows has given. */
@@ -109,27 +121,24 @@ interface Born {
   readonly pins: JobPins | null
 }
 
-const bornByText = new Map<string, Born>()
-const bornMax = 1_000
+/** The part of a row that jobs of one type mostly have in common, and what it says. */
+interface CommonText {
+  readonly text: string
+  readonly born: Born
+}
+
 /** Time, revision and number. */
 const ownHead = /^\+\d{16}\d+\0\d+$/
 const ownEnd = separator.repeat(5) + waiting + separator
 const inputMark = separator + inlineLetters.input
 
-/** Jobs of one type mostly have this in common: it is read once. */
-function bornOf(text: string): Born | null {
-  const from = text.indexOf(ownEnd)
-  if (!ownHead.test(text.slice(0, from))) return null
-  const to = text.indexOf(inputMark, from)
-  const common = text.slice(from, to < 0 ? undefined : to)
-  const known = bornByText.get(common)
-  if (known !== undefined) return known
+/** Reads what the enqueue has given, and keeps it for the next job of the claim. */
+function bornOf(text: string, from: number, to: number | undefined, claim: ClaimOfType): Born | null {
   const row = parseRow(text)
   if (row === null) return null
   const { type, priority, attempt, maxAttempts, generation, terms } = row.decode('')
   const born = { type, priority, attempt, maxAttempts, generation, pins: terms.pins ?? null }
-  if (bornByText.size >= bornMax) bornByText.clear()
-  bornByText.set(common, born)
+  claim.common = { text: text.slice(from, to), born }
   return born
 }
 
@@ -189,12 +198,11 @@ class GrownJob implements ClaimedJob {
   readonly meta = null
   private readonly row: GrownRow
 
-  constructor(id: string, born: Born, row: GrownRow) {
-    const { text, seq, claim } = row
-    const inputAt = text.indexOf(inputMark)
+  constructor(id: string, born: Born, input: Json | undefined, row: GrownRow) {
+    const { seq, claim } = row
     this.id = id
     this.type = born.type
-    this.input = inputAt < 0 ? undefined : (JSON.parse(text.slice(inputAt + 2)) as Json)
+    this.input = input
     this.priority = born.priority
     this.attempt = born.attempt + 1
     this.maxAttempts = born.pins?.maxAttempts ?? claim.maxAttempts ?? born.maxAttempts

@@ -133,6 +133,9 @@ export const scriptText = (text: string): string =>
 export const textOfScript = (text: string): string =>
   text.includes(marker) ? text.replaceAll(`${marker}0`, separator).replaceAll(`${marker}1`, marker) : text
 
+/** A payload as it is stored; '' if there is none. */
+export const textOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value))
+
 /** What a read makes; null if a text that is stored is no JSON. */
 export function unlessUnreadable<T>(read: () => T): T | null {
   try {

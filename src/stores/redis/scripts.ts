@@ -19,14 +19,16 @@ interface Script {
 const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex')
 
 /** The body of a script. */
-const bodyOf = ({ call, answer, typed }: LuaScript): string =>
-  `begin(KEYS, ARGV, ${typed === true ? 'typesOf(ARGV[4])' : '{}'})\n${call}\nreturn { stamp(), finish(), ${answer} }`
+const bodyOf = ({ call, answer, typed, bare }: LuaScript): string =>
+  bare === true
+    ? `${call}\nreturn ${answer}`
+    : `begin(KEYS, ARGV, ${typed === true ? 'typesOf(ARGV[4])' : '{}'})\n${call}\nreturn { stamp(), finish(), ${answer} }`
 
 /** A script by itself. */
 function textOf(script: LuaScript): string {
-  const { definitions, stores } = script
+  const { definitions, stores, bare } = script
   const flags = stores === true ? '' : ' flags=allow-oom'
-  return `#!lua${flags}\n${prelude}${definitions}${bodyOf(script)}`
+  return `#!lua${flags}\n${bare === true ? '' : prelude}${definitions}${bodyOf(script)}`
 }
 
 /**
@@ -80,19 +82,32 @@ export class Scripts<Name extends string> {
   }
 
   async run(name: Name, request: readonly string[]): Promise<readonly Reply[]> {
-    const args = ['1', this.namespace, ...this.args, ...request]
-    const script = this.texts.scripts[name]
-    return listOf(await (this.asFunctions ? this.call(script, args) : this.evaluate(script, args)))
+    const reply = await this.reply(name, request)
+    if (Array.isArray(reply)) return reply as readonly Reply[]
+    throw new TypeError('a script has answered with something else than a list')
   }
 
-  private async call(script: Script, args: readonly string[]): Promise<Reply> {
+  /** What a script answers: a text if it is `bare`. */
+  reply(name: Name, request: readonly string[]): Promise<Reply> {
+    const script = this.texts.scripts[name]
+    const args = ['1', this.namespace, ...this.args, ...request]
+    return this.asFunctions ? this.call(script, args) : this.evaluate(script, args)
+  }
+
+  private call(script: Script, args: readonly string[]): Promise<Reply> {
     const send = (): Promise<Reply> => this.redis.send(['FCALL', script.name, ...args])
-    try {
-      return await send()
-    } catch (error) {
-      if (isRefused(error)) return this.withoutFunctions(script, args)
-      if (!answers(error, 'ERR Function not found')) throw error
-    }
+    return send().catch((error: unknown) => this.callAgain(script, args, send, error))
+  }
+
+  /** @param failed why it was in vain */
+  private async callAgain(
+    script: Script,
+    args: readonly string[],
+    send: () => Promise<Reply>,
+    failed: unknown,
+  ): Promise<Reply> {
+    if (isRefused(failed)) return this.withoutFunctions(script, args)
+    if (!answers(failed, 'ERR Function not found')) throw failed
     try {
       await this.redis.send(['FUNCTION', 'LOAD', this.texts.library])
     } catch (error) {
@@ -126,8 +141,3 @@ const answers = (error: unknown, text: string): boolean =>
 
 /** The user has no right to use functions, or the server does not offer them. */
 const isRefused = (error: unknown): boolean => answers(error, 'NOPERM') || answers(error, 'ERR unknown')
-
-function listOf(reply: Reply): readonly Reply[] {
-  if (Array.isArray(reply)) return reply as readonly Reply[]
-  throw new TypeError('a script has answered with something else than a list')
-}

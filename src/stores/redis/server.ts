@@ -13,7 +13,7 @@ import type { Need } from '../remote/needs.ts'
 import { headOf, planOf, progressOf, rowsWritten } from './plan.ts'
 import type { CommitEach, RemoteDriver, Server, Written } from '../remote/driver.ts'
 import { LeasedRows } from '../remote/leased-rows.ts'
-import { textOfScript } from './row-text.ts'
+import { scriptText, textOfScript } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
 import type { Transaction } from '../remote/transaction.ts'
 import type { WorkingSet } from '../remote/working-set.ts'
@@ -25,6 +25,7 @@ type ScriptName =
   | 'claim'
   | 'exchange'
   | 'insert'
+  | 'insertOne'
   | 'settle'
   | 'extend'
   | 'loosen'
@@ -192,8 +193,7 @@ export class RedisServer implements Server {
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
   async run(name: ScriptName, request: readonly string[]): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
-    const now = this.time.given ? String(this.time.now()) : ''
-    const [stamp, hints, ...rest] = await this.scripts.run(name, [now, ...request])
+    const [stamp, hints, ...rest] = await this.scripts.run(name, [this.givenTime(), ...request])
     const [serverMs, seq] = String(stamp).split(' ')
     this.time.told(Number(serverMs), sent)
     if (name === 'epoch') this.tell(this.epochs.learn(texts(rest[0]), Number(seq)))
@@ -202,6 +202,28 @@ export class RedisServer implements Server {
     if (hints === 'stale' || hints === 'generic') return [hints, ...rest]
     if (typeof hints === 'string' && hints !== '') this.notify(hintsFrom(hints))
     return [null, ...rest]
+  }
+
+  /**
+   * Stores a plain job.
+   * @param text its row from `attempt` on
+   * @returns its number and time; null if `insert` has to look closer: then nothing was written
+   */
+  async insertOne(id: string, type: string, text: string): Promise<{ seq: number; at: number } | null> {
+    const sent = this.time.monotonic()
+    const request = [this.givenTime(), id, scriptText(type), text]
+    const [serverMs, last, at, queued] = String(await this.scripts.reply('insertOne', request)).split(' ')
+    const seq = Number(last)
+    this.time.told(Number(serverMs), sent)
+    if (!this.epochs.see(seq)) await this.greet().catch(ignore)
+    if (at === undefined) return null
+    this.notify([{ kind: 'ready', type, atMost: Number(queued) }])
+    return { seq, at: Number(at) }
+  }
+
+  /** The time by which scripts judge: '' for that of the server. */
+  private givenTime(): string {
+    return this.time.given ? String(this.time.now()) : ''
   }
 
   /** To be called first on each connection: a server that was started again begins an epoch. */

@@ -34,6 +34,7 @@ import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
 import { figuresScript } from './scripts/figures.ts'
 import { forgetScript } from './scripts/forget.ts'
+import { insertOneScript } from './scripts/insert-one.ts'
 import { insertScript } from './scripts/insert.ts'
 import { extendScript, loosenScript } from './scripts/leases.ts'
 import { firstScript } from './scripts/queues.ts'
@@ -53,6 +54,7 @@ const scriptsByName = {
   claim: claimScript,
   exchange: exchangeScript,
   insert: insertScript,
+  insertOne: insertOneScript,
   settle: settleScript,
   extend: extendScript,
   loosen: loosenScript,

@@ -96,8 +96,10 @@ interface Preparation<T> {
   readonly needs?: readonly Need[]
   /** What this process believes to be so. */
   readonly believe?: (set: WorkingSet) => void
-  /** What is tried before: null if it did nothing. */
+  /** What is tried before: one command; null if it did nothing. */
   readonly attempt?: () => Promise<T | null>
+  /** Is the attempt sent behind earlier calls, without waiting for their answers? */
+  readonly inLine?: boolean
   /** What is done instead if jobs have changed meanwhile, with the page that was found by a filter. */
   readonly apart?: (page: SelectedIds | null) => Promise<T>
 }
@@ -109,8 +111,8 @@ export class RemoteDriver {
   readonly leased: LeasedRows
   readonly server: Server
   private readonly unfence: Unfence | null
-  /** Ends when all calls until now have ended. */
-  private tail: Promise<unknown> = Promise.resolve()
+  /** Calls that have not ended. */
+  private readonly calls = new Set<Promise<unknown>>()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
   private lastTurn: Promise<unknown> | null = null
 
@@ -126,13 +128,13 @@ export class RemoteDriver {
    * later.
    */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.tail.then(work)
-    const ended = turn.then(ignore, ignore)
-    this.tail = this.lastTurn = ended
-    void ended.then(() => {
-      if (this.lastTurn === ended) this.lastTurn = null
+    const turn = this.ended().then(work)
+    const over = turn.then(ignore, ignore)
+    this.lastTurn = over
+    void over.then(() => {
+      if (this.lastTurn === over) this.lastTurn = null
     })
-    return turn
+    return this.added(turn)
   }
 
   /**
@@ -140,20 +142,33 @@ export class RemoteDriver {
    * answers, and is carried out after them.
    */
   inLine<T>(work: () => Promise<T>): Promise<T> {
-    const call = this.lastTurn === null ? work() : this.lastTurn.then(work)
-    this.tail = Promise.all([this.tail, call.then(ignore, ignore)])
-    return call
+    return this.added(this.lastTurn === null ? work() : this.lastTurn.then(work))
   }
 
   /** Reads after all that was asked for before. */
   async afterWrites<T>(read: () => Promise<T>): Promise<T> {
-    await this.tail
+    await this.ended()
     return read()
+  }
+
+  private added<T>(call: Promise<T>): Promise<T> {
+    const over = (): void => void this.calls.delete(call)
+    this.calls.add(call)
+    call.then(over, over)
+    return call
+  }
+
+  /** Ends when all calls until now have ended. */
+  private async ended(): Promise<void> {
+    if (this.calls.size > 0) await Promise.allSettled(this.calls)
   }
 
   /** Runs an operation and commits what it has written. */
   write<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T> = {}): Promise<T> {
-    return this.inTurn(async () => (await prepare.attempt?.()) ?? this.rounds(operate, prepare))
+    const { attempt, inLine } = prepare
+    if (attempt === undefined) return this.inTurn(() => this.rounds(operate, prepare))
+    const work = async (): Promise<T> => (await attempt()) ?? this.rounds(operate, prepare)
+    return inLine === true ? this.inLine(work) : this.inTurn(work)
   }
 
   private async rounds<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T>): Promise<T> {

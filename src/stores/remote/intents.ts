@@ -1,13 +1,8 @@
 /** Carries out what committed transactions of users have left: each call together with the removal of what it left. */
-import { cancel } from '../../core/cancel.ts'
-import { recordError, type ErrorRecord } from '../../core/failure.ts'
-import { JobchartError } from '../../core/errors.ts'
-import { extend } from '../../core/extend.ts'
-import { send } from '../../core/inbox.ts'
-import { putSchedule } from '../../core/schedule.ts'
-import { settle } from '../../core/settle.ts'
+import { carryOutIntents, type CarriedOut } from '../../core/carry-out.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
 import { leaseOfIntents } from '../../core/tx-intent.ts'
-import type { CarryOutAnswer, Lease, RefusedIntent, TxIntent, WrittenTransition } from '../../store.ts'
+import type { CarryOutAnswer, TxIntent } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
 import { insertRequest } from './operations.ts'
@@ -21,10 +16,8 @@ interface KeptIntents {
   readonly intents: readonly TxIntent[]
 }
 
-interface Outcome {
+interface Outcome extends CarriedOut {
   readonly count: number
-  readonly transitions: readonly WrittenTransition[]
-  readonly refused: readonly RefusedIntent[]
 }
 
 /** Another process has carried them out. */
@@ -70,70 +63,13 @@ function remove(each: Transaction, { number, intents }: KeptIntents): boolean {
   return true
 }
 
-function carryOutCall(each: Transaction, { intents }: KeptIntents): Outcome {
-  const transitions: WrittenTransition[] = []
-  const refused: RefusedIntent[] = []
-  for (const intent of intents) {
-    const { error, ...done } = carryOutOne(each, intent)
-    transitions.push(...done.transitions)
-    if (error !== null) refused.push({ intent, error })
-  }
-  return { count: 1, transitions, refused }
-}
-
-interface Done {
-  readonly transitions: readonly WrittenTransition[]
-  readonly error: ErrorRecord | null
-}
-
-function carryOutOne(each: Transaction, intent: TxIntent): Done {
-  switch (intent.kind) {
-    case 'insert': {
-      const answers = insertRequest(each, intent.request)
-      const taken = answers.find(({ outcome }) => outcome === 'id-taken')
-      const transitions = answers.flatMap(({ superseded }) => superseded ?? [])
-      return { transitions, error: taken === undefined ? null : idTaken(taken.id) }
-    }
-    case 'send': {
-      const { outcome, transition } = send(each.unit, intent.request)
-      const isKept = outcome === 'kept' || outcome === 'duplicate' || outcome === 'resumed'
-      return {
-        transitions: transition === undefined ? [] : [transition],
-        error: isKept ? null : notDelivered(intent.request.id, outcome),
-      }
-    }
-    case 'cancel':
-      return { transitions: cancel(each.unit, intent.request).transitions, error: null }
-    case 'settle': {
-      const { outcome } = settle(each.unit, intent.request)
-      // The process of the run settles it again: it gets the same answer, and tells of it.
-      return { transitions: [], error: outcome === 'settled' ? null : leaseLost(intent.request) }
-    }
-    case 'extend': {
-      const { outcome } = extend(each.unit, intent.request, intent.leaseMs)
-      return { transitions: [], error: outcome === 'lost' ? leaseLost(intent.request) : null }
-    }
-    case 'schedule':
-      putSchedule(each, intent.request)
-      return { transitions: [], error: null }
-  }
-}
+const carryOutCall = (each: Transaction, { intents }: KeptIntents): Outcome => ({
+  count: 1,
+  ...carryOutIntents({ unit: each.unit, schedules: each, insert: (request) => insertRequest(each, request) }, intents),
+})
 
 const refusedBy = (error: ErrorRecord, intents: readonly TxIntent[]): Outcome => ({
   count: 1,
   transitions: [],
   refused: intents.map((intent) => ({ intent, error })),
 })
-
-const idTaken = (id: string): ErrorRecord =>
-  recordError(
-    new JobchartError('ID_TAKEN', `the id ${id} belongs to a job of another type`, {
-      hint: 'Prefix ids with the type.',
-    }),
-  )
-
-const leaseLost = ({ id, attempt }: Lease): ErrorRecord =>
-  recordError(new JobchartError('LEASE_LOST', `the lease of attempt ${attempt} of job ${id} has ended`))
-
-const notDelivered = (id: string, outcome: string): ErrorRecord =>
-  recordError(new JobchartError('NOT_ACCEPTED', `the event was not delivered to job ${id}: ${outcome}`))

@@ -166,11 +166,14 @@ function packed({ input, meta, ...job }: NewJob): JobToInsert {
   }
 }
 
-/** Mostly ids are new, keys are free, and there is room: that is believed, and confirmed by the commit. */
+/**
+ * Mostly ids are new, keys are free, and there is room: that is believed, and confirmed by the commit.
+ * @param first how a server tries it before
+ */
 export const insertPart = (
   driver: RemoteDriver,
   requests: readonly InsertRequest[],
-  attempt?: () => Promise<InsertAnswer[][] | null>,
+  first?: { readonly attempt: () => Promise<InsertAnswer[][] | null>; readonly inLine: boolean },
 ): Promise<InsertAnswer[][]> =>
   driver.write(
     (each) =>
@@ -184,7 +187,7 @@ export const insertPart = (
           ),
       ),
     {
-      ...(attempt && { attempt }),
+      ...first,
       believe: (set) => {
         set.believeNoJobs()
         for (const { jobs, queue } of requests) {

@@ -90,6 +90,16 @@ export function historyOf(row: Told, text: string): HistoryEntry[] {
   return entries.slice(-caps.history)
 }
 
+/** The time of the last transition of a history. */
+export function lastAt(row: Told, text: string): number {
+  // Most transitions end with the number of the attempt: then no text can have a bracket behind the last one.
+  if (/\d\]$/.test(text)) {
+    const [, laterMs] = JSON.parse(text.slice(text.lastIndexOf('['))) as PackedTransition
+    return row.enqueuedAt + laterMs
+  }
+  return historyOf(row, text).at(-1)?.at ?? row.enqueuedAt
+}
+
 /** @param named is the worker of the row written, too? */
 function packHistory(row: Told, entries: readonly HistoryEntry[], named = false): string {
   const [first] = entries

@@ -50,6 +50,8 @@ export class Row<Queue extends StoredQueue = StoredQueue> extends JobRow {
   readonly queue: Queue
   /** Its tags as the database has them, as JSON; null = none. */
   storedTags: string | null = null
+  /** The same of its meta. */
+  storedMeta: string | null = null
   /** The same of the attempts that led to a checkpoint; null of a plain job. */
   storedCheckpointed: number | null = null
   /** Has the database a row of what has become of it? */
@@ -136,6 +138,7 @@ export function rowOf<Queue extends StoredQueue>(
   const job = { id: values[1], input: cellOf<Json | undefined>(values[6], undefined) }
   const row = new Row(job, terms, values[12] ?? ready, values[0], new Tick(values[5]), queue)
   row.storedTags = values[9]
+  row.storedMeta = values[10]
   if (values[12] !== null) readLife(row, values, machineOf)
   const onDead = options?.onDead ?? null
   if (onDead !== null) row.withRare().onDead = onDead

@@ -6,6 +6,7 @@ import type { JobFilter } from '../../core/values.ts'
 import { queueIn, stateIn } from './conditions.ts'
 import { ask, type Asking, type Condition, type Dialect, type SqlValue } from './dialect.ts'
 import { never, type StoredQueue } from './row.ts'
+import { isIndexedMeta } from './terms.ts'
 
 /** Rows of a table, among which jobs are searched. */
 export interface Source {
@@ -287,6 +288,12 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
   if (unsupported === true) add('machines', 'unsupported', 'machines.job', 'unsupported IS NOT NULL')
   if (parent !== undefined) add('machines', 'children', 'machines.job', 'parent = ?', parent)
   if (tag !== undefined) add('job_tags', undefined, 'job_tags.job', 'job_tags.tag = ?', tag)
+  for (const [name, value] of Object.entries(filter.meta ?? {})) {
+    if (!isIndexedMeta(value)) continue
+    const type = typeof value === 'string' ? 'text' : 'integer'
+    const own = `job_meta.value = ? AND job_meta.name = ? AND job_meta.type = '${type}'`
+    add('job_meta', undefined, 'job_meta.job', own, String(value), name)
+  }
   const named = 'machine_names.kind = ? AND machine_names.name = ?'
   for (const [kind, name] of [
     ['state', machineState],

@@ -9,6 +9,10 @@ import { never } from './row.ts'
 const lifeColumns =
   'job, queue, state, history, last_seq, token, worker, started_at, finished_at, output, place, attempt, generation, ' +
   'due_at, held_key, left_key, due_after, error, errors, checkin, logs, cancel, settled, checkpointed_attempts, failure'
+/** What transitions change of a live job that has a row, no key and nothing rare. */
+const movedColumns =
+  'state, history, last_seq, token, worker, started_at, finished_at, output, place, attempt, generation, due_at, ' +
+  'settled, checkpointed_attempts'
 const machineParameters = ', ?'.repeat(machineColumns.split(',').length)
 const assigned = (list: string): string => list.replaceAll(/\w+/g, (name) => `${name} = ?`)
 const replaced = (list: string): string => list.replaceAll(/\w+/g, (name) => `${name} = excluded.${name}`)
@@ -45,6 +49,7 @@ const writingTexts = (dialect: Dialect) => ({
     VALUES (?1, 'done', ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
   writeLife: `INSERT INTO lives (${lifeColumns}) VALUES (?${', ?'.repeat(lifeColumns.split(',').length - 1)})
     ON CONFLICT (job) DO UPDATE SET ${replaced(lifeColumns)}, claimed_seq = NULL`,
+  writeMove: `UPDATE lives SET ${assigned(movedColumns)} WHERE job = ?`,
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
     ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
   forgetSteps: 'DELETE FROM steps WHERE job = ?',
@@ -80,5 +85,8 @@ export function rowTexts(dialect: Dialect): Readonly<Record<RowQuestion | RowTex
 type RowQuestion = keyof ReturnType<typeof readingTexts>
 type RowText = keyof ReturnType<typeof writingTexts>
 
-/** What `write-row.ts` asks for. How one name of a machine replaces another (`changeName`) is each database's own. */
-export type RowStatement = RowText | 'changeName'
+/**
+ * What `write-row.ts` asks for. How one name of a machine replaces another (`changeName`), and how the members of an
+ * object become rows (`addMeta`, `forgetMeta`), is each database's own.
+ */
+export type RowStatement = RowText | 'changeName' | 'addMeta' | 'forgetMeta'

@@ -29,7 +29,7 @@ export function writeRow(sink: Sink, row: Row, was: RowChange): void {
   if (was.stateIndex < 0 ? needsLife(row) : isOfLife(row, was)) writeLife(sink, row, was)
   if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) writeMachine(sink, row, was)
   if (added !== null) writeAdditions(sink, row, added)
-  if (row.machineCell !== null) dropRead(sink, row, was)
+  if (row.hasReadMachine) dropRead(sink, row, was)
 }
 
 /** Does its enqueue not tell all of a new row? */
@@ -57,6 +57,7 @@ const isClaim = ({ last }: JobRow, { state, lastSeq }: RowChange): boolean =>
 
 function writeLife(sink: Sink, row: Row, was: RowChange): void {
   const { seq, queue, state, lastSeq, lastRun: run } = row
+  if (row.hasLife && isMove(row, was)) return writeMove(sink, row)
   const claim = row.hasLife ? null : plainClaim(row, was)
   row.hasLife = true
   if (claim !== null) return sink.plainEnd(row, claim)
@@ -100,6 +101,40 @@ function writeLife(sink: Sink, row: Row, was: RowChange): void {
   )
 }
 
+/** What `writeMove` writes, and what is written elsewhere. */
+const ofMoves = part.transition | part.wakeAt | part.output | part.settled | ofMachines
+
+/** Has a live job with a row made transitions, and nothing else? */
+const isMove = (row: Row, was: RowChange): boolean =>
+  (was.parts & ~ofMoves) === 0 &&
+  was.stateIndex >= 0 &&
+  row.rare === null &&
+  row.key === null &&
+  was.ended === null &&
+  (was.added === null || was.added.historyUntil === null)
+
+function writeMove(sink: Sink, row: Row): void {
+  const { seq, state, lastSeq, lastRun: run, place, attempt, generation } = row
+  sink.run(
+    'writeMove',
+    state,
+    row.history,
+    lastSeq,
+    run.token,
+    run.worker,
+    row.startedAt,
+    row.finishedAt,
+    jsonOf(run.output),
+    place,
+    attempt,
+    generation,
+    dueColumn(row),
+    settledText(run.settled),
+    (row.storedCheckpointed = checkpointedOf(row)),
+    seq,
+  )
+}
+
 /** The number of the CLAIM of a job that has then completed, and of which there is nothing else to tell; else null. */
 function plainClaim(row: Row, { added }: RowChange): number | null {
   const { last, rare, machineCell, key, run } = row
@@ -122,8 +157,13 @@ const checkpointedOf = ({ machineCell, storedCheckpointed }: Row): number | null
 function writeJob(sink: Sink, row: Row): void {
   const { terms, seq } = row
   row.input = packed(row.input)
-  const tags = textOrNull(terms.tags)
-  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, textOrNull(terms.meta), optionsText(row), seq)
+  const [tags, meta] = [textOrNull(terms.tags), textOrNull(terms.meta)]
+  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, meta, optionsText(row), seq)
+  if (meta !== row.storedMeta) {
+    if (row.storedMeta !== null) sink.run('forgetMeta', seq, row.storedMeta)
+    if (meta !== null) sink.run('addMeta', seq, meta)
+    row.storedMeta = meta
+  }
   if (tags === row.storedTags) return
   if (row.storedTags !== null) sink.run('forgetTags', seq, row.storedTags)
   if (tags !== null) sink.run('addTags', seq, tags)
@@ -219,7 +259,9 @@ export function addRow(sink: AddingSink, row: Row): boolean {
   if (isPlain) return sink.changes('addPlain', ...plain)
   if (!sink.changes('add', ...plain, key, concurrencyKey, tags, meta, options)) return false
   row.storedTags = tags
+  row.storedMeta = meta
   if (tags !== null) sink.run('addTags', seq, tags)
+  if (meta !== null) sink.run('addMeta', seq, meta)
   return true
 }
 

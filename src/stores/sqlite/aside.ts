@@ -116,6 +116,7 @@ export function discardAside(file: JobFile, answer: DiscardAnswer): DiscardAnswe
   if (found.length === 0) return answer
   const numbers = JSON.stringify(found.map(([seq]) => seq))
   file.sql.run('addAsideGone', file.seq, numbers)
+  file.sql.run('removeMetaAside', numbers)
   file.sql.run('removeJobsAside', numbers)
   file.sql.run('removeLivesAside', numbers)
   file.sql.run('removeSteps', numbers)

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
-import type { Hint } from '../../store.ts'
+import type { Hint, Lease, Standing } from '../../store.ts'
 import type { Reply } from './engine.ts'
 import type { EngineRunner } from './engine-runner.ts'
 import type { Answer, Arguments, Call, Method } from './operations.ts'
@@ -98,6 +98,13 @@ export class CallQueue {
     if ('error' in reply) throw asError(reply.error)
     // The type of the answer follows from the method, which the engine does not express.
     return reply.answer as Answer<M>
+  }
+
+  /** The state of a claimed job within a transaction of the user. @throws JobchartError STORE_UNAVAILABLE */
+  standingWithin(lease: Lease): Standing {
+    const { engine: host, clock } = this
+    if (this.opened === 0 || host?.standingWithin === undefined || clock === null) throw closed(this.path)
+    return host.standingWithin(lease, Math.floor(clock.now()))
   }
 
   watch(listener: (hint: Hint) => void): () => void {

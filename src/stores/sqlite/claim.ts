@@ -7,7 +7,7 @@ import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/c
 import { demandUnder, termsAfter } from '../../core/key-terms.ts'
 import type { JobMachine, Tick } from '../../core/job-row.ts'
 import type { PackedStep, RowValues } from '../sql/columns.ts'
-import { historyOf } from '../sql/history.ts'
+import { lastAt } from '../sql/history.ts'
 import type { KeptOfMachine } from '../sql/machine.ts'
 import type { Lease } from '../sql/row.ts'
 import type { JobFile } from './job-file.ts'
@@ -103,7 +103,8 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
   if (!queue.keyed && queue.clock === null) {
     const plain = rowsOf(file, readyValues(file, queue, room))
     file.waiting.takeFirst(plain)
-    for (const each of plain) given.push(claimRow(file, each, demand, request))
+    const kept = keptTogether(file, plain)
+    for (const each of plain) given.push(claimRow(file, each, demand, request, kept))
   } else {
     const plain = rowsOf(file, readyValues(file, queue, room))
     for (let next = 0; given.length < room;) {
@@ -111,7 +112,7 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
       if (first === undefined) break
       if (first === plain[next]) next++
       file.keyGroups.charge(queue, first.row, demand, file.now)
-      given.push(claimRow(file, first, demand, request))
+      given.push(claimRow(file, first, demand, request, keptTogether(file, [first])))
     }
   }
   const { rate } = demand.limits
@@ -166,26 +167,52 @@ function firstOfKeys(file: JobFile, queue: Queue, demand: Demand): ReadRow | und
 }
 
 /** When a row made its last transition. */
-const movedAt = (row: Row): number =>
-  row.hasLife ? (historyOf(row, row.history).at(-1)?.at ?? row.enqueuedAt) : row.enqueuedAt
+const movedAt = (row: Row): number => (row.hasLife ? lastAt(row, row.history) : row.enqueuedAt)
 
-function claimRow(file: JobFile, { row, values }: ReadRow, demand: Demand, request: ClaimRequest): ClaimedRow {
-  const { unit, machines } = file
-  const steps = machines.stepsOf(row)
+/** What is kept of the claimed jobs beside their rows, by job. */
+interface Kept {
+  readonly states: ReadonlyMap<number, string>
+  readonly steps: ReadonlyMap<number, readonly PackedStep[]>
+}
+
+function keptTogether({ machines }: JobFile, read: readonly ReadRow[]): Kept {
+  const rows = read.map(({ row }) => row)
+  return { states: machines.readTogether(rows), steps: machines.stepsOfEach(rows) }
+}
+
+function claimRow(
+  file: JobFile,
+  { row, values }: ReadRow,
+  demand: Demand,
+  request: ClaimRequest,
+  { states, steps }: Kept,
+): ClaimedRow {
+  const { unit } = file
   const queuedAt = movedAt(row)
   if (row.worker !== request.worker) row.nameWorkers()
   claimJob(unit, row, demand, queuedAt, request)
   const { type, attempt, maxAttempts } = row
-  return { values, type, attempt, maxAttempts, lease: leaseOf(row), kept: keptOf(file, row), steps }
+  return {
+    values,
+    type,
+    attempt,
+    maxAttempts,
+    lease: leaseOf(row),
+    kept: keptOf(file, row, states),
+    steps: steps.get(row.seq) ?? noSteps,
+  }
 }
 
 const leaseOf = ({ lastSeq: seq, wakeAt, lastRun: { startedAt, token, worker } }: Row): Lease => {
   return { seq, tick: startedAt as Tick, token: token ?? '', worker: worker ?? '', leaseAt: wakeAt ?? 0 }
 }
 
-function keptOf({ machines }: JobFile, row: Row): ClaimedMachine | null {
+const noSteps: readonly PackedStep[] = []
+
+function keptOf({ machines }: JobFile, row: Row, states: Kept['states']): ClaimedMachine | null {
   const { machine } = row
   if (machine === null) return null
   const { checkpointAt: _, ...others } = machine
-  return { machine: others, checkpoint: machines.checkpointState(row), inbox: machines.inbox(row) }
+  const checkpoint = states.get(row.seq) ?? machines.checkpointState(row)
+  return { machine: others, checkpoint, inbox: machines.inbox(row) }
 }

@@ -28,7 +28,7 @@ export interface FileOptions {
  * @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT
  */
 export function openDatabase({ path, full }: FileOptions, check: boolean): DatabaseSync {
-  checkVersion()
+  checkSqliteVersion(process.versions['sqlite'] ?? '0', 'this Node')
   checkPath(path)
   checkUntouched(path)
   // Read first: once the file is open it has a log, and the log may hold pages that the file does not have yet.
@@ -57,13 +57,13 @@ export function openDatabase({ path, full }: FileOptions, check: boolean): Datab
   }
 }
 
-function checkVersion(): void {
-  const version = process.versions['sqlite'] ?? '0'
+/** @param whose which library has this version @throws JobchartError UNSUPPORTED */
+export function checkSqliteVersion(version: string, whose: string): void {
   const parts = version.split('.').map(Number)
   const at = sqliteMin.findIndex((part, i) => (parts[i] ?? 0) !== part)
   if (at < 0 || (parts[at] ?? 0) > (sqliteMin[at] as number)) return
-  throw new JobchartError('UNSUPPORTED', `sqliteStore needs SQLite ${sqliteMin.join('.')}, this Node has ${version}`, {
-    hint: 'Use Node 22.22.3 or newer of 22, 24.15 or newer of 24, or 26: older versions of SQLite can damage a file that several processes write.',
+  throw new JobchartError('UNSUPPORTED', `sqliteStore needs SQLite ${sqliteMin.join('.')}, ${whose} has ${version}`, {
+    hint: 'Use Node 22.22.3 or newer of 22, 24.15 or newer of 24, or 26, or a newer better-sqlite3: older versions of SQLite can damage a file that several processes write.',
   })
 }
 

@@ -1,5 +1,9 @@
 /** The dialect of SQLite. */
 import type { Dialect } from '../sql/dialect.ts'
+import { metaTextMax } from '../sql/terms.ts'
+
+/** Is a row of `json_each`, called `member`, a member of meta that `job_meta` has? The same as `isIndexedMeta`. */
+export const isIndexedMember = `(member.type = 'integer' OR (member.type = 'text' AND length(member.atom) <= ${metaTextMax}))`
 
 export const sqlite: Dialect = {
   statement: (text) => text,

@@ -6,3 +6,33 @@ import type * as sqlite from 'node:sqlite'
 
 export const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
 export type DatabaseSync = sqlite.DatabaseSync
+
+/** A value of a parameter. */
+export type SqlInput = string | number | null
+
+/** A prepared statement: rows are lists, integers are numbers. */
+interface DriverStatement {
+  get(...values: SqlInput[]): unknown
+  all(...values: SqlInput[]): unknown[]
+  run(...values: SqlInput[]): { readonly changes: number | bigint }
+}
+
+/** A connection, of whatever library. */
+export interface Driver {
+  prepare(sql: string): DriverStatement
+  readonly isTransaction: boolean
+  close(): void
+}
+
+/** A connection of the store's own. */
+export const driverOf = (db: DatabaseSync): Driver => ({
+  prepare(sql) {
+    const statement = db.prepare(sql)
+    statement.setReturnArrays(true)
+    return statement
+  },
+  get isTransaction() {
+    return db.isTransaction
+  },
+  close: () => db.close(),
+})

@@ -1,6 +1,6 @@
 /** Where the engine runs: in this thread, or in one of its own, so that the event loop never waits for the disk. */
 import type { Clock } from '../../core/clock.ts'
-import type { Hint } from '../../store.ts'
+import type { Hint, Lease, Standing } from '../../store.ts'
 import { ChangePoller, type LookResult } from './change-poller.ts'
 import { Engine, type EngineOptions, type Outcome } from './engine.ts'
 import type { Call } from './operations.ts'
@@ -12,6 +12,8 @@ export interface EngineRunner {
   run(calls: readonly Call[], now: number, waitedMs: number): Promise<Outcome>
   /** Runs a call that only reads, before the queued ones. Absent if the engine is in another thread. */
   readNow?(call: Call, now: number): Outcome
+  /** The state of a claimed job within a transaction of the user. Absent if the engine is in another thread. */
+  standingWithin?(lease: Lease, now: number): Standing
   /** Starts or stops polling for writes of other processes. */
   look(on: boolean): void
   close(): Promise<void>
@@ -21,10 +23,21 @@ export interface EngineRunner {
  * Calls are added to a transaction until it has lasted this long, ms; longer if they had to wait for other processes.
  */
 const transactionMs = { here: 1, thread: 50 }
+/**
+ * On a slow disk calls are added for as long as the end of the last transaction took, its sync above all, but no longer
+ * than this, ms: two commits in one turn would keep the event loop longer than one.
+ */
+const endMsMax = 8
 
-/** Decides when a transaction ends. */
-export function stopwatch(clock: Clock, where: keyof typeof transactionMs, waitedMs: number): () => boolean {
-  const end = clock.monotonic() + Math.max(transactionMs[where], Math.min(waitedMs, transactionMs.thread))
+/** Decides when a transaction ends. @param leastMs how long it may last in any case */
+export function stopwatch(
+  clock: Clock,
+  where: keyof typeof transactionMs,
+  waitedMs: number,
+  leastMs = 0,
+): () => boolean {
+  const lastsMs = Math.max(transactionMs[where], Math.min(waitedMs, transactionMs.thread), leastMs)
+  const end = clock.monotonic() + lastsMs
   return () => clock.monotonic() >= end
 }
 
@@ -56,12 +69,19 @@ export function engineHere(
 ): EngineRunner {
   const engine = new Engine(options)
   const poller = pollerOf(engine, options.path, clock, hinted)
+  let endMs = 0
   return {
     async open() {
       engine.open()
     },
     async run(calls, now, waitedMs) {
-      const outcome = engine.run(calls, now, stopwatch(clock, 'here', waitedMs))
+      const isOver = stopwatch(clock, 'here', waitedMs, Math.min(endMs, endMsMax))
+      let ends = clock.monotonic()
+      const outcome = engine.run(calls, now, () => {
+        ends = clock.monotonic()
+        return isOver()
+      })
+      endMs = clock.monotonic() - ends
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },
@@ -70,6 +90,7 @@ export function engineHere(
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },
+    standingWithin: (lease, now) => engine.standingWithin(lease, now),
     look: (on) => poller.set(on),
     async close() {
       poller.set(false)

@@ -2,21 +2,28 @@
  * The engine: runs the calls of one turn in one transaction (group commit), so that they share one sync of the disk. An
  * answered call is on the disk; if the commit fails, no call of the transaction has had an effect.
  */
-import type { DatabaseSync } from 'node:sqlite'
-import type { Hint } from '../../store.ts'
+import type { Hint, Lease, Standing } from '../../store.ts'
+import { confirm } from '../../core/confirm.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { JobFile } from './job-file.ts'
 import { setAside } from './aside.ts'
 import { openDatabase, type FileOptions } from './database.ts'
+import { driverOf, type Driver } from './driver.ts'
 import { isBusy, isCorrupt, isTrouble, isUnreadable, isUnsupported, newer, removed, storeError } from './errors.ts'
 import { catchUp } from './catch-up.ts'
 import { fileVersion } from './migrations/index.ts'
 import { OpenFiles } from './open-files.ts'
 import { Statements, type StatementListener } from './statements.ts'
 import { perform, writes, type Call } from './operations.ts'
+import type { UserDatabase } from './user-database.ts'
+import { carryOutFirst, carryOutMax } from './carry-out.ts'
+import type { UserTransactions } from './user-transactions.ts'
 
 export interface EngineOptions extends FileOptions {
   readonly transitionsMax: number
   readonly onStatement?: StatementListener | undefined
+  /** Of a store in a database of the user. */
+  readonly shared?: { readonly user: UserDatabase; readonly transactions: UserTransactions } | undefined
 }
 
 /** The answer of a call, or its error. */
@@ -32,7 +39,7 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly error: unknown }
 
 interface Connection {
-  readonly db: DatabaseSync
+  readonly db: Driver
   readonly sql: Statements
   readonly file: JobFile
   /** The version of the file when it was last looked at; null = unknown. */
@@ -81,7 +88,9 @@ export class Engine {
    * is run in a transaction of its own, in which each of its items may fail alone.
    */
   run(calls: readonly Call[], now: number, enough: () => boolean, careful = false): Outcome {
+    if (this.options.shared?.user.isInTransaction === true) return { kind: 'busy', error: held(this.options.path) }
     try {
+      this.options.shared?.user.checkOpen()
       this.checkThere()
       if (calls.some(writes)) this.checkBeside()
       this.connected()
@@ -89,10 +98,11 @@ export class Engine {
       return { kind: 'failed', error }
     }
     try {
+      const changes = this.carryOutBacklog(now, careful) || calls.some(writes)
       const work = (file: JobFile): Reply[] => this.replies(file, calls, enough, careful)
       // What cannot be read may be what hints are made of.
       const blind = careful && calls[0]?.method === 'repair'
-      const replies = this.transaction({ changes: calls.some(writes), now, careful, blind }, work)
+      const replies = this.transaction({ changes, now, careful, blind }, work)
       return { kind: 'done', replies, hints: this.takeHints() }
     } catch (failure) {
       let error: unknown = failure
@@ -104,7 +114,7 @@ export class Engine {
       const reported = storeError(error, this.options.path)
       if (isBusy(error)) return { kind: 'busy', error: reported }
       if (isFileFault(error)) return { kind: 'failed', error: reported }
-      if (careful || calls.length === 0) return { kind: 'done', replies: [{ error: reported }], hints: [] }
+      if (careful) return { kind: 'done', replies: [{ error: reported }], hints: [] }
       return this.run(calls.slice(0, 1), now, enough, true)
     }
   }
@@ -116,7 +126,7 @@ export class Engine {
   readNow(call: Call, now: number): Outcome {
     const { connection } = this
     try {
-      if (connection !== null && connection.sql.get('version')?.[0] === connection.version) {
+      if (connection !== null && this.isCurrent(connection)) {
         return { kind: 'done', replies: [{ answer: perform(connection.file, call) }], hints: [] }
       }
     } catch {
@@ -125,13 +135,29 @@ export class Engine {
     return this.run([call], now, () => true)
   }
 
+  /**
+   * The state of a claimed job within a transaction of the user, who has written in it. What is remembered is read
+   * again if another process has written before.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  standingWithin(lease: Lease, now: number): Standing {
+    const connection = this.connected()
+    const { sql, file } = connection
+    if (sql.get('version')?.[0] !== connection.version) {
+      file.cache.begin()
+      file.begin(now, true, false)
+      connection.version = null
+    }
+    return confirm(file.unit, lease)
+  }
+
   /** Hints of what another process has written to the file since the last poll; null if it has not. */
   poll(now: number): readonly Hint[] | null {
     const { connection } = this
-    if (connection === null) return null
+    if (connection === null || this.options.shared?.user.isInTransaction === true) return null
     // The next call fails for the same reason, and reports it to its caller.
     try {
-      if (connection.sql.get('version')?.[0] === connection.version) return null
+      if (this.isCurrent(connection)) return null
     } catch {
       return null
     }
@@ -146,16 +172,45 @@ export class Engine {
     file.cache.begin()
     try {
       this.look(connection, terms)
+      const { shared } = this.options
+      if (changes && shared !== undefined) carryOutFirst(file, shared.user.id)
       const answer = work(file)
       file.hints.checkSlots((type) => file.rows.handOverRoom(type))
       if (changes) file.finish()
       sql.run('commit')
+      file.carriedOut.commit()
       return answer
     } catch (error) {
       this.met = isUnreadable(error) ? file.cache.allMet() : []
       this.rollBack(connection, error)
       throw error
     }
+  }
+
+  /** Is what is remembered what is stored, as far as other processes and transactions of the user go? */
+  private isCurrent({ sql, version }: Connection): boolean {
+    const { shared } = this.options
+    if (shared !== undefined && (shared.user.isInTransaction || this.pending() > 0)) return false
+    return sql.get('version')?.[0] === version
+  }
+
+  /** How many calls in transactions of the user wait to be carried out; a few more than one transaction does. */
+  private pending(): number {
+    return this.connection?.sql.get('countIntents', carryOutMax + 1)?.[0] ?? 0
+  }
+
+  /**
+   * Carries out calls in transactions of the user until the next transaction can do the rest.
+   * @returns is there a rest?
+   */
+  private carryOutBacklog(now: number, careful: boolean): boolean {
+    const { shared } = this.options
+    if (shared === undefined) return false
+    shared.transactions.decide()
+    let pending = this.pending()
+    for (; pending > carryOutMax; pending = this.pending())
+      this.transaction({ changes: true, now, careful, blind: false }, () => null)
+    return pending > 0
   }
 
   private replies(file: JobFile, calls: readonly Call[], enough: () => boolean, careful: boolean): Reply[] {
@@ -200,7 +255,8 @@ export class Engine {
 
   private connected(): Connection {
     if (this.connection !== null) return this.connection
-    const db = openDatabase(this.options, !this.whole)
+    const { shared } = this.options
+    const db = shared === undefined ? driverOf(openDatabase(this.options, !this.whole)) : shared.user.open()
     this.whole = true
     this.files = new OpenFiles(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
@@ -219,6 +275,8 @@ export class Engine {
     if (isSame === true) return
     this.close()
     this.whole = false
+    // A connection of the user goes on with what was removed.
+    if (this.options.shared !== undefined) throw (this.cutOff = removed(this.options.path))
     if (isSame === null) throw removed(this.options.path)
   }
 
@@ -275,3 +333,9 @@ export class Engine {
 
 /** A failure of the file itself, and not of the call. */
 const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error) || isUnsupported(error)
+
+/** A transaction of the user is open on the connection. */
+const held = (path: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `a transaction is open on the connection of the store to ${path}`, {
+    hint: 'Commit it soon: the store waits for it. Within it, call client.within(tx), or pass { tx }.',
+  })

@@ -3,14 +3,32 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { JobchartError } from '../../core/errors.ts'
 
-/** The primary result code of an error of node:sqlite, or null if it is none. */
-function resultCode(error: unknown): number | null {
-  if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'ERR_SQLITE_ERROR') return null
-  const { errcode } = error as { errcode?: unknown }
-  return typeof errcode === 'number' ? errcode & 0xff : null
+const [busy, locked, readonly, ioError, corrupt, full, cannotOpen, notADatabase] = [5, 6, 8, 10, 11, 13, 14, 26]
+
+/** Codes as better-sqlite3 says them; some have more words behind. */
+const codeNames: Readonly<Record<string, number>> = {
+  ERROR: 1,
+  BUSY: busy,
+  LOCKED: locked,
+  READONLY: readonly,
+  IOERR: ioError,
+  CORRUPT: corrupt,
+  FULL: full,
+  CANTOPEN: cannotOpen,
+  NOTADB: notADatabase,
 }
 
-const [busy, locked, readonly, ioError, corrupt, full, cannotOpen, notADatabase] = [5, 6, 8, 10, 11, 13, 14, 26]
+/** What better-sqlite3 says while a caller reads row by row. */
+const isReading = /connection is busy executing a query/
+
+/** The primary result code of an error of SQLite, or null if it is none. */
+function resultCode(error: unknown): number | null {
+  if (!(error instanceof Error)) return null
+  const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }
+  if (code === 'ERR_SQLITE_ERROR') return typeof errcode === 'number' ? errcode & 0xff : null
+  if (typeof code === 'string' && code.startsWith('SQLITE_')) return codeNames[code.split('_')[1] ?? ''] ?? null
+  return error instanceof TypeError && isReading.test(error.message) ? busy : null
+}
 
 /** Does another connection hold a lock that this one needs? Then the call can be repeated. */
 export const isBusy = (error: unknown): boolean => {

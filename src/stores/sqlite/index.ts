@@ -10,29 +10,37 @@ import {
   boolean,
   byDefault,
   fn,
+  given,
   integer,
+  isObject,
   oneOf,
   required,
   table,
   text,
   where,
+  type Rule,
   type RulesOf,
 } from '../../core/checks.ts'
 import { cursorOfEntry, withCursor } from '../../core/cursor.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
+import type { SqliteDatabase } from '../../core/open-transaction.ts'
 import type { BulkStore, ClaimAnswer, ClaimedJob, Hint, Lease, ScheduleStore, Store } from '../../store.ts'
 import type { ClaimedRows } from './claim.ts'
 import { CallQueue } from './call-queue.ts'
+import type { EngineOptions } from './engine.ts'
 import { engineHere } from './engine-runner.ts'
 import { isUnreadable } from './errors.ts'
 import { packRequest } from './insert.ts'
 import { packFire } from './schedules.ts'
 import { claimed } from './claimed.ts'
 import type { StatementListener } from './statements.ts'
+import { UserDatabase } from './user-database.ts'
+import { UserTransactions } from './user-transactions.ts'
 import { EngineInThread } from './engine-in-thread.ts'
 
+export type { BetterSqlite3Database, NodeSqliteDatabase, SqliteDatabase } from '../../core/open-transaction.ts'
 export { inspectSqliteFile, type SqliteFile } from './inspect.ts'
 
 export interface SqliteStoreOptions {
@@ -59,6 +67,22 @@ export interface SqliteStoreOptions {
   readonly onStatement?: StatementListener
 }
 
+export interface SqliteDatabaseOptions {
+  /**
+   * Your open connection, a `DatabaseSync` of node:sqlite or a `Database` of better-sqlite3, to a file in WAL mode. The
+   * store works on this connection and with its library, and changes none of its pragmas: acknowledged writes survive a
+   * power cut if your `synchronous` is FULL. It never works within a transaction of yours that is open, but waits for
+   * its end, five seconds at most. One store may be open on a connection.
+   */
+  readonly database: SqliteDatabase
+  /** Begins the names of its tables and indexes; default `jobchart_`. Small letters, digits and `_`. */
+  readonly prefix?: string
+  /** Entries of the transition log at most, default 10,000. */
+  readonly transitionsMax?: number
+  /** Called before and after each statement: for traces and for tests of crashes. */
+  readonly onStatement?: StatementListener
+}
+
 const filePath = where(
   where(text(4_096), (path) => !path.includes('\0') && !/[/\\]$/.test(path), 'the path of a file'),
   (path) => path !== ':memory:' && !path.startsWith('file:'),
@@ -76,20 +100,60 @@ const sqliteOptions = table(
   { hint: "Pass the path of the file: sqliteStore({ path: 'jobs.db' })." },
 )
 
+const databaseOptions = table(
+  {
+    database: required(given as Rule<SqliteDatabase>),
+    prefix: byDefault(
+      'jobchart_',
+      where(text(40), (prefix) => /^(?!sqlite_)[a-z_][a-z0-9_]*$/.test(prefix), 'small letters, digits and _'),
+    ),
+    transitionsMax: byDefault(caps.transitions, integer(1, 1_000_000_000)),
+    onStatement: fn<StatementListener>(),
+  } satisfies RulesOf<SqliteDatabaseOptions>,
+  { hint: 'Its durability is that of your connection, and it works in this thread.' },
+)
+
 /**
- * A store in a SQLite file. The file is not touched before a client or a runtime opens the store.
+ * A store in a SQLite file of its own, or in tables of its own in a database of yours, on your connection: then calls
+ * can be part of your transactions. A file is not touched before a client or a runtime opens the store;
+ * the tables in your database are made at once.
  * @throws JobchartError INVALID_OPTION; its `open` rejects with UNSUPPORTED (another program's or a newer file, a
  * network filesystem, a too old SQLite), STORE_CORRUPT, or STORE_UNAVAILABLE
  * @example
  * const runtime = createRuntime({ jobs, store: sqliteStore({ path: 'jobs.db' }) })
  */
-export function sqliteStore(options: SqliteStoreOptions): Store {
+export function sqliteStore(options: SqliteStoreOptions | SqliteDatabaseOptions): Store {
+  if (isObject(options) && 'database' in options) return inDatabase(options as SqliteDatabaseOptions)
   const { path, durability, transitionsMax, thread, onStatement } = sqliteOptions(options, 'options of sqliteStore')
   if (thread && onStatement !== undefined) {
     throw invalidOption('thread', 'false with onStatement, which a thread cannot call', thread)
   }
+  return storeOf(new CallQueue(path), { path, full: durability === 'full', transitionsMax, onStatement }, thread)
+}
+
+function inDatabase(options: SqliteDatabaseOptions): Store {
+  const { database, prefix, transitionsMax, onStatement } = databaseOptions(options, 'options of sqliteStore')
+  const user = new UserDatabase(database, prefix, onStatement)
+  const { path } = user
   const callQueue = new CallQueue(path)
-  const engine = { path, full: durability === 'full', transitionsMax, onStatement }
+  const transactions = new UserTransactions(user, (lease) => callQueue.standingWithin(lease))
+  const store = storeOf(callQueue, { path, full: true, transitionsMax, onStatement, shared: { user, transactions } })
+  return {
+    ...store,
+    capabilities: { ...store.capabilities, transactions: true },
+    transactions: {
+      write: (tx, intents) => transactions.write(tx, intents),
+      synchronous: {
+        write: (tx, intents) => transactions.writeNow(tx, intents),
+        counts: () => transactions.counts(),
+      },
+      fates: async (receipts) => transactions.fates(receipts),
+      carryOut: (limit) => callQueue.ask('carryOut', limit),
+    },
+  }
+}
+
+function storeOf(callQueue: CallQueue, engine: EngineOptions, thread = false): Store {
   let clock: Clock | undefined
   return {
     name: 'sqlite',
@@ -140,6 +204,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     activity: (query) => callQueue.ask('activity', query),
     failures: (query) => callQueue.ask('failures', query),
     workers: () => callQueue.ask('workers'),
+    terms: (query) => callQueue.ask('terms', query),
     transitions: (from, limit) => callQueue.ask('transitions', from, limit),
   }
 }

@@ -8,6 +8,7 @@ import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import { Unit } from '../../core/unit.ts'
 import type { Hint } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
+import { CarriedOut } from './carried-out.ts'
 import { Claims } from './claims.ts'
 import { Ends } from './ends.ts'
 import { FailureTable } from './failure-table.ts'
@@ -48,6 +49,8 @@ export class JobFile {
   readonly writer: Writer
   readonly rows: Rows
   readonly unit: Unit<Row>
+  /** Of what transactions of the user have left. */
+  readonly carriedOut = new CarriedOut()
   /** May each item of a call fail alone? This costs savepoints, and so is set only after a call has failed. */
   private careful = false
   private readonly path: string
@@ -91,6 +94,7 @@ export class JobFile {
    */
   begin(now: number, stale: boolean, careful: boolean): void {
     this.careful = careful
+    this.carriedOut.begin()
     this.unit.now = now
     if (stale) {
       this.queues.markStale()

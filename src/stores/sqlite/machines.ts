@@ -95,6 +95,21 @@ export class Machines {
     return this.sql.all('messagesAfter', seq, Math.min(lastRead, (deferred[0] ?? Infinity) - 1))
   }
 
+  /** Reads what these rows have of machines, which is then not read one by one. @returns the last states, by job */
+  readTogether(rows: readonly Row[]): ReadonlyMap<number, string> {
+    const states = new Map<number, string>()
+    const unread = new Map(rows.flatMap((row) => (row.isMachine && !row.hasReadMachine ? [[row.seq, row]] : [])))
+    if (unread.size < 2) return states
+    for (const [job, state, at, ...values] of this.sql.all('machinesOf', JSON.stringify([...unread.keys()]))) {
+      const row = unread.get(job)
+      // What is damaged is read again by itself, and refused.
+      if (row === undefined || (values[1] !== null && state === null)) continue
+      row.machineCell = machineOf(values, row.storedCheckpointed ?? 0, at ?? 0)
+      if (state !== null) states.set(job, state)
+    }
+    return states
+  }
+
   checkpointState(row: Row): string | null {
     return (row.machine?.checkpoint ?? null) === null ? null : checkpointOf(this.sql, row)[0]
   }
@@ -114,10 +129,26 @@ export class Machines {
     return startedAt === null ? [] : this.sql.all('stepsOf', seq)
   }
 
+  /** The same of several, by job. */
+  stepsOfEach(rows: readonly Row[]): ReadonlyMap<number, readonly PackedStep[]> {
+    const started = rows.flatMap(({ seq, startedAt }) => (startedAt === null ? [] : seq))
+    const steps = new Map<number, PackedStep[]>()
+    if (started.length === 0) return steps
+    for (const [job, ...step] of this.sql.all('stepsOfEach', JSON.stringify(started))) {
+      const known = steps.get(job)
+      if (known === undefined) steps.set(job, [step])
+      else known.push(step)
+    }
+    return steps
+  }
+
   // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Jobs that have not ended are counted by the states and tags of their machines. */
   count(row: Row, was: RowChange): void {
+    // What nobody has read has not changed.
+    const isCounted = was.state !== null && !isEnded(was.state)
+    if (!row.hasReadMachine && isCounted === (!was.isRemoved && !isEnded(row.state))) return
     const { machine, queue } = row
     const before = was.machine === null || was.state === null || isEnded(was.state) ? noNames : was.machine
     const after = machine === null || was.isRemoved || isEnded(row.state) ? noNames : machine

@@ -14,6 +14,7 @@ import type {
   RetentionPolicies,
   ReindexRequest,
   SendRequest,
+  TermQuery,
   QueueChange,
   WorkerInfo,
   DropInbox,
@@ -53,6 +54,7 @@ import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
 import { repair } from './repair.ts'
+import { carryOutAnswer } from './carry-out.ts'
 import {
   activity,
   checkpoints,
@@ -63,6 +65,7 @@ import {
   changeQueue,
   queueInfo,
   queueInfos,
+  terms,
   worker,
   workers,
 } from './reading.ts'
@@ -102,6 +105,7 @@ const writing = {
   removeSchedules: (file: JobFile, names: readonly string[]) => names.filter((name) => file.schedules.remove(name)),
   fireSchedules: (file: JobFile, requests: readonly FireSchedule<JobToInsert>[]) =>
     file.each(requests, (request) => fireSchedule(file.unit, file.schedules, request), fireScheduleFailed),
+  carryOut: (file: JobFile, limit: number) => carryOutAnswer(file, limit),
   startBulk: (file: JobFile, request: StartBulk) => startBulk(file.unit, new BulkRows(file), request),
   advanceBulk: (file: JobFile, request: AdvanceBulk) => advanceBulk(file.unit, new BulkRows(file), request),
   stopBulk: (file: JobFile, request: StopBulk) => stopBulk(file.unit, new BulkRows(file), request),
@@ -120,6 +124,7 @@ const reading = {
   activity: (file: JobFile, query: ActivityQuery) => activity(file, query),
   failures: (file: JobFile, query: FailureQuery) => file.failures.list(query),
   workers: (file: JobFile) => workers(file),
+  terms: (file: JobFile, query: TermQuery) => terms(file, query),
   unreadable: (file: JobFile) => unreadable(file),
   schedules: (file: JobFile, names?: readonly string[]) => file.schedules.list(names),
   bulkOperations: (file: JobFile, only?: 'running') => latestFirst(new BulkRows(file).all(only)),

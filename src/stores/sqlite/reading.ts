@@ -10,12 +10,14 @@ import type {
   ActivityBucket,
   ActivityQuery,
   Counts,
+  FoundTerms,
   ListQuery,
   MachineCounts,
   QueueActivity,
   QueueInfo,
   StateCounts,
   QueueChange,
+  TermQuery,
   WorkerInfo,
   WorkerRecord,
 } from '../../store.ts'
@@ -25,6 +27,8 @@ import type { JobFile } from './job-file.ts'
 import { noCounts, type Queue } from './queue.ts'
 import { columns, columnsFor } from '../sql/columns.ts'
 import { fieldsOf, recordOf } from '../sql/fields.ts'
+import { termsOf } from '../sql/terms.ts'
+import { sqlite } from './dialect.ts'
 import type { ActivityValues } from './columns.ts'
 import type { Row } from './row-cache.ts'
 import { find } from './selection.ts'
@@ -78,6 +82,13 @@ export function list<Field extends keyof JobRecord>(
           return fieldsOf(row, file.machines.keptOf(row), fields)
         })
   return { answer: { jobs, next: next === null ? undefined : pageCursor(by, next) }, seq: file.seq }
+}
+
+/** Terms of ids, keys, tags and meta, with what the transaction has written. */
+export function terms(file: JobFile, query: TermQuery): FoundTerms {
+  file.writer.write()
+  file.rows.flush()
+  return file.sql.answer(termsOf(sqlite, query))
 }
 
 export function counts(file: JobFile): ReadAt<Omit<Counts, 'cursor'>> {

@@ -31,6 +31,7 @@ export class Removals {
     for (const { seq } of jobs) this.cache.meet(seq)
     if (logged < Infinity) this.sql.run('addGone', numbersOf(jobs), logged)
     this.sql.run('removeSteps', numbersOf(jobs))
+    this.sql.run('removeMeta', numbersOf(jobs))
     this.sql.run('removeJobs', numbersOf(jobs))
     this.sql.run('removeLives', numbersOf(jobs))
     const withMachine = jobs.filter(({ isMachine }) => isMachine)

@@ -4,6 +4,7 @@ import { bornTimed } from '../../core/insert.ts'
 import { columns, rowTables, type RowValues } from '../sql/columns.ts'
 import { never } from '../sql/row.ts'
 import type { QueueValues } from './columns.ts'
+import { isIndexedMember } from './dialect.ts'
 import { claimable, claimed, noKey } from './state-names.ts'
 
 const states = (tag: StateTag): string => [...statesTagged(tag)].map((state) => `'${state}'`).join(', ')
@@ -53,6 +54,9 @@ export const tablesByJobs = [
     WHERE concurrency_key <> '${noKey}' OR place <> job`,
   'DELETE FROM job_tags',
   'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, seq FROM jobs CROSS JOIN json_each(tags) WHERE tags IS NOT NULL',
+  'DELETE FROM job_meta',
+  `INSERT OR IGNORE INTO job_meta (value, name, type, job) SELECT CAST(member.atom AS TEXT), member.key, member.type, seq
+    FROM jobs CROSS JOIN json_each(meta) AS member WHERE meta IS NOT NULL AND ${isIndexedMember}`,
   'DELETE FROM machine_names',
   ...(['state', 'tag'] as const).map(
     (kind) => `INSERT OR IGNORE INTO machine_names (job, kind, name) SELECT seq, '${kind}', value

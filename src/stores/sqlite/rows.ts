@@ -152,7 +152,10 @@ export class Rows implements Source<Row> {
     this.waiting.write()
     const all = this.sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
     // Most have nothing but their enqueue: of the others the rest is read.
-    return all.map((values) => (values[12] === null ? values : (this.sql.get('bySeq', values[0]) ?? values)))
+    const others = all.flatMap((values) => (values[12] === null ? [] : values[0]))
+    if (others.length === 0) return all
+    const whole = new Map(this.sql.all('bySeqs', JSON.stringify(others)).map((values) => [values[0], values]))
+    return all.map((values) => whole.get(values[0]) ?? values)
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {

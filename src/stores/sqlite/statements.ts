@@ -1,8 +1,9 @@
 /** Every statement of the store, prepared when it is first used. */
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import {
+  columns,
   columnsFor,
   enqueueColumns,
+  machineColumns,
   rowTables,
   type MachineValues,
   type PackedInboxEntry,
@@ -12,7 +13,9 @@ import {
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
-import { sqlite } from './dialect.ts'
+import { isIndexedMember, sqlite } from './dialect.ts'
+import type { Driver, SqlInput } from './driver.ts'
+import { intentTexts, type IntentRowOf } from './intent-statements.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
 import {
   repairTexts,
@@ -37,6 +40,12 @@ const plainEnds = (jobs: number): string =>
     (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`,
   ).join(', ')}`
 
+/** Removes what jobs of a table are found by beside their rows: their meta may be broken. */
+const forgetMetaOf = (table: string): string =>
+  `DELETE FROM job_meta WHERE (value, name, type, job) IN (SELECT CAST(member.atom AS TEXT), member.key, member.type, ${table}.seq
+    FROM ${table} CROSS JOIN json_each(iif(json_valid(${table}.meta), ${table}.meta, NULL)) AS member
+    WHERE ${table}.seq IN (SELECT value FROM json_each(?)) AND ${isIndexedMember})`
+
 // The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
 const texts = {
   ...rowTexts(sqlite),
@@ -45,6 +54,12 @@ const texts = {
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
+  addMeta: `INSERT INTO job_meta (value, name, type, job) SELECT CAST(atom AS TEXT), key, type, ?1 FROM json_each(?2) AS member
+    WHERE ${isIndexedMember} ON CONFLICT DO NOTHING`,
+  forgetMeta: `DELETE FROM job_meta WHERE job = ?1 AND (value, name, type) IN
+    (SELECT CAST(atom AS TEXT), key, type FROM json_each(?2) AS member WHERE ${isIndexedMember})`,
+  removeMeta: forgetMetaOf('jobs'),
+  removeMetaAside: forgetMetaOf('jobs_aside'),
   begin: 'BEGIN IMMEDIATE',
   beginReading: 'BEGIN',
   commit: 'COMMIT',
@@ -90,11 +105,18 @@ const texts = {
 
   ready: `SELECT ${enqueueColumns} FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
     WHERE waiting.queue = ? AND waiting.concurrency_key = ? AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT +?`,
+  bySeqs: `SELECT ${columns} FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.seq = wanted.value LEFT JOIN lives ON lives.job = jobs.seq`,
+  machinesOf: `SELECT machines.job, checkpoints.state, checkpoints.at, ${machineColumns.replaceAll(/\w+/g, 'machines.$&')}
+    FROM json_each(?) AS wanted CROSS JOIN machines ON machines.job = wanted.value LEFT JOIN checkpoints ON checkpoints.seq = machines.checkpoint`,
+  stepsOfEach: 'SELECT job, name, result FROM steps WHERE job IN (SELECT value FROM json_each(?)) ORDER BY job, step',
   addWaiting: 'INSERT INTO waiting (queue, concurrency_key, rank, place, job) VALUES (?, ?, ?, ?, ?)',
   addOneWaiting: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
     SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq = ?`,
   addWaitingRange: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
     SELECT queue, '', -priority, seq, seq FROM jobs WHERE seq BETWEEN ? AND ?`,
+  // An index in a list begins with 0.
+  addReturned: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
+    SELECT ?1, ?2, ?3, ?4 + key, value FROM json_each(?5)`,
   removeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND rank = ? AND place = ?',
   takeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND (rank, place) <= (?, ?)',
 
@@ -117,8 +139,6 @@ const texts = {
   removeEnded: 'DELETE FROM ended WHERE queue = ? AND state = ? AND last = ?',
   forgetWaiting: 'DELETE FROM waiting WHERE job = ?',
   forgetListed: 'DELETE FROM listed WHERE job = ?',
-  listQueued: 'INSERT OR IGNORE INTO listed (queue, state, job) VALUES (?, ?, ?)',
-  unlistQueued: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job = ?',
   listJobs: 'INSERT OR IGNORE INTO listed (queue, state, job) SELECT ?, ?, value FROM json_each(?)',
   unlist: 'DELETE FROM listed WHERE queue = ? AND state = ? AND job IN (SELECT value FROM json_each(?))',
 
@@ -230,13 +250,14 @@ const texts = {
     SELECT min(due_at) AS due_at FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL
     UNION ALL SELECT due_at FROM schedules WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1)`,
   ...repairTexts,
+  ...intentTexts,
   firstTick: 'SELECT min(due_at) FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL',
 } as const
 
 type StatementName = keyof typeof texts
 
 /** The rows that the statements return. */
-interface RowOf extends RepairRowOf {
+interface RowOf extends RepairRowOf, IntentRowOf {
   version: [number]
   fileVersion: [number]
   lastSeq: [number | null]
@@ -255,6 +276,9 @@ interface RowOf extends RepairRowOf {
   pausedQueues: [queue: number]
   ready: RowValues
   stepsOf: PackedStep
+  bySeqs: RowValues
+  machinesOf: [job: number, state: string | null, at: number | null, ...machine: MachineValues]
+  stepsOfEach: [job: number, ...step: PackedStep]
   keyGroup: [
     leasedCount: number,
     priority: number | null,
@@ -321,19 +345,21 @@ interface RowOf extends RepairRowOf {
 /** The maximum number of cached statements of lists: there is one for each combination of filters. */
 const occasionalMax = 200
 
+type Prepared = ReturnType<Driver['prepare']>
+
 export class Statements {
-  private readonly prepared = new Map<string, StatementSync>()
-  private readonly occasional = new Map<string, StatementSync>()
-  private readonly db: DatabaseSync
+  private readonly prepared = new Map<string, Prepared>()
+  private readonly occasional = new Map<string, Prepared>()
+  private readonly db: Pick<Driver, 'prepare'>
   private readonly listener: StatementListener | undefined
 
-  constructor(db: DatabaseSync, listener: StatementListener | undefined) {
+  constructor(db: Pick<Driver, 'prepare'>, listener: StatementListener | undefined) {
     this.db = db
     this.listener = listener
   }
 
   /** Runs a statement for its effect. (`run` of the driver creates a result object; `get` does not.) */
-  run(name: StatementName, ...values: SQLInputValue[]): void {
+  run(name: StatementName, ...values: SqlInput[]): void {
     const sql = texts[name]
     const statement = this.prepare(sql)
     this.listener?.(sql, 'before')
@@ -342,7 +368,7 @@ export class Statements {
   }
 
   /** The same, and whether it changed anything. */
-  changes(name: StatementName, ...values: SQLInputValue[]): boolean {
+  changes(name: StatementName, ...values: SqlInput[]): boolean {
     const sql = texts[name]
     const statement = this.prepare(sql)
     this.listener?.(sql, 'before')
@@ -352,15 +378,12 @@ export class Statements {
   }
 
   /** Runs a statement of a repair. */
-  repair(
-    sql: (typeof columnsByState | typeof endsByJobs | typeof tablesByJobs)[number],
-    ...values: SQLInputValue[]
-  ): void {
+  repair(sql: (typeof columnsByState | typeof endsByJobs | typeof tablesByJobs)[number], ...values: SqlInput[]): void {
     this.rows(sql, values, this.occasional)
   }
 
   /** The first row, if there is one. */
-  get<N extends keyof RowOf>(name: N, ...values: SQLInputValue[]): RowOf[N] | undefined {
+  get<N extends keyof RowOf>(name: N, ...values: SqlInput[]): RowOf[N] | undefined {
     const sql = texts[name]
     const statement = this.prepare(sql)
     this.listener?.(sql, 'before')
@@ -370,7 +393,7 @@ export class Statements {
     return row as RowOf[N] | undefined
   }
 
-  all<N extends keyof RowOf>(name: N, ...values: SQLInputValue[]): RowOf[N][] {
+  all<N extends keyof RowOf>(name: N, ...values: SqlInput[]): RowOf[N][] {
     return this.rows(texts[name], values) as unknown[] as RowOf[N][]
   }
 
@@ -383,7 +406,7 @@ export class Statements {
     }
   }
 
-  private rows(sql: string, values: readonly SQLInputValue[], kept = this.prepared): unknown[][] {
+  private rows(sql: string, values: readonly SqlInput[], kept = this.prepared): unknown[][] {
     const statement = this.prepare(sql, kept)
     this.listener?.(sql, 'before')
     // It gives lists, as `prepare` has set it.
@@ -392,11 +415,10 @@ export class Statements {
     return rows
   }
 
-  private prepare(sql: string, kept = this.prepared): StatementSync {
+  private prepare(sql: string, kept = this.prepared): Prepared {
     let statement = kept.get(sql)
     if (statement === undefined) {
       statement = this.db.prepare(sql)
-      statement.setReturnArrays(true)
       if (kept === this.occasional && kept.size >= occasionalMax) kept.clear()
       kept.set(sql, statement)
     }

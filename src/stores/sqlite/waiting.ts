@@ -19,6 +19,11 @@ export class Waiting {
   /** New jobs without a concurrency key, with numbers that follow each other, which are not written yet. */
   private first = 0
   private last = -1
+  /** Jobs that came back to the end of their queue, with places that follow each other, which are not written yet. */
+  private returned: Returned | null = null
+  /** Jobs that are to be listed, and those that are to be taken out of the list. */
+  private readonly listing = new Map<Queue, number[]>()
+  private readonly unlisting = new Map<Queue, number[]>()
 
   constructor(sql: Statements, queues: Queues) {
     this.sql = sql
@@ -43,8 +48,8 @@ export class Waiting {
     const place = waits ? row.place : null
     const { waitsAt } = row
     if (place === waitsAt) return
-    this.write()
     if (waitsAt !== null) {
+      this.write()
       this.sql.run('removeWaiting', row.queue.number, row.concurrencyKey ?? noKey, -row.priority, waitsAt)
       this.unlist(row, waitsAt)
     }
@@ -78,26 +83,64 @@ export class Waiting {
   /** Writes what is not written yet. */
   write(): void {
     const { first: from, last: to } = this
-    this.forget()
+    const { returned } = this
+    this.first = 0
+    this.last = -1
+    this.returned = null
     if (from === to) this.sql.run('addOneWaiting', from)
     else if (from < to) this.sql.run('addWaitingRange', from, to)
+    if (returned !== null) this.writeReturned(returned)
+    // A job that left the list and came back to it is in it.
+    for (const [{ number }, jobs] of this.unlisting) this.sql.run('unlist', number, claimable, JSON.stringify(jobs))
+    for (const [{ number }, jobs] of this.listing) this.sql.run('listJobs', number, claimable, JSON.stringify(jobs))
+    this.unlisting.clear()
+    this.listing.clear()
   }
 
   /** A transaction was rolled back. */
   forget(): void {
     this.first = 0
     this.last = -1
+    this.returned = null
+    this.listing.clear()
+    this.unlisting.clear()
   }
 
   private insert(row: Row): void {
     const { queue, concurrencyKey, priority, place, seq } = row
     if (concurrencyKey === null) this.checkFront(row, place)
-    this.sql.run('addWaiting', queue.number, concurrencyKey ?? noKey, -priority, place, seq)
-    if (isApart(row, place)) this.sql.run('listQueued', queue.number, claimable, seq)
+    // The head of a key group is read at once.
+    if (queue.hasKeyGroup(concurrencyKey)) {
+      this.write()
+      this.sql.run('addWaiting', queue.number, concurrencyKey ?? noKey, -priority, place, seq)
+    } else this.comeBack(queue, -priority, place, seq)
+    if (isApart(row, place)) addTo(this.listing, queue, seq)
+  }
+
+  /** Those of a herd of timers are one statement. */
+  private comeBack(queue: Queue, rank: number, place: number, job: number): void {
+    const { returned } = this
+    const isNext =
+      returned?.queue === queue && returned.rank === rank && returned.first + returned.jobs.length === place
+    if (isNext) {
+      returned.jobs.push(job)
+      return
+    }
+    if (returned !== null) this.writeReturned(returned)
+    this.returned = { queue, rank, first: place, jobs: [job] }
+  }
+
+  private writeReturned({ queue: { number }, rank, first: place, jobs }: Returned): void {
+    const [job] = jobs as [number]
+    if (jobs.length === 1) this.sql.run('addWaiting', number, noKey, rank, place, job)
+    else this.sql.run('addReturned', number, noKey, rank, place, JSON.stringify(jobs))
   }
 
   private unlist(row: Row, place: number): void {
-    if (isApart(row, place)) this.sql.run('unlistQueued', row.queue.number, claimable, row.seq)
+    if (!isApart(row, place)) return
+    // It may not be in the list yet.
+    if (this.listing.size > 0) this.write()
+    addTo(this.unlisting, row.queue, row.seq)
   }
 
   private checkFront({ queue, priority }: Row, place: number): void {
@@ -105,6 +148,20 @@ export class Waiting {
     if (front === null || -priority > front[0] || (-priority === front[0] && place > front[1])) return
     this.removeTaken(queue)
   }
+}
+
+interface Returned {
+  readonly queue: Queue
+  readonly rank: number
+  /** The place of the first. */
+  readonly first: number
+  readonly jobs: number[]
+}
+
+function addTo(lists: Map<Queue, number[]>, queue: Queue, job: number): void {
+  const list = lists.get(queue)
+  if (list === undefined) lists.set(queue, [job])
+  else list.push(job)
 }
 
 /** Does it not wait in the order of the enqueue? Then it is in a list that is in that order. */

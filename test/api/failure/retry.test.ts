@@ -118,14 +118,21 @@ test('a retryIf that gives a promise is logged, and the job is tried again', asy
 
 test('a retryIf that throws is logged, and the job is tried again', async () => {
   const { clock, runtime, expectLogged } = world()
-  const retryIf = (): boolean => {
-    throw new Error('broken')
-  }
-  const { job } = failing(1, { backoff, retryIf })
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const answers = [
+    () => {
+      throw new Error('broken')
+    },
+    () => proxy, // cannot be read
+  ]
+  const retryIf = (() => answers.shift()?.()) as unknown as () => boolean
+  const { job } = failing(2, { backoff, retryIf })
   const handle = await (await runtime({ jobs: [job] })).enqueue(job)
-  await clock.advance('1s')
-  expect(await handle.result()).toBe(2)
-  expect(expectLogged('error')).toEqual([expect.stringContaining('retryIf threw')])
+  await clock.advance('2s')
+  expect(await handle.result()).toBe(3)
+  const told: unknown = expect.stringContaining('retryIf threw')
+  expect(expectLogged('error')).toEqual([told, told])
 })
 
 test('a job that waits for its retry takes no slot', async () => {

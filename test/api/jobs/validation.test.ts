@@ -136,6 +136,17 @@ test('a schema that throws refuses the input and says so', async () => {
   }
 })
 
+test('a schema that answers nothing refuses the input and says so', async () => {
+  const { runtime } = world()
+  const input: StandardSchemaV1<object, object> = {
+    '~standard': { version: 1, vendor: 'test', validate: () => undefined as never },
+  }
+  const job = defineJob({ type: 'broken', input, run: async () => {} })
+  const worker = await runtime({ jobs: [job] })
+  const message: unknown = expect.stringContaining('the schema of the input of job broken threw')
+  await expect(worker.enqueue(job, {})).rejects.toMatchObject({ code: 'INVALID_INPUT', message })
+})
+
 test('what is no Standard Schema is refused at definition', () => {
   const define = (input: unknown) => () =>
     defineJob({ type: 'a', input: input as StandardSchemaV1<object, object>, run: async () => {} })

@@ -56,12 +56,16 @@ const work: JobDefinition<unknown, unknown> = defineJob<unknown, unknown>({
   run: (input, ctx) => handler(input, ctx),
 })
 
+const keepWarning = (message: string, { error }: { readonly error?: unknown } = {}): void => {
+  warnings.push(error === undefined ? message : `${message}: ${String(error)}`)
+}
+
 async function started(lease: Duration = '30s'): Promise<Runtime> {
   const runtime = createRuntime({
     jobs: [work, chargeJob],
     store: postgresStore({ url: server().url, schema }),
     lease,
-    logger: { warn: (message) => warnings.push(message), error: (message) => warnings.push(message) },
+    logger: { warn: keepWarning, error: keepWarning },
   })
   runtimes.push(runtime)
   await runtime.start()
@@ -272,7 +276,7 @@ test('while the transaction is open, leases of other jobs are extended, expired 
   await isOpen
   const { store } = runtime
   const leaseEnd = async (): Promise<number> => {
-    const { rows } = await observer.query<{ at: string }>(`SELECT wake_at AS at FROM ${schema}.jobs WHERE id = $1`, [
+    const { rows } = await observer.query<{ at: string }>(`SELECT wake_at AS at FROM ${schema}.standing WHERE id = $1`, [
       job.id,
     ])
     return Number(rows[0]?.at)

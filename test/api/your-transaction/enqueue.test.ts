@@ -337,6 +337,8 @@ test('a statement of SQL enqueues, also by a trigger, and by a role that may do 
   expect(await runtime.list()).toHaveLength(1)
 })
 
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+
 test('a statement of SQL with options that make no sense is refused', async () => {
   const refused = [
     '[]',
@@ -345,6 +347,14 @@ test('a statement of SQL with options that make no sense is refused', async () =
     '{"type":"a","tag":1}',
     '{"type":"a","delay":-1}',
     '{"type":"a","tags":[1]}',
+    '{"type":"a","delay":999999999999999}',
+    '{"type":"a","runAt":1795645926}',
+    '{"type":"a","runAt":999999999999999}',
+    JSON.stringify({ type: 'a', input: 'x'.repeat(2 ** 20) }),
+    `{"type":"a","input":${nested(101)}}`,
+    `{"type":"a","input":{"a":${nested(6_000)}}}`,
+    `{"type":"a","meta":{"a":${nested(100)}}}`,
+    '{"type":"a","input":[1,{"a":-1e309}]}',
   ]
   for (const text of refused) {
     await expect(pg.query(`SELECT ${schema}.enqueue($1)`, [text])).rejects.toMatchObject({ code: 'JC003' })

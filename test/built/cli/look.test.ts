@@ -41,6 +41,23 @@ test.concurrent('ls filters by tag, machine state, machine tag and time, and ord
   expect(soonest.jobs.map(({ id }: { id: string }) => id)).toEqual(['order-0', 'order-1', 'order-2'])
 })
 
+test.concurrent('find gives hits with their jobs and a command for each, or what is near', async () => {
+  const { stdout, stderr } = await run('find', 'mail-0')
+  expect(stdout).toMatch(/^WHAT +FOUND/)
+  expect(stdout).toMatch(/^job +mail-0 +1 +show mail-0$/m)
+  expect(stderr).toBe('')
+  expect((await run('find', 'news')).stdout).toMatch(/^tag +news +3 +ls --tag news$/m)
+  expect((await run('find', 'FULL')).stdout).toMatch(/^failure +Error: the mailbox is full/m)
+  expect((await run('find', 'review')).stdout).toMatch(
+    /^state of machine +review +order +3 +ls --machine-state review$/m,
+  )
+  const near = await run('find', 'order-77')
+  expect(near.stderr).toContain('Nothing begins with or has order-77.\nNear it, what begins with order-:')
+  expect(near.stdout).toMatch(/^job +order-0/m)
+  const { hits, near: start } = await json('find', 'order-77', '--limit', '1')
+  expect([hits.length, start]).toEqual([1, 'order-'])
+})
+
 test.concurrent(
   'show has the error, the logs and the history; with the definition also the chart and the events',
   async () => {

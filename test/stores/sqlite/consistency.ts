@@ -38,6 +38,7 @@ export function complaintsAbout(path: string): string[] {
     checkQueues(db, jobs, say)
     checkKeyGroups(db, jobs, say)
     checkFailures(db, jobs, say)
+    checkMeta(db, jobs, say)
     checkTags(db, jobs, say)
     checkMinutes(db, jobs, say)
     const { checkpoints, oldest, counted } = checkLog(db, jobs, say)
@@ -426,6 +427,21 @@ function checkTags(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   })
   const different = new Set(kept).symmetricDifference(new Set(own))
   if (different.size > 0) say(`tags of jobs differ from job_tags: ${[...different].join(', ')}`)
+}
+
+function checkMeta(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const kept = db
+    .prepare('SELECT value, name, type, job FROM job_meta')
+    .all()
+    .map(({ value, name, type, job }) => JSON.stringify([job, name, type === 'integer' ? Number(value) : value]))
+  const own = jobs.flatMap(({ row: { seq, meta } }) =>
+    Object.entries(JSON.parse(meta ?? '{}') as Record<string, unknown>).flatMap(([name, value]) => {
+      const isKept = typeof value === 'string' ? [...value].length <= 200 : Number.isSafeInteger(value)
+      return isKept ? [JSON.stringify([seq, name, value])] : []
+    }),
+  )
+  const different = new Set(kept).symmetricDifference(new Set(own))
+  if (different.size > 0) say(`meta of jobs differs from job_meta: ${[...different].join(', ')}`)
 }
 
 /** Each enqueue and each end is at or after the first transition of its minute, as far back as minutes are kept. */

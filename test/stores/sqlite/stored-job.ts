@@ -29,6 +29,7 @@ export interface StoredJob {
   readonly leftKey: string | null
   readonly concurrencyKey: string | null
   readonly tags: string | null
+  readonly meta: string | null
   readonly checkpointed: number | null
   readonly untilStart: boolean
   /** The fingerprint of its last error, and the one that is stored. */
@@ -46,6 +47,7 @@ interface StoredRow {
   readonly key: string | null
   readonly concurrency_key: string | null
   readonly tags: string | null
+  readonly meta: string | null
   readonly options: string | null
 }
 
@@ -98,8 +100,19 @@ export function storedJobs(db: DatabaseSync): StoredJob[] {
 }
 
 function storedJob(row: StoredRow, life: StoredLife | undefined): StoredJob {
-  const { seq, id, queue, priority, enqueued_at: enqueuedAt, key, concurrency_key: concurrencyKey, tags, options } = row
-  const born = { seq, id, queue, priority, enqueuedAt, key, concurrencyKey, tags, leaseAt: null }
+  const {
+    seq,
+    id,
+    queue,
+    priority,
+    enqueued_at: enqueuedAt,
+    key,
+    concurrency_key: concurrencyKey,
+    tags,
+    meta,
+    options,
+  } = row
+  const born = { seq, id, queue, priority, enqueuedAt, key, concurrencyKey, tags, meta, leaseAt: null }
   const untilStart = options !== null && (JSON.parse(options) as StoredOptions).until === 'start'
   const none = { dueAt: null, token: null, worker: null, startedAt: null, finishedAt: null, heldKey: null }
   const more = { leftKey: null, checkpointed: null, failure: null, storedFailure: null }

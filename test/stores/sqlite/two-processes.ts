@@ -92,6 +92,7 @@ const methods = {
   failures: true,
   worker: true,
   workers: true,
+  terms: true,
   transitions: true,
 } satisfies Record<Shared, true>
 

@@ -158,7 +158,22 @@ export const packages: readonly PackageRow[] = [
   { package: 'preact', rooms: ['src/dashboard/page/'], why: 'built into the page: whoever installs jobchart does not' },
   { package: '@preact/signals', rooms: ['src/dashboard/page/'], why: 'built into the page, like preact' },
   { package: 'cronstrue', rooms: ['src/dashboard/page/'], why: 'built into the page: schedules in words' },
-  { package: 'node:*', rooms: ['src/'], why: 'the platform' },
+  { package: '#stores', rooms: ['src/open/store-at.ts'], why: 'package.json names the stores that a program can open' },
+  { package: '@noble/hashes', rooms: ['src/core/platform.ts'], why: 'digests where there is no Node' },
+  {
+    package: 'node:*',
+    rooms: [
+      'src/stores/sqlite/',
+      'src/stores/redis/',
+      'src/stores/postgres/',
+      'src/store-testing/',
+      'src/thread/',
+      'src/dashboard/',
+      'src/cli/',
+    ],
+    typesIn: 'src/',
+    why: 'the rest runs in browsers, too: it asks `core/platform.ts`',
+  },
 ]
 
 /** The part of a path that a room's pattern covers (`src/stores/memory/` for `src/stores/*` + `/`), or null. */

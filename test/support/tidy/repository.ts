@@ -11,7 +11,7 @@ export interface TextFile {
 export const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url))
 
 // What git ignores, and what a tool wrote.
-const notOurs = new Set(['.git', 'node_modules', 'dist', 'coverage', '.readme', 'package-lock.json'])
+const notOurs = new Set(['.git', 'node_modules', 'dist', 'coverage', '.next', 'pages', 'cache', 'layouts.json', '.readme', 'package-lock.json'])
 
 function* walk(folder: string): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -30,11 +30,17 @@ export function textFiles(): TextFile[] {
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** The sources that `package.json` exports: everything that ships is reachable from here. */
+interface Entries {
+  readonly exports: Record<string, string | Record<string, string>>
+  readonly imports: Record<string, { readonly '@jobchart/source': Record<string, string> }>
+}
+
+/** The sources that `package.json` names: everything that ships is reachable from here. */
 export function exportedSources(packageJson: string): string[] {
-  const { exports } = JSON.parse(packageJson) as { exports: Record<string, string | Record<string, string>> }
-  return Object.values(exports).flatMap((entry) => {
-    const source = typeof entry === 'string' ? undefined : entry['@jobchart/source']
-    return source === undefined ? [] : [source.replace(/^\.\//, '')]
-  })
+  const { exports, imports } = JSON.parse(packageJson) as Entries
+  const named = Object.values(exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [entry['@jobchart/source']],
+  )
+  const chosen = Object.values(imports).flatMap((entry) => Object.values(entry['@jobchart/source']))
+  return [...named, ...chosen].flatMap((source) => (source === undefined ? [] : [source.replace(/^\.\//, '')]))
 }

@@ -16,7 +16,7 @@ DECLARE
   v_row text;
 BEGIN
   IF json_typeof(intents::json) <> 'array' THEN RAISE 'intents: expected an array'; END IF;
-  IF position('\' IN v_value) > 0 THEN v_value := substr(to_json(v_value)::text, 2, length(to_json(v_value)::text) - 2); END IF;
+  IF position(chr(92) IN v_value) > 0 THEN v_value := substr(to_json(v_value)::text, 2, length(to_json(v_value)::text) - 2); END IF;
   INSERT INTO @schema@.cells (kind, field, value) VALUES ('intents', v_number, v_value) RETURNING xmin::text INTO v_row;
   IF fenced_job IS NOT NULL THEN
     INSERT INTO @schema@.cells (kind, field, value) VALUES ('fences', fenced_job || ' ' || v_number, fenced_job);
@@ -45,7 +45,9 @@ BEGIN
   END IF;
   IF v_job IS NOT NULL THEN
     PERFORM FROM @schema@.jobs j
-    WHERE j.id = v_job AND j.state = 'running' AND position(v_lease::json ->> 1 IN j.doc) > 0 FOR KEY SHARE;
+    WHERE j.id = v_job AND CASE WHEN j.plain
+      THEN EXISTS (SELECT FROM @schema@.claims c WHERE c.token = v_lease::json ->> 1 AND j.seq = ANY(c.jobs))
+      ELSE j.state = 'running' AND position(v_lease::json ->> 1 IN j.doc) > 0 END FOR KEY SHARE;
     IF NOT FOUND THEN
       RAISE EXCEPTION USING ERRCODE = 'JC004', MESSAGE = 'jobchart LEASE_LOST: the attempt does not have the job any more';
     END IF;
@@ -73,7 +75,12 @@ BEGIN
   END IF;
   SELECT string_agg(m.key, ', ') INTO v_wrong FROM json_each(v) AS m(key, value)
   WHERE json_typeof(m.value) <> 'null' AND NOT CASE
-    WHEN m.key = 'input' THEN true
+    -- No payload: deeper than 100 levels, or with a number that is infinite in JavaScript.
+    WHEN m.key IN ('input', 'meta') AND (
+      jsonb_path_exists(m.value::jsonb, 'strict $.**{100} ? (@.type() == "array" || @.type() == "object")')
+      OR jsonb_path_exists(m.value::jsonb, 'strict $.** ? (@.type() == "number" && (@ > 1.797693134862315807e308 || @ < -1.797693134862315807e308))')
+    ) THEN false
+    WHEN m.key = 'input' THEN octet_length(m.value::text) <= 1048576
     WHEN m.key = 'type' THEN json_typeof(m.value) = 'string' AND length(m.value #>> '{}') BETWEEN 1 AND 200
     WHEN m.key = 'id' THEN json_typeof(m.value) = 'string' AND length(m.value #>> '{}') BETWEEN 1 AND 200
     WHEN m.key = 'key' THEN json_typeof(m.value) = 'string' AND length(m.value #>> '{}') BETWEEN 1 AND 500
@@ -85,7 +92,8 @@ BEGIN
       WHEN json_typeof(m.value) <> 'number' OR m.value::text !~ '^-?[0-9]{1,15}$' THEN false
       WHEN m.key = 'priority' THEN m.value::text::bigint BETWEEN -2147483647 AND 2147483647
       WHEN m.key = 'maxAttempts' THEN m.value::text::bigint BETWEEN 1 AND 1000000
-      ELSE m.value::text::bigint >= 0 END
+      WHEN m.key = 'delay' THEN m.value::text::bigint BETWEEN 0 AND 3153600000000
+      ELSE m.value::text::bigint BETWEEN 10000000000 AND extract(epoch FROM clock_timestamp()) * 1000 + 3153600000000 END
     ELSE false END;
   IF coalesce(json_typeof(v -> 'type'), 'null') = 'null' THEN v_wrong := concat_ws(', ', v_wrong, 'type'); END IF;
   IF v_wrong IS NOT NULL THEN

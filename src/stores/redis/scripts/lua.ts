@@ -1,6 +1,7 @@
 /** What scripts know of the chart and of rows, as pieces of Lua. */
 import { jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import { claimable } from '../../../core/compiled-arrows.ts'
+import { seqField } from '../figures.ts'
 import { dataFields, dataLetters, headFields, type HeadField } from '../row-text.ts'
 
 /** Where a field stands in a row, for scripts: their lists begin at 1. */
@@ -10,6 +11,9 @@ export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1]))
  * behind it.
  */
 export const tail = headFields.length + 1
+
+/** The field of the figures that has the number of the last transition. */
+export const seqName = `'${seqField.replace('\x01', '\\1')}'`
 
 /** The fields that are kept apart, by their letters. */
 export const fieldsOfLetters = `{${dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')}}`
@@ -32,10 +36,6 @@ export const backlogStates = listOf(statesTagged('backlog'))
 function listOf(states: ReadonlySet<JobState>): string {
   return `{${[...states].map((state) => `'${state}'`).join(',')}}`
 }
-
-/** A condition: is the state in this variable one of the backlog? */
-export const isBacklog = (variable: string): string =>
-  `(${[...statesTagged('backlog')].map((state) => `${variable} == '${state}'`).join(' or ')})`
 
 /** The index that the jobs of a state stand in; the other states have none. */
 export const indexOfState = tableOf({
@@ -66,6 +66,8 @@ export interface LuaScript {
   readonly answer: string
   /** Its first argument names types that it touches, a zero byte between them. */
   readonly typed?: true
+  /** It uses nothing of what all scripts share, and answers a text that begins with the time and the last number. */
+  readonly bare?: true
   /** It stores new jobs: while the memory of the server is full, it is refused. */
   readonly stores?: true
 }

@@ -165,6 +165,15 @@ export const jobs = `
     job INTEGER NOT NULL,
     PRIMARY KEY (tag, job)
   ) STRICT, WITHOUT ROWID;
+  -- The members of meta by which jobs are found: texts of 200 characters at most, and whole numbers, as text.
+  CREATE TABLE job_meta (
+    value TEXT NOT NULL,
+    name TEXT NOT NULL,
+    -- 'text' or 'integer'
+    type TEXT NOT NULL,
+    job INTEGER NOT NULL,
+    PRIMARY KEY (value, name, type, job)
+  ) STRICT, WITHOUT ROWID;
 
   -- Results of finished steps, one row each.
   CREATE TABLE steps (

@@ -1,0 +1,78 @@
+/** `jobchart find`: one search over everything by which jobs are found. */
+import type { Command } from 'commander'
+import { counted, grouped } from '../../core/counted.ts'
+import type { FindHit, FindKind } from '../../index.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { withClient } from '../open.ts'
+import { integer, withStore, type StoreOptions } from '../options.ts'
+import type { Program } from '../command.ts'
+import { table, type Column } from '../table.ts'
+
+interface FindCommandOptions extends StoreOptions {
+  readonly limit: number
+}
+
+const words: Readonly<Record<FindKind, string>> = {
+  job: 'job',
+  key: 'key',
+  concurrencyKey: 'concurrency key',
+  tag: 'tag',
+  meta: 'meta',
+  type: 'type',
+  machineState: 'state of machine',
+  machineTag: 'tag of machine',
+  failure: 'failure',
+}
+
+/** The command that shows what a hit stands for. */
+function commandOf({ kind, value, name, filter }: FindHit): string {
+  if (kind === 'job') return `show ${quoted(value)}`
+  if (kind === 'meta') return `ls --meta ${quoted(`${name}=${value}`)}`
+  if (kind === 'failure') return `ls --failure ${filter?.failure ?? ''}`
+  const option = kind.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return `ls --${option} ${quoted(value)}`
+}
+
+const quoted = (text: string): string => (/^[\w.:/=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+const columns: readonly Column<FindHit>[] = [
+  { title: 'WHAT', text: ({ kind }) => words[kind] },
+  {
+    title: 'FOUND',
+    text: ({ kind, name, value }) => (kind === 'meta' ? `${name}=${value}` : value),
+    style: ({ exact }) => (exact ? 'bold' : 'reset'),
+    flexible: true,
+  },
+  { title: 'OF', text: ({ kind, name }) => (kind === 'meta' ? '' : (name ?? '')), optional: 2, flexible: true },
+  { title: 'JOBS', text: ({ jobs, more }) => `${grouped(jobs)}${more ? '+' : ''}`, right: true },
+  { title: 'SHOW', text: commandOf, optional: 1 },
+]
+
+export function findCommand({ command, terminal, run }: Program): Command {
+  return withStore(command('find', 'find jobs by a text: id, key, tag, meta, type, state of a machine, error'))
+    .argument('<text>', 'what an id, a key, a tag or a value of meta begins with, or what a type, state or error has')
+    .option('-n, --limit <count>', 'hits of each kind', integer(1, 100), 10)
+    .action((text: string, options: FindCommandOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const result = await client.find(text, { limit: options.limit })
+          const { hits, near, searched } = result
+          if (options.json) await terminal.print(JSON.stringify(result))
+          else {
+            if (hits.length === 0 || near !== null) terminal.note(`Nothing begins with or has ${quoted(text)}.`)
+            if (near !== null) terminal.note(`Near it, what begins with ${quoted(near)}:`)
+            if (hits.length > 0) await terminal.print(table(hits, columns, terminal))
+            const partly = searched.flatMap(({ kind, newest }) => (newest === null ? [] : [words[kind]]))
+            const newest = searched.find((each) => each.newest !== null)?.newest ?? 0
+            if (partly.length > 0) {
+              const jobs = counted(newest, 'job')
+              terminal.note(
+                `Searched by ${partly.join(', ')}: the ${jobs} that were enqueued last. By all else: every job.`,
+              )
+            }
+          }
+          return exitCodes.done
+        }),
+      ),
+    )
+}

@@ -1,0 +1,148 @@
+/** The condition of all queues together: what is not as usual, an hour of each, how long its jobs wait and run. */
+import type { ActivityBucket, Client, QueueStats } from '../index.ts'
+import { everyBucket } from '../core/activity.ts'
+import { systemClock } from '../core/clock.ts'
+import type { QueueActivity } from '../store.ts'
+import { troubleOf, type Trouble, type TroubleFacts } from './trouble.ts'
+
+/** Queues of which figures are read; and those whose jobs are read for durations, those with most ends first. */
+export const queuesMax = 200
+const measuredMax = 40
+/** The jobs of a queue that have ended last, of which durations are taken. */
+const sampleMax = 200
+const hourMs = 3_600_000
+const unsupportedMax = 1_000
+/** States of waiting machines that are shown of a queue, those with most jobs. */
+const statesMax = 12
+
+/** Of the jobs of a queue that have ended in the last hour, 200 at most: the last ones. ms. */
+interface Percentiles {
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+}
+
+export interface QueueCondition {
+  /** Jobs done and failed attempts in each minute of the last hour, oldest first. */
+  readonly done: readonly number[]
+  readonly failed: readonly number[]
+  /** From enqueue, or due time, to the claim, of jobs that ended in their first attempt; null: there is none. */
+  readonly wait: Percentiles | null
+  /** From the claim to the end of the last attempt. */
+  readonly run: Percentiles | null
+  /** Jobs whose machines stand in each innermost state: those that have not ended. */
+  readonly states: Readonly<Record<string, number>>
+}
+
+export interface Condition {
+  readonly trouble: readonly Trouble[]
+  readonly queues: ReadonlyMap<string, QueueCondition>
+}
+
+export async function condition(client: Client): Promise<Condition> {
+  const [all, workers, schedules, unsupported] = await Promise.all([
+    client.queues(),
+    client.workers({ inputs: false }),
+    client.schedules({ next: 1 }),
+    client.list({ unsupported: true, limit: unsupportedMax, fields: ['type'] }),
+  ])
+  const { store } = client
+  const now = store.now()
+  const shown = all.slice(0, queuesMax)
+  const types = shown.map(({ type }) => type)
+  const [hours, minutes] = await Promise.all([
+    store.activity({ period: 'hour', from: now - 25 * hourMs, queues: types }),
+    store.activity({ period: 'minute', from: now - 59 * 60_000, queues: types }),
+  ])
+  const [hoursOf, minutesOf] = [bucketsByType(hours), bucketsByType(minutes)]
+  const facts: TroubleFacts = {
+    now,
+    schedules,
+    workers,
+    unsupported: byType(unsupported, unsupported.next !== undefined),
+    queues: shown.map((queue) => ({
+      ...queue,
+      workers: workers.filter((worker) => !worker.lost && worker.types.includes(queue.type)).length,
+      hours: hoursOf(queue.type),
+      minutes: minutesOf(queue.type),
+    })),
+  }
+  return { trouble: troubleOf(facts), queues: await conditions(client, shown, minutesOf, now) }
+}
+
+function bucketsByType(activity: readonly QueueActivity[]): (type: string) => readonly ActivityBucket[] {
+  const byTypeName = new Map(activity.map(({ type, buckets }) => [type, buckets]))
+  return (type) => byTypeName.get(type) ?? []
+}
+
+function byType(jobs: readonly { readonly type: string }[], more: boolean): TroubleFacts['unsupported'] {
+  const groups = Map.groupBy(jobs, ({ type }) => type)
+  return new Map(Array.from(groups, ([type, own]) => [type, { jobs: own.length, more }]))
+}
+
+const endsIn = (buckets: readonly ActivityBucket[]): number =>
+  buckets.reduce((sum, { done, dead }) => sum + done + dead, 0)
+
+/** Queue by queue, each in a turn of the event loop of its own. */
+async function conditions(
+  client: Client,
+  queues: readonly QueueStats[],
+  minutesOf: (type: string) => readonly ActivityBucket[],
+  now: number,
+): Promise<ReadonlyMap<string, QueueCondition>> {
+  const busiest = queues
+    .map(({ type }) => ({ type, ends: endsIn(minutesOf(type)) }))
+    .filter(({ ends }) => ends > 0)
+    .toSorted((a, b) => b.ends - a.ends)
+  const measured = new Set(busiest.slice(0, measuredMax).map(({ type }) => type))
+  const found = new Map<string, QueueCondition>()
+  for (const { type, counts } of queues) {
+    const minutes = everyBucket(minutesOf(type), { period: 'minute', count: 60, now })
+    const mayStand = counts.waiting + counts.scheduled + counts.running + counts.queued + counts.retrying > 0
+    found.set(type, {
+      done: minutes.map(({ done }) => done),
+      failed: minutes.map(({ failed }) => failed),
+      ...(measured.has(type) ? await durations(client, type, now) : { wait: null, run: null }),
+      states: mayStand ? innermostOf((await client.store.machineCounts(type)).states) : {},
+    })
+    await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+  }
+  return found
+}
+
+async function durations({ store }: Client, type: string, now: number): Promise<Pick<QueueCondition, 'wait' | 'run'>> {
+  const jobs = await store.list({
+    type,
+    orderBy: 'finished',
+    order: 'newest',
+    finishedAfter: now - hourMs,
+    limit: sampleMax,
+    fields: ['attempt', 'enqueuedAt', 'startedAt', 'finishedAt', 'history'],
+  })
+  const waits: number[] = []
+  const runs: number[] = []
+  for (const { attempt, startedAt, finishedAt, history } of jobs) {
+    if (startedAt === null || finishedAt === null) continue
+    runs.push(finishedAt - startedAt)
+    // The transition before the claim has queued the job.
+    const claim = history.findLastIndex(({ event }) => event === 'CLAIM')
+    const queued = history[claim - 1]
+    if (attempt <= 1 && queued !== undefined) waits.push(startedAt - queued.at)
+  }
+  return { wait: percentiles(waits), run: percentiles(runs) }
+}
+
+/** The least value that so many hundredths are not above. */
+export function percentiles(values: readonly number[]): Percentiles | null {
+  if (values.length === 0) return null
+  const sorted = values.map((value) => Math.max(0, value)).toSorted((a, b) => a - b)
+  const at = (part: number): number => sorted[Math.ceil(part * sorted.length) - 1] ?? 0
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}
+
+/** The states without those that have child states here, those with most jobs first. */
+function innermostOf(states: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  const paths = Object.keys(states)
+  const inner = Object.entries(states).filter(([path]) => !paths.some((other) => other.startsWith(`${path}.`)))
+  return Object.fromEntries(inner.toSorted(([, a], [, b]) => b - a).slice(0, statesMax))
+}

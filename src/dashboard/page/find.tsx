@@ -1,0 +1,196 @@
+/** One search: hits as one types, with the number of their jobs, and a screen that says what was searched. */
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { counted } from '../../core/counted.ts'
+import type { FindHit, FindKind, FindResult, JobSummary } from '../../index.ts'
+import { metaText } from '../meta-member.ts'
+import { useResource } from './api.ts'
+import { Empty, Loaded, Panel, State, Time } from './parts.tsx'
+import { go, jobLink, link, place, replace } from './router.ts'
+import { number } from './words.ts'
+
+/** What was typed is searched when nothing was typed for so long, ms. */
+const typingMs = 150
+
+export const hitWords: Readonly<Record<FindKind, string>> = {
+  job: 'Job',
+  key: 'Key',
+  meta: 'Meta',
+  tag: 'Tag',
+  concurrencyKey: 'Concurrency key',
+  type: 'Type',
+  machineState: 'State',
+  machineTag: 'Tag of machines',
+  failure: 'Failure',
+}
+
+/** What is looked for among ids, keys, …, in the middle of a sentence. */
+const searchedWords: Readonly<Record<FindKind, string>> = {
+  job: 'ids',
+  key: 'unique keys',
+  meta: 'values of meta',
+  tag: 'tags',
+  concurrencyKey: 'concurrency keys',
+  type: 'types',
+  machineState: 'states of machines',
+  machineTag: 'tags of machines',
+  failure: 'errors',
+}
+
+/** A filter as the address of a list has it. */
+function queryOf({ filter }: FindHit): Readonly<Record<string, string>> {
+  const { meta, ...others } = filter ?? {}
+  const members = Object.entries(meta ?? {}).map(([name, value]) => metaText(name, value))
+  return { ...(others as Readonly<Record<string, string>>), ...(members[0] !== undefined && { meta: members[0] }) }
+}
+
+export const hitLink = (hit: FindHit): string =>
+  hit.kind === 'job' ? jobLink(hit.value) : link('jobs', '', queryOf(hit))
+
+/** What a hit is, as one reads it: `customer=cus_9`. */
+export const hitText = ({ kind, name, value }: FindHit): string => (kind === 'meta' ? `${name}=${value}` : value)
+
+export const hitCount = ({ kind, jobs, more, name }: FindHit): string => {
+  if (kind === 'job') return ''
+  const count = `${counted(jobs, kind === 'failure' ? 'dead job' : 'job')}${more ? ' or more' : ''}`
+  return kind === 'meta' || name === null ? count : `${count} of ${name}`
+}
+
+/** The path of a search; null for nothing but space. */
+export const findPath = (text: string, limit: number): string | null =>
+  text.trim() === '' ? null : `/find?${new URLSearchParams({ text: text.trim().slice(0, 200), limit: String(limit) })}`
+
+/** A text some time after it was typed. */
+export function useTyped(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), typingMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  return settled
+}
+
+export function FindScreen(): JSX.Element {
+  const { name: text } = place.value
+  const [typed, setTyped] = useState(text)
+  useEffect(() => setTyped(text), [text])
+  return (
+    <>
+      <h1>Search</h1>
+      <form
+        class="search-form"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (typed.trim() !== '') replace(link('find', typed.trim()))
+        }}
+      >
+        <input
+          type="search"
+          data-search
+          aria-label="Search"
+          placeholder="an id, a key, a tag, a value of meta, an error, a state"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+      </form>
+      <Hits text={text} opens />
+    </>
+  )
+}
+
+/** What is shown instead of a job that is not there. */
+export const NoJob = ({ id }: { readonly id: string }): JSX.Element => (
+  <>
+    <h1>
+      There is no job <span class="id">{id}</span>
+    </h1>
+    <p class="muted">It was removed by retention, discarded, or never enqueued.</p>
+    <Hits text={id} />
+  </>
+)
+
+/** @param opens goes to the job at once if the text is its id and nothing else */
+function Hits({ text, opens = false }: { readonly text: string; readonly opens?: boolean }): JSX.Element {
+  const found = useResource<FindResult>(findPath(text, 8))
+  const exact = found.data?.hits.filter((hit) => hit.exact) ?? []
+  const [only] = exact
+  useEffect(() => {
+    if (opens && exact.length === 1 && only?.kind === 'job') replace(jobLink(only.value))
+  }, [found.data])
+  if (text.trim() === '') {
+    return (
+      <Empty title="Search everything">
+        The beginning of an id, a key, a tag or a value of meta; or a part of a type, an error or a state of machines.
+      </Empty>
+    )
+  }
+  return <Loaded of={found}>{(result) => <Result of={result} />}</Loaded>
+}
+
+function Result({ of: { text, hits, near, searched } }: { readonly of: FindResult }): JSX.Element {
+  const partly = searched.filter(({ newest }) => newest !== null)
+  const wholly = searched.filter(({ newest }) => newest === null)
+  const list = (some: FindResult['searched']): string => some.map(({ kind }) => searchedWords[kind]).join(', ')
+  const [first] = hits
+  return (
+    <>
+      {(hits.length === 0 || near !== null) && (
+        <Empty title={`Nothing has “${text}”`}>{near !== null && `These begin with “${near}”.`}</Empty>
+      )}
+      {near === null && first !== undefined && first.filter !== null && <JobsOf hit={first} />}
+      {hits.length > 0 && (
+        <Panel title={near === null ? 'Found' : 'Near it'}>
+          <ul class="lines hits">
+            {hits.map((hit) => (
+              <li key={`${hit.kind} ${hit.name} ${hit.value}`} data-row tabindex={-1} data-href={hitLink(hit)}>
+                <small class="muted">{hitWords[hit.kind]}</small>
+                <a class={hit.exact ? 'type' : ''} href={hitLink(hit)}>
+                  {hitText(hit)}
+                </a>
+                <span class="muted">{hitCount(hit)}</span>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      <p class="muted hint">
+        {wholly.length > 0 && `Searched of all jobs: ${list(wholly)}.`}{' '}
+        {partly.length > 0 &&
+          `Of the ${number(partly[0]?.newest ?? 0)} jobs that were enqueued last: ${list(partly)}. This store has no index of these.`}
+      </p>
+    </>
+  )
+}
+
+/** The newest jobs of the first hit: mostly one of them is what was looked for. */
+function JobsOf({ hit }: { readonly hit: FindHit }): JSX.Element {
+  const query = new URLSearchParams({ ...queryOf(hit), limit: '8' })
+  const page = useResource<{ readonly jobs: readonly JobSummary[] }>(`/jobs?${query}`)
+  return (
+    <Panel title={`The newest of ${hitText(hit)}`} aside={<a href={hitLink(hit)}>{hitCount(hit)}</a>}>
+      <Loaded of={page}>
+        {({ jobs }) => (
+          <ul class="lines">
+            {jobs.map(({ id, type, state, enqueuedAt, machineStates }) => (
+              <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
+                <State state={state} />
+                <a class="id" href={jobLink(id)}>
+                  {id}
+                </a>
+                <span>{type}</span>
+                {machineStates.length > 0 && <span class="in">{machineStates.at(-1)}</span>}
+                <span class="muted">
+                  <Time at={enqueuedAt} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** To the search for a text. */
+export const goFind = (text: string): void => go(link('find', text.trim()))

@@ -1,0 +1,213 @@
+/**
+ * A database of the user, on the user's own connection: two SQLite libraries that have one file open in one process
+ * undo each other's locks. Tables and indexes of the store have a prefix; tables,
+ * pragmas, `application_id` and `user_version` of the user are left as they are.
+ */
+import { resolve } from 'node:path'
+import { nanoid } from 'nanoid'
+import { systemClock } from '../../core/clock.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { SqliteDatabase } from '../../core/open-transaction.ts'
+import { checkSqliteVersion } from './database.ts'
+import type { Driver } from './driver.ts'
+import { isBusy, newer, storeError } from './errors.ts'
+import { checkPath } from './file-identity.ts'
+import { applicationId, fileVersion, migrations } from './migrations/index.ts'
+import { prefixed, prefixedNames } from './prefix.ts'
+import { Statements, type StatementListener } from './statements.ts'
+import { userDriver, type UserDriver } from './user-driver.ts'
+
+/** How long the tables wait for other processes, ms: they may be making them. */
+const openBusyMs = 5_000
+const triesMs = 5
+
+/**
+ * The store's tables besides those of a file of its own. `meta` says whose tables they are. `intents` has what calls in
+ * transactions of users ask for, until it is carried out; it has no row numbers, so that `last_insert_rowid()` of the
+ * user stays what it is. `carried_out` has the calls that another process has carried out than that which has made
+ * them, and what was refused.
+ */
+const ownTables = `
+  CREATE TABLE meta (application TEXT NOT NULL, version INTEGER NOT NULL) STRICT;
+  INSERT INTO meta VALUES ('jobchart', 0);
+  CREATE TABLE intents (number INTEGER PRIMARY KEY, receipt TEXT NOT NULL, intents TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE carried_out (receipt TEXT PRIMARY KEY, at INTEGER NOT NULL, refused TEXT) STRICT, WITHOUT ROWID;`
+
+export class UserDatabase {
+  readonly database: SqliteDatabase
+  readonly path: string
+  readonly sql: Statements
+  /** Of this store on this connection. */
+  readonly id = nanoid()
+  private readonly driver: UserDriver
+  private readonly prefix: string
+
+  /** Makes the tables, unless they are there. @throws JobchartError INVALID_OPTION, UNSUPPORTED, STORE_UNAVAILABLE */
+  constructor(database: SqliteDatabase, prefix: string, listener: StatementListener | undefined) {
+    this.database = database
+    this.prefix = prefix
+    this.driver = userDriver(database)
+    const { driver } = this
+    if (!driver.isOpen) throw closedDatabase()
+    if (driver.path === null || driver.path === '') throw inMemory()
+    this.path = resolve(driver.path)
+    this.sql = new Statements({ prepare: (sql) => driver.prepare(prefixed(sql, prefix)) }, listener)
+    this.checkIdle()
+    try {
+      this.check()
+      waitFor(() => this.makeTables())
+      this.exec(`CREATE TEMP TABLE IF NOT EXISTS ${prefix}stores (id TEXT PRIMARY KEY, opened INTEGER NOT NULL)`)
+      this.exec(`INSERT INTO temp.${prefix}stores VALUES ('${this.id}', 0)`)
+    } catch (error) {
+      throw storeError(error, this.path)
+    }
+  }
+
+  /** Is a transaction of the user open? Then nothing of the store may touch the connection. */
+  get isInTransaction(): boolean {
+    return this.driver.isOpen && this.driver.isTransaction
+  }
+
+  /** @throws JobchartError STORE_UNAVAILABLE */
+  checkOpen(): void {
+    if (!this.driver.isOpen) throw closedDatabase()
+  }
+
+  /**
+   * Opens the store on the connection: what a store remembers of its tables holds as long as nobody else writes them,
+   * and other writers on the same connection are not noticed.
+   * @throws JobchartError STORE_UNAVAILABLE, UNSUPPORTED
+   */
+  open(): Driver {
+    this.checkOpen()
+    this.checkIdle()
+    const others = this.first(`SELECT count(*) FROM temp.${this.prefix}stores WHERE opened = 1 AND id <> '${this.id}'`)
+    if (others !== 0) {
+      throw new JobchartError('UNSUPPORTED', `another store is open on this connection to ${this.path}`, {
+        hint: 'Make one store, and pass it to all clients and runtimes.',
+      })
+    }
+    this.setOpened(1)
+    const { driver, prefix } = this
+    return {
+      prepare: (sql) => driver.prepare(prefixed(sql, prefix)),
+      get isTransaction() {
+        return driver.isTransaction
+      },
+      close: () => {
+        if (driver.isOpen) this.setOpened(0)
+      },
+    }
+  }
+
+  /** A query that only this connection answers with the id of the store. */
+  get identityQuery(): string {
+    return `SELECT id FROM temp.${this.prefix}stores WHERE id = '${this.id}'`
+  }
+
+  /** Ends the transaction of the user, so that it cannot be committed. */
+  rollBack(): void {
+    this.driver.exec('ROLLBACK')
+  }
+
+  private setOpened(opened: 0 | 1): void {
+    this.exec(`UPDATE temp.${this.prefix}stores SET opened = ${opened} WHERE id = '${this.id}'`)
+  }
+
+  private checkIdle(): void {
+    if (!this.isInTransaction) return
+    throw new JobchartError('STORE_UNAVAILABLE', `a transaction is open on the connection to ${this.path}`, {
+      hint: 'Make and open the store before transactions begin, or after their ends.',
+    })
+  }
+
+  /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE */
+  private check(): void {
+    checkPath(this.path)
+    checkSqliteVersion(String(this.first('SELECT sqlite_version()')), 'the library of `database`')
+    const mode = this.first('PRAGMA journal_mode')
+    if (mode !== 'wal') {
+      throw new JobchartError('UNSUPPORTED', `${this.path} is not in WAL mode (it is ${String(mode)})`, {
+        hint: 'Run PRAGMA journal_mode = WAL on your connection once: the file stays in it.',
+      })
+    }
+    if (this.first('PRAGMA application_id') !== applicationId) return
+    throw new JobchartError('UNSUPPORTED', `${this.path} is a file of a store of its own`, {
+      hint: 'Open it with sqliteStore({ path }), or pass a database with tables of yours.',
+    })
+  }
+
+  /** All that is lacking is one transaction: one of several processes makes it, the others find it. */
+  private makeTables(): void {
+    if (this.version() === fileVersion) return
+    this.driver.exec('BEGIN IMMEDIATE')
+    try {
+      const version = this.version()
+      if (version === null) this.exec(ownTables)
+      for (const step of migrations.slice(version ?? 0)) this.exec(step)
+      this.exec(`UPDATE meta SET version = ${fileVersion}`)
+      this.driver.exec('COMMIT')
+    } catch (error) {
+      if (this.driver.isTransaction) this.driver.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /** The version of the tables; null if there are none. @throws JobchartError UNSUPPORTED */
+  private version(): number | null {
+    const meta = `${this.prefix}meta`
+    const names = prefixedNames(this.prefix).map((name) => `'${name}'`)
+    const there = this.all(`SELECT name FROM main.sqlite_master WHERE name COLLATE NOCASE IN (${names.join(', ')})`)
+    if (there.length === 0) return null
+    const columns = this.all(`SELECT name FROM pragma_table_info('${meta}') ORDER BY name`)
+    if (columns.join(' ') !== 'application version') throw this.foreign(String(there[0]))
+    const row = this.driver.prepare(`SELECT application, version FROM ${meta}`).get() as [string, number] | undefined
+    if (row?.[0] !== 'jobchart') throw this.foreign(meta)
+    const [, version] = row
+    if (version > fileVersion) throw newer(this.path, version, fileVersion)
+    return version
+  }
+
+  private foreign(name: string): JobchartError {
+    return new JobchartError('UNSUPPORTED', `${this.path} has a table or an index ${name} that is not of this store`, {
+      hint: 'Pass another prefix: sqliteStore({ database, prefix }).',
+    })
+  }
+
+  private exec(sql: string): void {
+    this.driver.exec(prefixed(sql, this.prefix))
+  }
+
+  private first(sql: string): unknown {
+    return this.all(sql)[0]
+  }
+
+  /** The first column of the rows. */
+  private all(sql: string): unknown[] {
+    return (this.driver.prepare(sql).all() as unknown[][]).map(([value]) => value)
+  }
+}
+
+/** Waits for locks of other processes, as SQLite does where it is told to: this happens once. */
+function waitFor(act: () => void): void {
+  const end = systemClock.monotonic() + openBusyMs
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  for (;;) {
+    try {
+      return act()
+    } catch (error) {
+      if (!isBusy(error) || systemClock.monotonic() >= end) throw error
+      Atomics.wait(cell, 0, 0, triesMs)
+    }
+  }
+}
+
+const closedDatabase = (): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', 'the `database` of the store is closed', {
+    hint: 'Stop runtimes and close clients first, then the database.',
+  })
+
+const inMemory = (): JobchartError =>
+  new JobchartError('UNSUPPORTED', 'the `database` of the store is in memory', {
+    hint: 'Open a file, also in tests: jobs are kept in it. memoryStore() keeps jobs without a database.',
+  })

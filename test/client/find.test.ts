@@ -1,0 +1,139 @@
+/** `client.find` on every store: with indexes, and without. */
+import { createClient, createRuntime, memoryStore, type Client, type FindHit, type Store } from 'jobchart'
+import { postgresStore } from 'jobchart/postgres'
+import { expect, onTestFinished, test } from 'vitest'
+import { put, newJob, take, lease } from '../../src/store-testing/conformance/acts.ts'
+import { order } from '../dashboard/world.ts'
+import { fileStore } from '../support/file-store.ts'
+import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
+
+const server = postgresOfFile()
+let schemas = 0
+const stores: Readonly<Record<string, () => Store>> = {
+  memory: memoryStore,
+  SQLite: fileStore,
+  ...(canStartPostgres && {
+    PostgreSQL: () => postgresStore({ url: server().url, schema: `find_${++schemas}` }),
+  }),
+}
+/** What a store has no index of. */
+const unindexed: Readonly<Record<string, readonly string[]>> = {
+  memory: ['job', 'key', 'meta', 'tag', 'concurrencyKey'],
+  SQLite: [],
+  PostgreSQL: ['meta', 'tag'],
+}
+
+const told = ({ kind, name, value, jobs, exact }: FindHit) => [kind, name, value, jobs, exact]
+
+/** A client of a shop with two customers. */
+async function shop(store: Store): Promise<Client> {
+  const client = createClient({ jobs: [order], store, logger: {} })
+  onTestFinished(() => client.close())
+  await client.counts()
+  await put(
+    store,
+    newJob('mail-1', { meta: { customer: 'cus_9', tenant: 7 }, tags: ['eu', 'vip'], key: 'welcome' }),
+    newJob('mail-2', { meta: { customer: 'cus_91', tenant: 7, note: 'x'.repeat(300) }, tags: ['eu'] }),
+    newJob('mail-3', { meta: { customer: 'cus_9', tenant: '7' }, concurrencyKey: 'acme' }),
+    newJob('sms-1', { type: 'sms.send' }),
+  )
+  const [job] = await take(store, { type: 'sms.send' })
+  if (job === undefined) throw new Error('no job was claimed')
+  const error = { name: 'SmtpError', message: '550 mailbox 17 unavailable', code: 'EGONE' }
+  await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error }])
+  return client
+}
+
+for (const [name, create] of Object.entries(stores)) {
+  test(`ids, keys, tags and meta are found by their beginning, ${name}`, async () => {
+    const client = await shop(create())
+    const hits = async (text: string) => (await client.find(text)).hits.map(told)
+    expect(await hits('cus_9')).toEqual([
+      ['meta', 'customer', 'cus_9', 2, true],
+      ['meta', 'customer', 'cus_91', 1, false],
+    ])
+    expect(await hits('mail-1')).toEqual([['job', null, 'mail-1', 1, true]])
+    expect(await hits('mail-')).toEqual([
+      ['job', null, 'mail-1', 1, false],
+      ['job', null, 'mail-2', 1, false],
+      ['job', null, 'mail-3', 1, false],
+    ])
+    expect(await hits('welc')).toEqual([['key', null, 'welcome', 1, false]])
+    expect(await hits('vip')).toEqual([['tag', null, 'vip', 1, true]])
+    expect(await hits('acme')).toEqual([['concurrencyKey', null, 'acme', 1, true]])
+    // A number and a text of meta are two.
+    expect((await hits('7')).toSorted()).toEqual([
+      ['meta', 'tenant', '7', 1, true],
+      ['meta', 'tenant', '7', 2, true],
+    ])
+  })
+
+  test(`the filter of a hit finds its jobs, ${name}`, async () => {
+    const client = await shop(create())
+    for (const text of ['cus_9', '7', 'vip', 'welcome', 'acme', 'sms', 'unavailable']) {
+      for (const { filter, jobs } of (await client.find(text)).hits) {
+        if (filter !== null) expect(await client.list(filter), text).toHaveLength(jobs)
+      }
+    }
+  })
+
+  test(`types and errors are found by what they have, in any case, ${name}`, async () => {
+    const client = await shop(create())
+    const hits = async (text: string) => (await client.find(text)).hits.map(told)
+    const failure = ['failure', 'sms.send', 'SmtpError: 550 mailbox … unavailable', 1, false]
+    expect(await hits('SMS.')).toEqual([['type', null, 'sms.send', 1, false]])
+    expect(await hits('smtp')).toEqual([failure])
+    expect(await hits('egone')).toEqual([failure])
+    // The text of one job's error, with what varies.
+    expect(await hits('mailbox 99 unavailable')).toEqual([failure])
+  })
+
+  test(`a text that nothing has gives what is near, and what was searched, ${name}`, async () => {
+    const client = await shop(create())
+    const { hits, near, searched } = await client.find('mail-77')
+    expect([near, hits.map(({ value }) => value).toSorted()]).toEqual(['mail-', ['mail-1', 'mail-2', 'mail-3']])
+    expect(searched.map(({ kind }) => kind)).toEqual([
+      'job',
+      'key',
+      'meta',
+      'tag',
+      'concurrencyKey',
+      'type',
+      'machineState',
+      'machineTag',
+      'failure',
+    ])
+    const partly = searched.filter(({ newest }) => newest !== null).map(({ kind }) => kind)
+    expect(partly).toEqual(unindexed[name])
+    expect(await client.find('zzzz')).toMatchObject({ hits: [], near: null })
+  })
+
+  test(`hits of a kind are bounded by the limit, ${name}`, async () => {
+    const client = await shop(create())
+    expect((await client.find('mail', { limit: 2 })).hits.filter(({ kind }) => kind === 'job')).toHaveLength(2)
+    await expect(client.find(' ')).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(client.find('a', { limit: 0 })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(client.find('a'.repeat(201))).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  test(`states and tags of machines are found with their types, ${name}`, async () => {
+    const runtime = createRuntime({ jobs: [order], store: create(), logger: {} })
+    onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+    await runtime.start()
+    const job = await runtime.enqueue(order, { who: 'ada' }, { id: 'o-1' })
+    await job.waitFor('approval')
+    expect((await runtime.find('approv')).hits.map(told)).toEqual([['machineState', 'order', 'approval', 1, false]])
+    expect((await runtime.find('person')).hits.map(told)).toEqual([['machineTag', 'order', 'person', 1, true]])
+  })
+}
+
+test('a replaced meta, and a removed job, are not found any more', async () => {
+  const store = fileStore()
+  const client = await shop(store)
+  await put(store, newJob('again', { key: 'welcome', onConflict: 'replace', meta: { customer: 'cus_other' } }))
+  expect((await client.find('cus_o')).hits.map(told)).toEqual([['meta', 'customer', 'cus_other', 1, false]])
+  expect((await client.find('cus_9')).hits.map(told)[0]).toEqual(['meta', 'customer', 'cus_9', 1, true])
+  await client.cancel(['mail-1'])
+  await client.discard(['mail-1'])
+  expect((await client.find('cus_o')).hits).not.toContainEqual(expect.objectContaining({ value: 'cus_other' }))
+})
