@@ -52,14 +52,18 @@ export function textWidth(text: string, size: number, weight: Weight = 'regular'
   const table = weight === 'bold' ? bold : regular
   let hundredths = 0
   if (hasKnownWidth(text)) for (const character of text) hundredths += advance(character, table)
-  else for (const { segment } of segmenter.segment(text)) hundredths += segmentAdvance(segment, table)
+  else for (const segment of segmentsOf(text)) hundredths += segmentAdvance(segment, table)
   return Math.ceil((hundredths * size) / 10) / 10
 }
 
 /** Is its width that of the common fonts? Of other text it is an estimate. */
 export const hasKnownWidth = (text: string): boolean => known.test(text)
 
-const segmenter = new Intl.Segmenter('en')
+/** Browsers of 2023 have no segmenter: there a character of several code points is as wide as all of them. */
+const segmenter = 'Segmenter' in Intl ? new Intl.Segmenter('en') : null
+
+const segmentsOf = (text: string): Iterable<string> =>
+  segmenter === null ? text : Array.from(segmenter.segment(text), ({ segment }) => segment)
 
 function segmentAdvance(segment: string, table: readonly number[]): number {
   if (emoji.test(segment)) return emojiWidth
@@ -75,7 +79,7 @@ export function fitText(text: string, size: number, width: number, weight: Weigh
   const table = weight === 'bold' ? bold : regular
   let kept = ''
   let used = 0
-  for (const { segment } of segmenter.segment(text)) {
+  for (const segment of segmentsOf(text)) {
     used += (segmentAdvance(segment, table) * size) / 100
     if (used > room) break
     kept += segment

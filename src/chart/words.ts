@@ -1,43 +1,12 @@
 /** What a person reads on a chart: events, delays, guards and actions of XState in words. */
+import { actorEvents, delayInWords } from '../core/event-words.ts'
 import type { ChartEventKind } from './graph.ts'
-
-const units: readonly (readonly [string, number])[] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-]
-
-/**
- * A delay in words: `250 ms`, `5 s`, `1 min 30 s`, `2 h`; a delay with a name is that name.
- * @param delay milliseconds, or the name of a delay, as XState writes it in `after`
- */
-function delayInWords(delay: string): string {
-  const ms = Number(delay)
-  if (delay.trim() === '' || !Number.isFinite(ms) || ms < 0) return delay
-  if (ms < 1_000) return `${ms} ms`
-  if (ms % 1_000 !== 0 && ms < 60_000) return `${ms / 1_000} s`
-  const parts: string[] = []
-  let rest = Math.round(ms / 1_000) * 1_000
-  for (const [unit, size] of units) {
-    const count = Math.floor(rest / size)
-    if (count > 0) parts.push(`${count} ${unit}`)
-    rest -= count * size
-  }
-  return parts.slice(0, 2).join(' ')
-}
 
 interface EventWords {
   readonly kind: ChartEventKind
   readonly label: string
   readonly delay: string | null
 }
-
-const actorEvents = [
-  ['xstate.done.actor.', 'done', 'done'],
-  ['xstate.error.actor.', 'error', 'failed'],
-  ['xstate.snapshot.', 'snapshot', 'changed'],
-] as const
 
 /**
  * An event descriptor in words.

@@ -3,6 +3,7 @@ import { counted, grouped } from '../core/counted.ts'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createClient, type Client, type JobDefinition } from '../index.ts'
 import { invalidOption } from '../core/errors.ts'
+import { eventInWords } from '../core/event-words.ts'
 import { recordLives, replayLives, type ReplayReport } from '../core/lives.ts'
 import type { RecordedLife } from '../core/recorded-life.ts'
 import { oneLine } from './words.ts'
@@ -48,7 +49,7 @@ const divergencesMax = 20
 export function* replayLines({ lives, reached, skipped, diverged, unknownTypes }: ReplayReport): Iterable<string> {
   for (const { id, type, checkpoint, events, expected, reached: states, reason } of diverged.slice(0, divergencesMax)) {
     const what = reason === null ? `${states.join(' ')} instead of ${expected.join(' ')}` : reason
-    yield `✗ ${oneLine(type)} ${oneLine(id)}, checkpoint ${checkpoint}, ${oneLine(events.join(', '))}: ${oneLine(what)}`
+    yield `✗ ${oneLine(type)} ${oneLine(id)}, checkpoint ${checkpoint}, ${oneLine(events.map(eventInWords).join(', '))}: ${oneLine(what)}`
   }
   if (diverged.length > divergencesMax) yield `  and ${diverged.length - divergencesMax} more`
   const all = counted(lives, 'life', 'lives')

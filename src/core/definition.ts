@@ -30,7 +30,7 @@ import type { MachineStanding } from './machine-tally.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
 import type { TraceContext } from './telemetry.ts'
-import type { Divergence, RecordedLife } from './recorded-life.ts'
+import type { Divergence, LivedEvent, RecordedLife } from './recorded-life.ts'
 import type { TypeLimits } from './values.ts'
 
 /**
@@ -451,6 +451,12 @@ export interface MachineRunner {
   readonly charts: readonly { readonly version: string; readonly machine: AnyStateMachine }[]
   /** The view of a checkpoint's state; if the machine cannot go on from it, of what is stored, with these tags. */
   readonly viewAt: <Machine extends MachineTypes>(state: Json, tags?: readonly string[]) => MachineView<Machine>
+  /**
+   * The events that led to a checkpoint's state.
+   * @param before the state of the checkpoint before, which tells the ids of child jobs; null if it is not kept
+   * @returns null if they were more than are kept, or another release has written the state
+   */
+  readonly eventsAt: (state: Json, before: Json | null) => readonly LivedEvent[] | null
   /**
    * @throws JobchartError INVALID_OPTION if `name` is neither a state nor a tag of any version; the hint suggests
    * similar names

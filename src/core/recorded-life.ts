@@ -31,3 +31,23 @@ export interface Divergence {
   /** Why the new machine could not go on; null if it did. */
   readonly reason: string | null
 }
+
+/** An event that led to a checkpoint, for people to read. */
+export interface LivedEvent {
+  /** ms since the epoch. */
+  readonly at: number
+  readonly type: string
+  /** Its other fields; `{}` if it has none. */
+  readonly data: Json
+  /**
+   * Where it came from: `start` of the machine · `caller`: `send` · `cancel` of the job · `timer` · `actor`: work, a
+   * machine or a job that the machine has begun.
+   */
+  readonly from: 'start' | 'caller' | 'cancel' | 'timer' | 'actor'
+  /** The id of that actor. */
+  readonly actor: string | null
+  /** The id of the child job that the actor was. */
+  readonly job: string | null
+  /** The address of the machine within the job that got it; `''` for the job's own. */
+  readonly to: string
+}

@@ -1,5 +1,7 @@
 /** The page: its HTML, and the script and styles that were built into a module. */
 import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
 import { headersOf, notFound } from './answers.ts'
 import { script, styles } from './page.generated.ts'
 import { pictureStyles } from './pictures.ts'
@@ -28,18 +30,81 @@ const html = (title: string): string => `<!doctype html>
 </html>
 `
 
-/** Browsers revalidate the page on each request; it is sent only if it has changed. */
-export function pageResponse(request: Request, name: string, title: string): Response {
-  const found = assetOf(name, title)
-  if (found === null) return notFound(name, 'The page has the files app.js and app.css.')
-  const [type, text] = found
-  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  const headers = headersOf(`${type}; charset=utf-8`, { 'cache-control': 'no-cache', etag })
-  if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
-  return new Response(text, { headers })
+/** A file of the page, as it is sent. */
+interface Asset {
+  readonly type: string
+  readonly etag: string
+  /** By encoding, made when it is first asked for: in a thread of the platform, and once. */
+  readonly bodies: Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>
+  readonly text: string
 }
 
-function assetOf(name: string, title: string): readonly [type: string, text: string] | null {
+type Encoding = 'br' | 'gzip' | 'identity'
+
+/** The files of the page of one dashboard. */
+export class Assets {
+  private readonly title: string
+  private readonly known = new Map<string, Asset>()
+
+  /** @param title of the dashboard: it is in the HTML */
+  constructor(title: string) {
+    this.title = title
+  }
+
+  /** Browsers revalidate the page on each request; it is sent only if it has changed, and compressed. */
+  async response(request: Request, name: string): Promise<Response> {
+    const asset = this.find(name)
+    if (asset === null) return notFound(name, 'The page has the files app.js and app.css.')
+    const encoding = encodingFor(request.headers.get('accept-encoding') ?? '')
+    const etag = `"${asset.etag}-${encoding}"`
+    const headers = headersOf(`${asset.type}; charset=utf-8`, {
+      'cache-control': 'no-cache',
+      vary: 'accept-encoding',
+      etag,
+      ...(encoding !== 'identity' && { 'content-encoding': encoding }),
+    })
+    if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
+    const body = asset.bodies.get(encoding) ?? encoded(asset.text, encoding)
+    asset.bodies.set(encoding, body)
+    return new Response(await body, { headers })
+  }
+
+  /** @returns null if the page has no such file */
+  private find(name: string): Asset | null {
+    const known = this.known.get(name)
+    if (known !== undefined) return known
+    const found = textOf(name, this.title)
+    if (found === null) return null
+    const [type, text] = found
+    const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22)
+    const asset: Asset = { type, text, etag, bodies: new Map() }
+    this.known.set(name, asset)
+    return asset
+  }
+}
+
+/** The smallest encoding that a browser takes; one with `q=0` is refused. */
+function encodingFor(accepted: string): Encoding {
+  const names = new Set(
+    accepted
+      .toLowerCase()
+      .split(',')
+      .map((each) => each.trim())
+      .filter((each) => !/;\s*q=0(\.0*)?$/.test(each))
+      .map((each) => each.split(';', 1)[0]?.trim()),
+  )
+  return (['br', 'gzip'] as const).find((each) => names.has(each)) ?? 'identity'
+}
+
+async function encoded(text: string, encoding: Encoding): Promise<Uint8Array<ArrayBuffer>> {
+  const plain = new TextEncoder().encode(text)
+  if (encoding === 'identity') return plain
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length }
+  const made = encoding === 'br' ? await promisify(brotliCompress)(plain, { params }) : await promisify(gzip)(plain)
+  return new Uint8Array(made)
+}
+
+function textOf(name: string, title: string): readonly [type: string, text: string] | null {
   if (name === 'index.html') return ['text/html', html(title)]
   if (name === 'app.js') return ['text/javascript', script]
   if (name === 'app.css') return ['text/css', `${pictureStyles()}\n${styles}`]

@@ -3,13 +3,15 @@ import type { JobRecord, Json, JsonMachine, MachineView } from '../index.ts'
 import type { ChartGraph } from '../chart/index.ts'
 import { chartOf, type JobDefinition, type MachineRunner } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
+import { eventInWords, noteInWords } from '../core/event-words.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { cancelEvent, type CheckpointEntry } from '../core/machine-record.ts'
 import { ownValue } from '../core/own-value.ts'
+import type { LivedEvent } from '../core/recorded-life.ts'
 import { statesIn } from '../core/state-paths.ts'
 import { jsonSchemaOf } from './event-schemas.ts'
 import type { DashboardSettings } from './options.ts'
-import { redacted, shownRecord } from './redaction.ts'
+import { redacted, shownRecord, type ShownRecord } from './redaction.ts'
 
 interface EventShown {
   readonly type: string
@@ -52,9 +54,17 @@ export interface CheckpointShown {
   readonly nodes: readonly string[]
 }
 
+/** An event that led to a checkpoint. */
+export interface EventOfPast extends LivedEvent {
+  /** What happened, in words: `charge done`, `after 2d`. */
+  readonly words: string
+}
+
 /** A checkpoint of the past, with where the machine stood there. */
 export interface PastView extends CheckpointShown {
   readonly machine: MachineShown
+  /** The events that led to it; null if they were more than are kept. */
+  readonly events: readonly EventOfPast[] | null
 }
 
 export interface JobShown {
@@ -95,13 +105,44 @@ export async function jobShown(settings: DashboardSettings, record: JobRecord): 
  */
 export async function pastView(settings: DashboardSettings, record: JobRecord, seq: number): Promise<PastView | null> {
   const job = settings.client.jobs.get(record.type)
-  const entry = (await settings.client.store.checkpoints(record.id)).find((each) => each.seq === seq)
+  const kept = await settings.client.store.checkpoints(record.id)
+  const at = kept.findIndex((each) => each.seq === seq)
+  const entry = kept[at]
   if (job === undefined || job.machine === null || entry === undefined) return null
   const view = job.machine.viewAt<JsonMachine>(entry.state)
   const { checkpoint } = redacted(settings.redact, shownRecord(record, view.context))
   const machine = { ...shown(settings, record, job, view, checkpoint?.context ?? null), events: [] }
-  return { ...checkpointShown(settings, job.machine, graphOf(settings, job.machine, record), entry), machine }
+  const graph = graphOf(settings, job.machine, record)
+  const events = job.machine.eventsAt(entry.state, kept[at - 1]?.state ?? null)
+  return {
+    ...checkpointShown(settings, job.machine, graph, entry),
+    machine,
+    events: events === null ? null : eventsShown(settings, record, events, graph),
+  }
 }
+
+/** Events of the past: `redact` gets them as events in the inbox. */
+export function eventsShown(
+  { redact }: DashboardSettings,
+  { id, type, input }: JobRecord,
+  events: readonly LivedEvent[],
+  graph: ChartGraph | null,
+): EventOfPast[] {
+  const inbox = events.map(({ at, type: name, data }, number) => {
+    const event = { ...(data as Record<string, Json>), type: name }
+    return { number, at, message: { kind: 'event' as const, event } }
+  })
+  const { inbox: shown = [] } = redacted<ShownRecord>(redact, { id, type, input, inbox })
+  return events.map((each, number) => {
+    const message = shown.find((entry) => entry.number === number)?.message
+    const { type: _, ...data } = (message?.kind === 'event' ? message.event : {}) as Record<string, Json>
+    return { ...each, data, words: wordsOf(each.type, graph) }
+  })
+}
+
+/** As the chart names it, where it has a transition for it. */
+const wordsOf = (event: string, graph: ChartGraph | null): string =>
+  graph?.transitions.find((each) => each.event === event)?.label ?? eventInWords(event)
 
 /** The checkpoints that are kept, oldest first. */
 export async function checkpointsShown(settings: DashboardSettings, record: JobRecord): Promise<CheckpointShown[]> {
@@ -117,7 +158,7 @@ function checkpointShown(
   graph: ChartGraph | null,
   { number, seq, at, note, state }: CheckpointEntry,
 ): CheckpointShown {
-  const entry = { number, seq, at, note: settings.redact === null ? note : '' }
+  const entry = { number, seq, at, note: settings.redact === null ? noteInWords(note) : '' }
   try {
     const value = runner === null ? null : runner.viewAt<JsonMachine>(state).value
     const states = statesIn(value)
@@ -151,10 +192,7 @@ function shown(
       const schema = ownValue(eventSchemas, event.type)
       return { ...event, schema: schema === undefined ? null : jsonSchemaOf(schema) }
     }),
-    timers: view.timers.map(({ event, at }) => {
-      const transition = graph?.transitions.find((each) => each.event === event)
-      return { event, at, label: transition?.label ?? event }
-    }),
+    timers: view.timers.map(({ event, at }) => ({ event, at, label: wordsOf(event, graph) })),
   }
 }
 

@@ -7,8 +7,9 @@ import type { RouteEnv } from './access.ts'
 import { changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent, stopBulk } from './actions.ts'
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
-import { pageResponse } from './assets.ts'
+import { Assets } from './assets.ts'
 import { countMatching } from './count-matching.ts'
+import { familyQueryIn, familyView } from './family.ts'
 import { condition, type Condition } from './condition.ts'
 import { failureView } from './failure-view.ts'
 import { Feed } from './feed.ts'
@@ -26,6 +27,7 @@ import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
 import { Recent } from './recent.ts'
 import { Pictures } from './pictures.ts'
+import { testProgram } from './test-program.ts'
 import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
 
 /** How old the condition of the queues may be that is answered, ms. */
@@ -89,8 +91,9 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)
   chartRoutes(app, settings)
-  app.get('/', (c) => pageResponse(c.req.raw, 'index.html', settings.title))
-  app.get('/assets/:name', (c) => pageResponse(c.req.raw, c.req.param('name'), settings.title))
+  const assets = new Assets(settings.title)
+  app.get('/', (c) => assets.response(c.req.raw, 'index.html'))
+  app.get('/assets/:name', (c) => assets.response(c.req.raw, c.req.param('name')))
   return { app, live, recent }
 }
 
@@ -159,6 +162,15 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
           'It is not kept any more, or this process does not define its machine.',
         )
       : largeJson(view)
+  })
+  app.get('/api/v1/jobs/:id/family', async (c) => {
+    const view = await familyView(settings, c.req.param('id'), familyQueryIn(queryOf(c.req.url)))
+    return view === null ? noJob(c.req.param('id')) : largeJson(view)
+  })
+  app.get('/api/v1/jobs/:id/test', async (c) => {
+    const id = c.req.param('id')
+    const record = await (await client.job(id))?.record()
+    return record === undefined ? noJob(id) : largeJson(await testProgram(settings, record))
   })
   app.get('/api/v1/jobs/:id', async (c) => {
     const view = await jobView(settings, c.req.param('id'))

@@ -25,6 +25,7 @@ import { runnableCopy } from './built-ins.ts'
 import { checkMachine } from './check-machine.ts'
 import { toDisplayJson, withActors } from './codec.ts'
 import { invokedJobs, type JobActorSnapshot } from './from-job.ts'
+import { livedEvents } from './lived-events.ts'
 import { MachineRun } from './machine-run.ts'
 import { isNamedByState, namesIn, nearest, sendableEvents, standingOf } from './machines.ts'
 import { isEvent } from './deferred-events.ts'
@@ -262,6 +263,8 @@ class VersionedRunner implements MachineRunner {
       return storedView(state, tags, error)
     }
   }
+
+  readonly eventsAt = livedEvents
 
   /** The machine that a snapshot belongs to says what its types are. */
   private viewOf<Machine extends MachineTypes>({ snapshot, timers }: Preview): MachineView<Machine> {

@@ -257,6 +257,26 @@ test.runIf(canStartBrowser)('a slider leads through the past of a machine, and a
   expect((await runtime.job('review-2'))!.id).toBe('review-2')
 })
 
+test.runIf(canStartBrowser)('time travel tells what changed, by which event, and plays', async () => {
+  const { page } = await opened('#/job/review-1', {}, 1280, reviews)
+  const changes = page.locator('.panel', { hasText: 'What checkpoint' })
+  await expect
+    .poll(() => changes.innerText(), patient)
+    .toMatch(
+      /What checkpoint 2 changed[\s\S]*REMIND\s+sent to the job[\s\S]*asked[\s\S]*reminded[\s\S]*~\s+reminders\s+0 → 1/,
+    )
+  await page.getByRole('button', { name: 'Speed 1 times' }).click()
+  await page.getByRole('button', { name: 'Play' }).click()
+  await expect.poll(() => changes.innerText(), patient).toMatch(/What checkpoint 1 changed[\s\S]*start/)
+  await expect.poll(() => changes.innerText(), patient).toMatch(/What checkpoint 2 changed/)
+  await page.getByRole('button', { name: 'Play' }).waitFor()
+  await page.getByLabel('beside').selectOption({ index: 1 })
+  const beside = page.locator('.panel', { hasText: 'From 1 to 2' })
+  await expect.poll(() => beside.locator('.side').count(), patient).toBe(2)
+  await expect.poll(() => beside.innerText(), patient).toMatch(/reminders: 0[\s\S]*reminders: 1/)
+  expect(await text(page)).not.toMatch(/xstate\./)
+})
+
 test.runIf(canStartBrowser)('an event is sent by a form of its fields', async () => {
   const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
   await page.getByRole('button', { name: 'APPROVE' }).click()

@@ -96,7 +96,9 @@ async function world(store: Store) {
   )
   await Promise.all(failed.map((job) => job.result().catch(() => {})))
   const [group] = await runtime.failures()
-  const { id: machine } = await runtime.enqueue(chart, undefined)
+  const parked = await runtime.enqueue(chart, undefined)
+  await parked.waitFor('g0')
+  const { id: machine } = parked
   for (let n = 0; n < runningCount; n++) await runtime.enqueue(running, { text: megabyte })
   const inputs = Array.from({ length: keys }, (_, index) => ({ key: `k${index}` }))
   for (let at = 0; at < keys; at += 5_000) await runtime.enqueueMany(keyed, inputs.slice(at, at + 5_000))
@@ -152,6 +154,8 @@ const pathsOf = ({
   '/jobs': ['/jobs', '/jobs?type=heavy', '/jobs?type=keyed&state=queued', '/jobs?type=keyed&orderBy=due'],
   '/jobs/count': ['/jobs/count', '/jobs/count?type=keyed&state=queued'],
   '/jobs/{id}': [`/jobs/${job}`, `/jobs/${machine}`],
+  '/jobs/{id}/test': [`/jobs/${job}/test`, `/jobs/${machine}/test`],
+  '/jobs/{id}/family': [`/jobs/${job}/family`, `/jobs/${machine}/family`],
   '/jobs/{id}/checkpoints/{seq}': [`/jobs/${machine}/checkpoints/${checkpoint}`],
   '/schedules': ['/schedules'],
   '/charts': ['/charts'],

@@ -1,16 +1,20 @@
 /** What the API shows of machine jobs beyond their present: the past, forks, timers, and the fields of events. */
 import { defineJob, type CheckpointEntry, type Json } from 'jobchart'
+import { redactKeys } from 'jobchart/dashboard'
 import { expect, test } from 'vitest'
 import { setup } from 'xstate'
 import { z } from 'zod'
 import { jsonSchemaOf } from '../../src/dashboard/event-schemas.ts'
 import { eventFields, fieldsOf } from '../../src/dashboard/page/event-fields.ts'
+import type { EventOfPast } from '../../src/dashboard/machine-shown.ts'
+import { albums } from './family-world.ts'
 import type { ShownJob } from './shapes.ts'
 import { called, jobs, reviews } from './world.ts'
 
 interface Past extends CheckpointEntry {
   nodes: string[]
   machine: NonNullable<ShownJob['machine']>
+  events: EventOfPast[]
 }
 
 test('a checkpoint of the past is shown with its states, its context and its timers', async () => {
@@ -25,14 +29,53 @@ test('a checkpoint of the past is shown with its states, its context and its tim
   )
   expect(asked).toMatchObject({
     number: 1,
-    note: 'xstate.init → asked',
+    note: 'start → asked',
+    events: [{ words: 'start', from: 'start', data: {}, actor: null, job: null, to: '' }],
     machine: { states: ['asked'], context: { by: null, reminders: 0 }, events: [], timers: [{ label: 'after 2d' }] },
   })
-  expect(reminded).toMatchObject({ note: 'REMIND → reminded', machine: { context: { reminders: 1 } } })
+  expect(reminded).toMatchObject({
+    note: 'REMIND → reminded',
+    machine: { context: { reminders: 1 } },
+    events: [{ type: 'REMIND', words: 'REMIND', from: 'caller', data: {} }],
+  })
   for (const seq of ['0', 'x', '1e9']) {
     expect(await get(`/jobs/review-1/checkpoints/${seq}`), seq).toMatchObject({ error: { code: 'NOT_FOUND' } })
   }
   expect(await get(`/jobs/nothing/checkpoints/1`)).toMatchObject({ error: { code: 'NOT_FOUND' } })
+})
+
+test('a checkpoint tells the events that led to it, with their data, and the child jobs that they came from', async () => {
+  const { get, runtime } = await called({}, albums)
+  const approval: { type: string; by: string } = { type: 'APPROVE', by: 'ada' }
+  const job = (await runtime.job('album-1'))!
+  await job.send(approval)
+  await job.result()
+  const { checkpoints } = await get<ShownJob>('/jobs/album-1')
+  const lived = []
+  for (const { seq } of checkpoints) lived.push(...(await get<Past>(`/jobs/album-1/checkpoints/${seq}`)).events)
+  expect(lived.map(({ words, from }) => [words, from])).toEqual([
+    ['start', 'start'],
+    ...Array.from({ length: 3 }, () => [expect.stringMatching(/^image\.[012] done$/), 'actor']),
+    ['book failed', 'actor'],
+    ['APPROVE', 'caller'],
+  ])
+  expect(lived.at(-1)).toMatchObject({ type: 'APPROVE', data: { by: 'ada' }, actor: null, job: null })
+  const [book] = await runtime.list({ parent: 'album-1', type: 'book' })
+  expect(lived.at(-2)).toMatchObject({ actor: 'book', job: book?.id, data: { error: { name: 'JobDeadError' } } })
+  const images = await runtime.list({ parent: 'album-1', type: 'image.resize' })
+  const jobsOfImages = new Set(lived.slice(1, 4).map((each) => each.job))
+  expect(jobsOfImages).toEqual(new Set(images.map(({ id }) => id)))
+})
+
+test('data of events is redacted as events in the inbox are', async () => {
+  const { get, runtime } = await called({ redact: redactKeys(['images']) }, albums)
+  const approval: { type: string; by: string } = { type: 'APPROVE', by: 'ada' }
+  const job = (await runtime.job('album-1'))!
+  await job.send(approval)
+  await job.result()
+  const { checkpoints } = await get<ShownJob>('/jobs/album-1')
+  const { events } = await get<Past>(`/jobs/album-1/checkpoints/${checkpoints.at(-1)?.seq}`)
+  expect(events).toMatchObject([{ words: 'APPROVE', data: { by: '(hidden)' } }])
 })
 
 test('a job is forked from a checkpoint, which is audited, and only by an admin', async () => {

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { dashboardSettings } from '../../src/dashboard/options.ts'
 import { routes } from '../../src/dashboard/routes.ts'
 import type { JobRecord } from './shapes.ts'
+import { albums } from './family-world.ts'
 import { called, email, jobs, reviews } from './world.ts'
 
 type Schema = z.core.JSONSchema.JSONSchema
@@ -67,6 +68,7 @@ test('what GET answers is as described', async () => {
   const fingerprint = groups[0]?.fingerprint
   const machine = await called({}, reviews)
   const { checkpoints } = await machine.get<{ job: JobRecord; checkpoints: { seq: number }[] }>('/jobs/review-1')
+  const family = await called({}, albums)
   const bulk = await called({}, jobs)
   await bulk.runtime.bulk.run({ kind: 'discard', filter: { state: 'done' }, expected: 2 })
   const asked: readonly (readonly [typeof plain, string, string])[] = [
@@ -87,6 +89,8 @@ test('what GET answers is as described', async () => {
     [plain, '/api/v1/jobs/{id}', '/jobs/dead-1'],
     [machine, '/api/v1/jobs/{id}', '/jobs/review-1'],
     [machine, '/api/v1/jobs/{id}/checkpoints/{seq}', `/jobs/review-1/checkpoints/${checkpoints[0]?.seq}`],
+    [family, '/api/v1/jobs/{id}/family', '/jobs/album-1/family'],
+    [family, '/api/v1/jobs/{id}/test', '/jobs/album-1/test'],
     [bulk, '/api/v1/bulk', '/bulk'],
     [plain, '/api/v1/schedules', '/schedules'],
     [plain, '/api/v1/charts', '/charts'],

@@ -1,5 +1,6 @@
 /** `jobchart tail`: the transitions of all processes, as they happen. */
 import type { Command } from 'commander'
+import { noteInWords } from '../../core/event-words.ts'
 import type { Client, TransitionEntry } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
@@ -74,7 +75,8 @@ async function follow(client: Client, cursor: string | null, options: TailOption
 function line(entry: TransitionEntry, { json }: TailOptions, terminal: Terminal): string {
   if (json) return JSON.stringify(entry)
   const { at, event, to, type, id, attempt, worker, reason } = entry
-  const details = [attempt > 0 ? `attempt ${attempt}` : '', worker ?? '', reason ?? ''].filter((part) => part !== '')
+  const why = event === 'CHECKPOINT' ? noteInWords(reason ?? '') : (reason ?? '')
+  const details = [attempt > 0 ? `attempt ${attempt}` : '', worker ?? '', why].filter((part) => part !== '')
   return [
     terminal.style('dim', timeOfDay(at)),
     event.padEnd(10),

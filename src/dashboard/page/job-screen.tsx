@@ -6,15 +6,19 @@ import type { AttemptError, ErrorRecord } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
 import { about } from './about.ts'
 import { post, useResource } from './api.ts'
+import { Changes } from './changes.tsx'
 import { Chart } from './chart.tsx'
+import { CopyAs } from './copy-as.tsx'
 import { ask, change } from './dialog.tsx'
 import { NoJob } from './find.tsx'
-import { Machine, SendDialog } from './machine.tsx'
+import { SendDialog } from './machine.tsx'
 import { useLive, useWatchedJob } from './live.ts'
-import { Copy, Empty, Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
-import { jobLink, link } from './router.ts'
+import { LastError, Now } from './now-panel.tsx'
+import { Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
+import { link } from './router.ts'
 import { Checkpoints, TimeTravel, useTravel, type Travel } from './time-travel.tsx'
 import { Timeline } from './timeline.tsx'
+import { Waterfall } from './waterfall.tsx'
 import { clock, date, duration, number } from './words.ts'
 
 /**
@@ -40,7 +44,7 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
   const travel = useTravel(of)
   const [sending, setSending] = useState<string | null>(null)
   const { past } = travel
-  const picture = <Picture of={of} travel={travel} onSend={setSending} />
+  const context = past === null ? 'Context' : `Context at checkpoint ${past.number}`
   return (
     <>
       {sending !== null && <SendDialog of={of} type={sending} refresh={refresh} onClose={() => setSending(null)} />}
@@ -50,7 +54,7 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
             <QueueLink type={job.type} />
           </p>
           <h1>
-            <span class="id">{job.id}</span> <State state={job.state} /> <Copy text={job.id} label="Copy id" />
+            <span class="id">{job.id}</span> <State state={job.state} /> <CopyAs of={of} />
           </h1>
         </div>
         {about.value.role === 'admin' && <Actions of={of} refresh={refresh} />}
@@ -61,44 +65,34 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
           {job.unsupported.reason}
         </p>
       )}
-      {job.error !== null && <LastError error={job.error} />}
-      {machine === null ? (
-        <div class="columns">
-          <Facts job={job} />
-          <Progress job={job} />
-          <Deferred job={job} />
-        </div>
-      ) : (
-        <div class="columns chart-and-facts">
-          {picture}
-          <div class="stack">
-            <Facts job={job} />
-            <Machine of={of} past={past} onSend={setSending} />
-            <Progress job={job} />
-            <Deferred job={job} />
-          </div>
-        </div>
-      )}
       {machineProblem !== null && <p class="warning">{machineProblem}</p>}
+      {job.error !== null && <LastError error={job.error} attempt={job.errors.at(-1)?.attempt ?? job.attempt} />}
+      <Now of={of} past={past} onSend={setSending} />
+      {(children.length > 0 || job.parent !== null) && <Waterfall id={job.id} onCheckpoint={travel.to} />}
+      <div class="columns">
+        {machine === null ? (
+          <Payload title="Input" value={job.input} />
+        ) : (
+          <Payload title={context} value={(past?.machine ?? machine).context} />
+        )}
+        {Object.keys(job.meta).length > 0 && <Payload title="Meta" value={job.meta} />}
+        <Facts job={job} />
+        <Progress job={job} />
+        <Deferred job={job} />
+      </div>
+      <div class="pair">
+        <Picture of={of} travel={travel} onSend={setSending} />
+        {machine !== null && checkpoints.length > 0 && <Changes of={of} travel={travel} />}
+      </div>
+      {job.errors.length > 0 && <Errors errors={job.errors} />}
       <Panel title="Timeline" aside={<span class="muted">to scale, from its enqueue</span>}>
         <Timeline of={of} />
       </Panel>
-      {job.errors.length > 0 && <Errors errors={job.errors} />}
       <div class="columns">
-        <Payload title="Input" value={job.input} />
-        {machine === null ? (
-          <Payload title="Output" value={job.output} />
-        ) : (
-          <Payload
-            title={past === null ? 'Context' : `Context at checkpoint ${past.number}`}
-            value={(past?.machine ?? machine).context}
-          />
-        )}
+        {machine !== null && <Payload title="Input" value={job.input} />}
+        {(machine === null || job.output !== undefined) && <Payload title="Output" value={job.output} />}
       </div>
-      {machine !== null && job.output !== undefined && <Payload title="Output" value={job.output} />}
-      {machine === null && picture}
       {checkpoints.length > 0 && <Checkpoints of={of} travel={travel} />}
-      {(children.length > 0 || job.parent !== null) && <Family of={of} />}
     </>
   )
 }
@@ -137,7 +131,7 @@ function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
   )
   const title = which === 'job' ? 'Its path' : chosen === null ? 'Where it stands' : 'Where it stood'
   return (
-    <Panel title={title} aside={aside}>
+    <Panel title={title} aside={aside} folds>
       <Chart
         path={`/charts/${which}.svg?job=${encodeURIComponent(job.id)}&at=${stamp}`}
         events={which === 'machine' ? sendable : []}
@@ -210,27 +204,13 @@ function Actions({ of: { job, may }, refresh }: { readonly of: JobView; readonly
 }
 
 function Facts({ job }: { readonly job: JobView['job'] }): JSX.Element {
-  const {
-    attempt,
-    maxAttempts,
-    generation,
-    priority,
-    enqueuedAt,
-    dueAt,
-    startedAt,
-    finishedAt,
-    key,
-    concurrencyKey,
-    tags,
-    cancelReason,
-  } = job
+  const { priority, enqueuedAt, dueAt, startedAt, finishedAt, key, concurrencyKey, tags, cancelReason } = job
   const time = (at: number): ComponentChildren => (
     <>
       <Time at={at} /> <span class="muted nowrap">{date(at)}</span>
     </>
   )
   const rows: readonly (readonly [string, ComponentChildren] | null)[] = [
-    ['Attempt', `${attempt} of ${maxAttempts}${generation > 1 ? `, generation ${generation}` : ''}`],
     ['Enqueued', time(enqueuedAt)],
     dueAt === null ? null : ['Due', time(dueAt)],
     startedAt === null ? null : ['Started', time(startedAt)],
@@ -269,12 +249,6 @@ function Facts({ job }: { readonly job: JobView['job'] }): JSX.Element {
     </Panel>
   )
 }
-
-const LastError = ({ error: { name, message } }: { readonly error: ErrorRecord }): JSX.Element => (
-  <p class="last-error">
-    <strong>{name}</strong> {message}
-  </p>
-)
 
 function Progress({ job: { checkin, logs } }: { readonly job: JobView['job'] }): JSX.Element | null {
   if (checkin === null && logs.length === 0) return null
@@ -371,29 +345,4 @@ const ErrorTree = ({ error: { name, message, code, stack, cause } }: { readonly 
       </div>
     )}
   </>
-)
-
-const Family = ({ of: { job, children } }: { readonly of: JobView }): JSX.Element => (
-  <Panel title="Family" aside={children.length > 0 && <a href={link('jobs', '', { parent: job.id })}>all children</a>}>
-    <ul class="lines">
-      {job.parent !== null && (
-        <li>
-          <span class="muted">invoked by</span>
-          <a class="id" href={jobLink(job.parent.id)}>
-            {job.parent.id}
-          </a>
-        </li>
-      )}
-      {children.map(({ id, type, state }) => (
-        <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
-          <State state={state} />
-          <span>{type}</span>
-          <a class="id" href={jobLink(id)}>
-            {id}
-          </a>
-        </li>
-      ))}
-      {children.length === 0 && job.parent === null && <Empty title="Alone" />}
-    </ul>
-  </Panel>
 )

@@ -79,6 +79,10 @@ function HelpDialog(): JSX.Element {
     ['x', 'choose the row'],
     ...screens.map(({ key, title }) => [`g ${key}`, title] as const),
     ['Esc', 'back'],
+    ['← →', 'in a waterfall: close and open a row'],
+    ['+ - 0', 'less time, more, all of it'],
+    [', .', 'earlier, later'],
+    ['f', 'the next row with a failure'],
   ]
   return (
     <dialog ref={dialog} onClose={() => (help.value = false)} aria-labelledby="help">

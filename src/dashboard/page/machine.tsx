@@ -1,47 +1,14 @@
-/** What the machine of a job waits for: its states, the events that it takes, each with a form, and its timers. */
+/** What the machine of a job waits for: the events that it takes, each with a form, and its timers. */
 import { ownValue } from '../../core/own-value.ts'
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Json } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
-import type { MachineShown, PastView } from '../machine-shown.ts'
-import { about } from './about.ts'
+import type { MachineShown } from '../machine-shown.ts'
 import { ApiError, post } from './api.ts'
 import { FormDialog, say } from './dialog.tsx'
 import { eventFields, fieldsOf, jsonIn, type Field, type FormValues } from './event-fields.ts'
-import { Panel } from './parts.tsx'
-import { countdown, date, now } from './words.ts'
-
-interface MachineProps {
-  readonly of: JobView
-  /** Where it stood, if the past is shown. */
-  readonly past: PastView | null
-  readonly onSend: (type: string) => void
-}
-
-export function Machine({ of: { machine, may }, past, onSend }: MachineProps): JSX.Element | null {
-  const shown = past?.machine ?? machine
-  if (shown === null) return null
-  const { states, tags, version } = shown
-  return (
-    <Panel title={past === null ? 'Machine' : 'Machine then'} aside={<span class="muted">version {version}</span>}>
-      <p class="where">
-        {states.map((state) => (
-          <span key={state} class="in">
-            {state}
-          </span>
-        ))}
-        {tags.map((tag) => (
-          <span key={tag} class="tag">
-            {tag}
-          </span>
-        ))}
-      </p>
-      {past === null && <Events of={shown} canSend={may.send && about.value.role === 'admin'} onSend={onSend} />}
-      <Timers of={shown} from={past?.at ?? now.value} />
-    </Panel>
-  )
-}
+import { countdown, date } from './words.ts'
 
 interface EventsProps {
   readonly of: MachineShown
@@ -49,7 +16,7 @@ interface EventsProps {
   readonly onSend: (type: string) => void
 }
 
-function Events({ of: { events }, canSend, onSend }: EventsProps): JSX.Element {
+export function Events({ of: { events }, canSend, onSend }: EventsProps): JSX.Element {
   if (events.length === 0) return <p class="muted">It waits for no event.</p>
   return (
     <div class="actions start">
@@ -69,7 +36,13 @@ function Events({ of: { events }, canSend, onSend }: EventsProps): JSX.Element {
   )
 }
 
-const Timers = ({ of: { timers }, from }: { readonly of: MachineShown; readonly from: number }): JSX.Element | null =>
+export const Timers = ({
+  of: { timers },
+  from,
+}: {
+  readonly of: MachineShown
+  readonly from: number
+}): JSX.Element | null =>
   timers.length === 0 ? null : (
     <ul class="timers" aria-label="Timers">
       {timers.map(({ event, label, at }, i) => (

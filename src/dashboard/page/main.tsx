@@ -84,8 +84,6 @@ function App(): JSX.Element {
     const shown = name === '' ? screens.find((each) => each.screen === screen)?.title : name
     document.title = [shown, about.value.title].filter((each) => each !== undefined).join(' · ')
     scrollTo(0, 0)
-    // On a phone the names of the screens are wider than the window.
-    document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [screen, name])
   return (
     <>

@@ -15,20 +15,47 @@ export const State = ({ state }: { readonly state: JobState }): JSX.Element => (
 export const Time = ({ at }: { readonly at: number | null }): JSX.Element =>
   at === null ? <span class="muted">–</span> : <time title={date(at)}>{age(at)}</time>
 
-export const Panel = ({
-  title,
-  aside,
-  children,
-  id,
-}: Children & { readonly title: string; readonly aside?: ComponentChildren; readonly id?: string }): JSX.Element => (
-  <section class="panel" id={id}>
-    <header>
-      <h2>{title}</h2>
-      {aside}
-    </header>
-    {children}
-  </section>
-)
+interface PanelProps extends Children {
+  readonly title: string
+  readonly aside?: ComponentChildren
+  readonly id?: string
+  /** Can it be closed? On a phone it is closed at first. */
+  readonly folds?: boolean
+}
+
+export const Panel = ({ title, aside, children, id, folds = false }: PanelProps): JSX.Element =>
+  folds ? (
+    <Fold title={title} aside={aside}>
+      {children}
+    </Fold>
+  ) : (
+    <section class="panel" id={id}>
+      <header>
+        <h2>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  )
+
+const isNarrow = (): boolean => matchMedia('(max-width: 720px)').matches
+
+function Fold({ title, aside, children }: Omit<PanelProps, 'folds' | 'id'>): JSX.Element {
+  const [isOpen, setOpen] = useState(!isNarrow())
+  return (
+    <section class="panel">
+      <header>
+        <h2>
+          <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {title}
+          </button>
+        </h2>
+        {isOpen && aside}
+      </header>
+      {isOpen && children}
+    </section>
+  )
+}
 
 export const Empty = ({ title, children }: Children & { readonly title: string }): JSX.Element => (
   <div class="empty">
@@ -179,7 +206,7 @@ export function Tree({
   )
 }
 
-export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }): JSX.Element {
+function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }): JSX.Element {
   const [done, setDone] = useState(false)
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text)

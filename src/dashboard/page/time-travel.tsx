@@ -1,16 +1,22 @@
-/** The past of a machine: a slider through the checkpoints that are kept, and a fork from the one that is shown. */
+/**
+ * The past of a machine: a slider through the checkpoints that are kept, which also plays them, and a fork from the one
+ * that is shown.
+ */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { JobView } from '../job-view.ts'
 import type { CheckpointShown, PastView } from '../machine-shown.ts'
 import { about } from './about.ts'
-import { post, useResource } from './api.ts'
+import { get, post } from './api.ts'
 import { ask, say } from './dialog.tsx'
 import { Panel, Time } from './parts.tsx'
 import { go, jobLink } from './router.ts'
+import { date } from './words.ts'
 
 /** A slider that is pulled passes many checkpoints: only the one where it rests is loaded. */
 const restMs = 120
+/** Checkpoints that the page keeps: those that a job keeps. */
+const viewsMax = 60
 
 export interface Travel {
   /** The checkpoint that is shown; null for the present. */
@@ -23,21 +29,40 @@ export interface Travel {
 
 export function useTravel({ job, checkpoints }: JobView): Travel {
   const [seq, setSeq] = useState<number | null>(null)
-  const [rested, setRested] = useState<number | null>(null)
   const chosen = checkpoints.find((each) => each.seq === seq) ?? null
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(seq), restMs)
-    return () => clearTimeout(timer)
-  }, [seq])
-  const { data, error } = useResource<PastView>(
-    rested === null ? null : `/jobs/${encodeURIComponent(job.id)}/checkpoints/${rested}`,
-  )
+  const view = usePast(job.id, chosen?.seq ?? null)
   const last = useRef<PastView | null>(null)
-  if (data !== null) last.current = data
-  useEffect(() => {
-    if (error !== null) say(error.message, true)
-  }, [error])
+  if (view !== null) last.current = view
   return { chosen, past: chosen === null ? null : last.current, to: setSeq }
+}
+
+const views = new Map<string, PastView>()
+
+/** Where a machine stood at a checkpoint, once the choice rests; what was loaded is kept. */
+export function usePast(id: string, seq: number | null): PastView | null {
+  const [, setLoaded] = useState(0)
+  const key = `${id} ${seq}`
+  const known = seq === null ? null : (views.get(key) ?? null)
+  useEffect(() => {
+    if (seq === null || known !== null) return
+    const leaving = new AbortController()
+    const timer = setTimeout(() => {
+      get<PastView>(`/jobs/${encodeURIComponent(id)}/checkpoints/${seq}`, leaving.signal).then(
+        (view) => {
+          const [oldest] = views.keys()
+          if (views.size >= viewsMax && oldest !== undefined) views.delete(oldest)
+          views.set(key, view)
+          setLoaded((count) => count + 1)
+        },
+        (error: unknown) => leaving.signal.aborted || say(error instanceof Error ? error.message : String(error), true),
+      )
+    }, restMs)
+    return () => {
+      clearTimeout(timer)
+      leaving.abort()
+    }
+  }, [key, known === null])
+  return known
 }
 
 interface TimeTravelProps {
@@ -69,6 +94,7 @@ export function TimeTravel({ of: { job, checkpoints, may }, travel: { chosen, to
         <span>{shown?.note}</span> <span class="muted">{shown !== undefined && <Time at={shown.at} />}</span>
       </p>
       <div class="actions">
+        <Player at={at} last={last} pull={pull} />
         {chosen !== null && (
           <button type="button" class="quiet" onClick={() => to(null)}>
             Back to now
@@ -81,6 +107,43 @@ export function TimeTravel({ of: { job, checkpoints, may }, travel: { chosen, to
         )}
       </div>
     </div>
+  )
+}
+
+/** How long a checkpoint is shown at normal speed. */
+const stepMs = 1_200
+const speeds = [1, 2, 4] as const
+
+interface PlayerProps {
+  readonly at: number
+  readonly last: number
+  readonly pull: (value: number) => void
+}
+
+/** Plays the checkpoints one after the other, from the one that is shown; from the last one, all of them. */
+function Player({ at, last, pull }: PlayerProps): JSX.Element {
+  const [plays, setPlays] = useState(false)
+  const [speed, setSpeed] = useState<(typeof speeds)[number]>(1)
+  useEffect(() => {
+    if (!plays) return
+    if (at >= last) return setPlays(false)
+    const timer = setTimeout(() => pull(at + 1), stepMs / speed)
+    return () => clearTimeout(timer)
+  }, [plays, at, last, speed])
+  const play = (): void => {
+    if (!plays && at >= last) pull(0)
+    setPlays(!plays)
+  }
+  const faster = speeds[(speeds.indexOf(speed) + 1) % speeds.length] ?? 1
+  return (
+    <>
+      <button type="button" aria-pressed={plays} onClick={play}>
+        {plays ? 'Pause' : 'Play'}
+      </button>
+      <button type="button" class="quiet" aria-label={`Speed ${speed} times`} onClick={() => setSpeed(faster)}>
+        {speed} ×
+      </button>
+    </>
   )
 }
 
@@ -108,7 +171,7 @@ export const Checkpoints = ({ of: { checkpoints }, travel: { chosen, to } }: Tim
           <button type="button" class="plain" aria-pressed={seq === chosen?.seq} onClick={() => to(seq)}>
             {note === '' ? `Checkpoint ${place}` : note}
           </button>
-          <span class="muted">
+          <span class="muted" title={date(at)}>
             {value !== null && <code>{JSON.stringify(value)}</code>} <Time at={at} />
           </span>
         </li>

@@ -114,6 +114,7 @@ export const rooms: readonly RoomRow[] = [
       'src/core/clock.ts',
       'src/core/counted.ts',
       'src/core/duration.ts',
+      'src/core/event-words.ts',
       'src/core/node-version.ts',
     ],
     why: 'draws any machine, and knows nothing of jobs and stores',

@@ -1,0 +1,178 @@
+/** A phone, a wide window, a slow network, and who cannot see: the page in a browser. */
+import axe from 'axe-core'
+import type { Browser, Page } from 'playwright-core'
+import type { Runtime } from 'jobchart'
+import { createDashboard } from 'jobchart/dashboard'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { canStartBrowser, startBrowser } from '../support/browser.ts'
+import { albums } from './family-world.ts'
+import { email, jobs, reviews } from './world.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  if (canStartBrowser) browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+const patient = { timeout: 10_000 }
+
+async function opened(runtime: Runtime, width: number): Promise<{ page: Page; show: (hash: string) => Promise<void> }> {
+  const { url, close } = await createDashboard({ runtime }).listen()
+  const page = await browser.newPage({ viewport: { width, height: 780 } })
+  onTestFinished(async () => {
+    await page.close()
+    await close()
+  })
+  await page.goto(url)
+  const show = async (hash: string): Promise<void> => {
+    await page.goto(`${new URL(url).origin}/${hash}`)
+    await page.locator('main h1').waitFor()
+    await page.locator('.loading').waitFor({ state: 'detached' })
+  }
+  return { page, show }
+}
+
+const screens = ['#/', '#/jobs', '#/dead', '#/schedules', '#/workers', '#/charts', '#/queue/email.send', '#/job/dead-1']
+
+/** Elements that reach out of the window, and are not within one that scrolls or cuts. */
+const cut = `[...document.querySelectorAll('body *')].filter((each) => {
+  const { left, right, width } = each.getBoundingClientRect()
+  if (width < 2 || (left > -1 && right < innerWidth + 1)) return false
+  for (let outer = each.parentElement; outer !== document.body && outer !== null; outer = outer.parentElement)
+    if (getComputedStyle(outer).overflowX !== 'visible') return false
+  return !each.closest('.unseen')
+}).map((each) => each.outerHTML.slice(0, 80))`
+
+test.runIf(canStartBrowser)('on a phone of 360 px nothing is cut, and every screen is one tap away', async () => {
+  const { page, show } = await opened(await jobs(), 360)
+  for (const hash of screens) {
+    await show(hash)
+    expect(await page.evaluate('document.documentElement.scrollWidth'), hash).toBeLessThanOrEqual(360)
+    expect(await page.evaluate(cut), hash).toEqual([])
+    for (const link of await page.locator('nav a:visible').all()) {
+      const box = await link.boundingBox()
+      expect(box === null ? -1 : box.x + box.width, hash).toBeLessThanOrEqual(360)
+    }
+  }
+  expect(await page.locator('nav a:visible').allInnerTexts()).toEqual([
+    'Overview',
+    'Jobs',
+    expect.stringMatching(/^Dead/),
+    'Schedules',
+    'Workers',
+    'Charts',
+  ])
+})
+
+test.runIf(canStartBrowser)('on a phone the chart of a job is closed, and opens; what to do comes first', async () => {
+  const { page, show } = await opened(await reviews(), 360)
+  await show('#/job/review-1')
+  const chart = page.getByRole('button', { name: 'Where it stands' })
+  expect(await chart.getAttribute('aria-expanded')).toBe('false')
+  expect(await page.locator('.chart').count()).toBe(0)
+  const approve = await page.getByRole('button', { name: 'APPROVE' }).boundingBox()
+  expect(approve?.y).toBeLessThan(780)
+  await chart.click()
+  await page.locator('.chart svg').waitFor()
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+})
+
+test.runIf(canStartBrowser)('on a wide window the page uses it', async () => {
+  const { page, show } = await opened(await reviews(), 1900)
+  await show('#/job/review-1')
+  const chart = await page.locator('.panel', { hasText: 'Where it stands' }).boundingBox()
+  const changes = await page.locator('.panel', { hasText: 'What checkpoint' }).boundingBox()
+  expect(changes?.y).toBe(chart?.y)
+  expect((changes?.x ?? 0) + (changes?.width ?? 0)).toBeGreaterThan(1_700)
+})
+
+test.runIf(canStartBrowser)('a job is copied as JSON, as a call and as a test', async () => {
+  const runtime = await reviews()
+  const { url, close } = await createDashboard({ runtime, authorize: () => 'read' }).listen()
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  onTestFinished(async () => {
+    await context.close()
+    await close()
+  })
+  const page = await context.newPage()
+  await page.goto(`${url}#/job/review-1`)
+  const copied = async (what: string): Promise<string> => {
+    await page.getByText('Copy as').click()
+    await page.getByRole('button', { name: what, exact: true }).click()
+    await page
+      .getByText(/was copied/)
+      .first()
+      .waitFor()
+    return (await page.evaluate('navigator.clipboard.readText()')) as string
+  }
+  expect(JSON.parse(await copied('JSON'))).toMatchObject({ job: { id: 'review-1' }, machine: { value: 'reminded' } })
+  await expect
+    .poll(() => copied('curl'), patient)
+    .toBe(`curl -s '${url}api/v1/jobs/review-1' -H "authorization: Bearer $TOKEN"`)
+  await expect.poll(() => copied('Test in virtual time'), patient).toMatch('await job.send({"type":"REMIND"})')
+})
+
+test.runIf(canStartBrowser)(
+  'no rule of axe is broken on any screen, in light and dark',
+  async () => {
+    const runtime = await jobs()
+    await runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
+    const family = await albums()
+    for (const [of, hashes] of [
+      [runtime, [...screens, '#/job/order-1', '#/nowhere']],
+      [family, ['#/job/album-1']],
+    ] as const) {
+      const { page, show } = await opened(of, 1280)
+      for (const hash of hashes) {
+        if (hash === '#/nowhere') await page.goto(`${page.url().split('#')[0]}${hash}`)
+        else await show(hash)
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+          await page.evaluate(axe.source)
+          const found = await page.evaluate(
+            `axe.run('body').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 160))]))`,
+          )
+          expect(found, `${hash} ${colorScheme}`).toEqual([])
+        }
+      }
+    }
+  },
+  120_000,
+)
+
+test.runIf(canStartBrowser)('on a slow network the first figures are there after three round trips', async () => {
+  const latency = 400
+  const runtime = await jobs()
+  const { url, close } = await createDashboard({ runtime, authorize: () => 'read' }).listen()
+  onTestFinished(close)
+  /** Ms until the figures of the overview are shown, in a browser that has nothing of the page. */
+  const firstFigures = async (slow: boolean): Promise<number> => {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    if (slow) {
+      const devtools = await context.newCDPSession(page)
+      await devtools.send('Network.enable')
+      await devtools.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency,
+        downloadThroughput: 250_000,
+        uploadThroughput: 250_000,
+      })
+    }
+    const before = performance.now()
+    await page.goto(url, { waitUntil: 'commit' })
+    await page.locator('.figure b').first().waitFor()
+    const ms = performance.now() - before
+    await context.close()
+    return ms
+  }
+  await firstFigures(false)
+  const fast: number[] = []
+  const slow: number[] = []
+  for (let i = 0; i < 3; i++) {
+    fast.push(await firstFigures(false))
+    slow.push(await firstFigures(true))
+  }
+  // What the network alone takes: a busy machine makes both slower.
+  expect(Math.min(...slow) - Math.min(...fast)).toBeLessThan(2_000)
+})
