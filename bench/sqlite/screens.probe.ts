@@ -53,7 +53,7 @@ export async function measure({ path, times }: ScreensParams): Promise<readonly 
 
 const nameOf = (route: string): string =>
   route
-    .replace(/(jobs\/|job=|failure=)(?!nothing|count)[\w-]{16,}/, '$1…')
+    .replace(/(jobs\/|job=|failure=|failures\/)(?!nothing|count)[\w-]{16,}/, '$1…')
     .replace(/after=~\w+/, 'after=…')
     .replace(/After=\d+/, 'After=…')
 
@@ -107,6 +107,9 @@ async function routes(list: (route: string) => Promise<Jobs>): Promise<readonly 
     `/jobs/${job(order)}`,
     '/failures?limit=1000',
     '/failures?type=row.import',
+    `/failures/${group}?type=row.import`,
+    ...['tenant-7', 'customer', 'mailbox', 'review', 'nothing'].map((text) => `/find?text=${text}`),
+    '/trouble',
     '/workers',
     '/schedules',
     '/bulk',

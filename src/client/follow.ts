@@ -14,6 +14,8 @@ import { ownValue } from '../core/own-value.ts'
 /** Interval for stores that other processes write to: their writes may come without a hint. */
 const pollMs = 250
 const pageSize = 500
+/** Interval of the reads while the store is unavailable. */
+const unavailableMs = 1_000
 /** Minimum time between two reads of a figure. */
 const figuresEveryMs = 100
 
@@ -88,12 +90,13 @@ export function followFigure<T>(
 }
 
 /**
- * Calls `read` now and after changes, one call at a time.
+ * Calls `read` now and after changes, one call at a time. Once it has read, it goes on where it was when the store was
+ * unavailable.
  * @param delay sets the timer for the minimum time between two calls; changes meanwhile are read afterwards
  * @returns a function that stops it
  */
 function repeat(
-  { onChange, onEnd, ready, store, timers }: FollowOptions,
+  { onChange, onEnd, ready, store, timers, logger }: FollowOptions,
   read: () => Promise<void>,
   failed: (error: unknown) => void,
   ended: () => void,
@@ -106,6 +109,7 @@ function repeat(
   let state: 'opening' | 'reading' | 'delayed' | 'idle' | 'stopped' = 'opening'
   let ending = false
   let changed = false
+  let reads: 'never' | 'well' | 'again' = 'never'
   let timer: { cancel(): void } | null = null
   const go = (): void => {
     state = 'reading'
@@ -114,6 +118,7 @@ function repeat(
       () => {
         if (state === 'stopped') return
         if (ending) return readLast()
+        reads = 'well'
         state = 'delayed'
         timer = delay(() => {
           timer = null
@@ -123,8 +128,15 @@ function repeat(
       },
       (error: unknown) => {
         if (state === 'stopped') return
-        if (ending) ended()
-        else failed(error)
+        if (ending) return ended()
+        if (reads === 'never' || !isUnavailable(error)) return failed(error)
+        if (reads === 'well') logger.warn('a stream could not read the store; the read is repeated', { error })
+        reads = 'again'
+        state = 'delayed'
+        timer = timers.after(unavailableMs, () => {
+          timer = null
+          go()
+        })
       },
     )
   }
@@ -152,6 +164,8 @@ function repeat(
     offEnd()
   }
 }
+
+const isUnavailable = (error: unknown): boolean => error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
 
 const tooSlow = (cursor: string): JobchartError =>
   new JobchartError('SLOW_READER', `transitions after ${cursor} were dropped from the log before they were read`, {

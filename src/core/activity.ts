@@ -93,10 +93,11 @@ export const noActivity = (): Tally => activityFigures.map(() => 0)
 /**
  * Adds a transition to figures.
  * @param ms how long the job was queued, or the attempt ran; counts from 0, because clocks are set back
+ * @param times how many such transitions
  */
-export function addTo(tally: Tally, { figure, other, time }: Counted, ms: number): void {
-  ;(tally[figure] as number)++
-  if (other >= 0) (tally[other] as number)++
+export function addTo(tally: Tally, { figure, other, time }: Counted, ms: number, times = 1): void {
+  ;(tally[figure] as number) += times
+  if (other >= 0) (tally[other] as number) += times
   if (time >= 0 && ms > 0) (tally[time] as number) += ms
 }
 

@@ -20,6 +20,7 @@ import { Metrics } from './metrics.ts'
 import { prometheusText, prometheusType } from './prometheus.ts'
 import { pastView } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
+import { endedRuns } from './worker-runs.ts'
 import { find } from './find.ts'
 import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
@@ -29,6 +30,8 @@ import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, l
 
 /** How old the condition of the queues may be that is answered, ms. */
 const conditionMs = 3_000
+/** The same of the runs that have ended. */
+const runsMs = 2_000
 
 interface Routes {
   readonly app: Hono<RouteEnv>
@@ -44,6 +47,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   const feed = new Feed(client)
   const live = new Live(settings, feed)
   const recent = new Recent(() => condition(client), conditionMs)
+  const runs = new Recent(() => endedRuns(client), runsMs)
 
   app.onError((error, c) => {
     const response = failure(error, c.env.role)
@@ -56,8 +60,8 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   app.get('/api/v1/overview', async () => json(await overview(settings, recent)))
   app.get('/api/v1/trouble', async () => json({ now: client.store.now(), trouble: (await recent.get()).trouble }))
   app.get('/api/v1/workers', async () => {
-    const workers = await client.workers()
-    return largeJson({ now: client.store.now(), workers: await shownWorkers(settings, workers) })
+    const [workers, ended] = await Promise.all([client.workers(), runs.get()])
+    return largeJson({ now: client.store.now(), workers: await shownWorkers(settings, workers), ended })
   })
   app.get('/api/v1/activity', async (c) => json(await client.activity(activityOptionsIn(queryOf(c.req.url)))))
   app.get('/api/v1/failures', async (c) => json(await failures(settings, failureQueryIn(queryOf(c.req.url)))))

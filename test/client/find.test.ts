@@ -1,11 +1,27 @@
 /** `client.find` on every store: with indexes, and without. */
 import { createClient, createRuntime, memoryStore, type Client, type FindHit, type Store } from 'jobchart'
+import { postgresStore } from 'jobchart/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { put, newJob, take, lease } from '../../src/store-testing/conformance/acts.ts'
 import { order } from '../dashboard/world.ts'
 import { fileStore } from '../support/file-store.ts'
+import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
 
-const stores: Readonly<Record<string, () => Store>> = { memory: memoryStore, SQLite: fileStore }
+const server = postgresOfFile()
+let schemas = 0
+const stores: Readonly<Record<string, () => Store>> = {
+  memory: memoryStore,
+  SQLite: fileStore,
+  ...(canStartPostgres && {
+    PostgreSQL: () => postgresStore({ url: server().url, schema: `find_${++schemas}` }),
+  }),
+}
+/** What a store has no index of. */
+const unindexed: Readonly<Record<string, readonly string[]>> = {
+  memory: ['job', 'key', 'meta', 'tag', 'concurrencyKey'],
+  SQLite: [],
+  PostgreSQL: ['meta', 'tag'],
+}
 
 const told = ({ kind, name, value, jobs, exact }: FindHit) => [kind, name, value, jobs, exact]
 
@@ -88,7 +104,7 @@ for (const [name, create] of Object.entries(stores)) {
       'failure',
     ])
     const partly = searched.filter(({ newest }) => newest !== null).map(({ kind }) => kind)
-    expect(partly).toEqual(name === 'SQLite' ? [] : ['job', 'key', 'meta', 'tag', 'concurrencyKey'])
+    expect(partly).toEqual(unindexed[name])
     expect(await client.find('zzzz')).toMatchObject({ hits: [], near: null })
   })
 

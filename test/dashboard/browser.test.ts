@@ -180,6 +180,63 @@ test.runIf(canStartBrowser)(
   },
 )
 
+test.runIf(canStartBrowser)('schedules and workers are tables whose filters stay in the address', async () => {
+  const { page, show, runtime } = await opened('#/jobs')
+  await runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' }, { timezone: 'Europe/Berlin' })
+  await runtime.schedule('weekly', '0 3 * * 1', email, { to: 'ops' }, { paused: true })
+  await show('#/schedules')
+  await page.getByText('At 03:00, every day').waitFor()
+  const rows = (): Promise<string[]> => page.locator('tbody tr strong').allTextContents()
+  await expect.poll(rows, patient).toEqual(['nightly', 'weekly'])
+  await page.getByRole('button', { name: 'paused 1' }).click()
+  await expect.poll(rows, patient).toEqual(['weekly'])
+  await page.reload()
+  await expect.poll(rows, patient).toEqual(['weekly'])
+  await page.getByRole('button', { name: 'Resume weekly' }).click()
+  await page.getByText('weekly was resumed.').waitFor()
+  await page.getByRole('button', { name: 'paused 0' }).click()
+  await page.getByRole('searchbox').fill('night')
+  await expect.poll(rows, patient).toEqual(['nightly'])
+  await page.getByRole('button', { name: 'Fire nightly now' }).click()
+  await page.getByText('nightly was fired.').waitFor()
+  await show('#/workers')
+  await page.getByRole('img', { name: /^Runs of the last/ }).waitFor()
+  expect(await page.locator('.slot-chart rect').count()).toBeGreaterThanOrEqual(3)
+  await page.getByRole('button', { name: /^Close / }).click()
+  await expect.poll(() => page.locator('.slot-chart').count(), patient).toBe(0)
+})
+
+test.runIf(canStartBrowser)('a scope is kept across screens, and filters are saved by a name', async () => {
+  const { page } = await opened('#/jobs?meta=tenant%3D7')
+  const ids = (): Promise<string[]> => page.locator('tbody a.id').allTextContents()
+  await expect.poll(ids, patient).toEqual(['dead-1'])
+  await page.getByRole('button', { name: 'see tenant:7 alone' }).click()
+  await expect.poll(() => new URL(page.url()).hash, patient).toBe('#/jobs?scope=tenant%3A7')
+  await expect.poll(ids, patient).toEqual(['dead-1'])
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await page.locator('.scope-figures').getByRole('link', { name: '1 dead' }).click()
+  await expect.poll(() => new URL(page.url()).hash, patient).toBe('#/jobs?scope=tenant%3A7&state=dead')
+  await page.getByRole('button', { name: 'save view' }).click()
+  await page.getByRole('dialog').getByLabel('Name').fill('dead of 7')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Leave the scope' }).click()
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await expect.poll(async () => (await ids()).length, patient).toBe(4)
+  await page.reload()
+  await page.getByRole('link', { name: 'dead of 7' }).click()
+  await expect.poll(ids, patient).toEqual(['dead-1'])
+  await page.getByRole('button', { name: 'Forget dead of 7' }).click()
+  await expect.poll(() => page.getByRole('link', { name: 'dead of 7' }).count(), patient).toBe(0)
+})
+
+test.runIf(canStartBrowser)('a quiet day is one line, and what is not as usual comes first', async () => {
+  const { page, runtime } = await opened('#/')
+  await page.getByText('All is as usual: 2 jobs done in the last hour, 1 death.').waitFor()
+  await runtime.enqueueByName('nobody', {})
+  await page.getByRole('link', { name: 'nobody has 1 queued job and no worker that runs it' }).click()
+  await expect.poll(() => text(page, 'h1'), patient).toMatch('nobody')
+})
+
 test.runIf(canStartBrowser)('a slider leads through the past of a machine, and a fork goes on from there', async () => {
   const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
   const filled = (): Promise<string[]> =>
@@ -362,7 +419,18 @@ test.runIf(canStartBrowser)('text from jobs is text, whatever it holds', async (
 test.runIf(canStartBrowser)('no screen has a fault that axe finds, in light and dark', async () => {
   const { page, show } = await opened('#/')
   await page.evaluate(axe.source)
-  for (const hash of ['#/', '#/jobs', '#/job/order-1', '#/job/dead-1', '#/queue/email.send', '#/dead', '#/workers']) {
+  for (const hash of [
+    '#/',
+    '#/jobs',
+    '#/job/order-1',
+    '#/job/dead-1',
+    '#/queue/email.send',
+    '#/dead',
+    '#/workers',
+    '#/schedules',
+    '#/find/dead-',
+    '#/find/zzz',
+  ]) {
     await show(hash)
     await page.locator('main h1').waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {

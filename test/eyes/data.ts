@@ -170,7 +170,7 @@ class Maker {
   /** What happens in a step: jobs come, are claimed after a while, and end. */
   async step({ at, length }: (typeof steps)[number], part: number): Promise<void> {
     this.clock.at = at
-    while ((await this.store.promote(1_000)).more) {}
+    for (let more = true; more;) ({ more } = await this.store.promote(1_000))
     await this.machines(part)
     const acts: { readonly at: number; readonly act: () => Promise<void> }[] = []
     for (const flow of flows) {
@@ -366,14 +366,15 @@ class Maker {
 
   async schedules(): Promise<void> {
     const { schedules } = this.store
-    for (const { name, spec, timezone = 'UTC', type, nextAt, missed = 0 } of declared) {
+    for (const { name, spec, timezone = 'UTC', type, nextAt } of declared) {
       const terms = { name, spec, timezone, catchUp: 'skip', overlap: 'allow', jitterMs: 0, computed: false } as const
-      const at = eyesEnd - hour
       const paused = nextAt === null
+      // The runtime that makes the set fires none.
+      const later = eyesEnd + 100 * hour
       const request = {
         terms: { ...terms, owner: 'shop', job: { ...scheduledJob, type } },
         paused,
-        nextAt: paused ? null : at,
+        nextAt: paused ? null : later,
       }
       await schedules.put([request])
     }

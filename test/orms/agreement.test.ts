@@ -68,7 +68,7 @@ const untilAllHaveEnded = (): Promise<void> =>
   expect
     .poll(async () => {
       const [row] = await server().query(`SELECT
-        (SELECT count(*)::int FROM shop.cells WHERE kind IN ('intents', 'fences')) + (SELECT count(*)::int FROM shop.jobs WHERE state <> 'done') AS open`)
+        (SELECT count(*)::int FROM shop.cells WHERE kind IN ('intents', 'fences')) + (SELECT count(*)::int FROM shop.standing WHERE state <> 'done') AS open`)
       return row?.['open']
     }, limits)
     .toBe(0)

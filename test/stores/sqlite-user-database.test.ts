@@ -219,6 +219,17 @@ test('what carries out is told of refusals once, also if another process has car
   expect((await writer.transactions!.carryOut(10)).refused).toEqual([])
 })
 
+test('the end of an attempt by a store that is not open cannot be committed', () => {
+  const database = new DatabaseSync(inFolder(folderOfTest()))
+  onTestFinished(() => database.close())
+  database.exec('PRAGMA journal_mode = WAL')
+  const { synchronous } = sqliteStore({ database }).transactions!
+  const request = { id: 'a', attempt: 1, token: 't', event: 'COMPLETE', to: 'done' } as const
+  database.exec('BEGIN IMMEDIATE')
+  expect(() => synchronous!.write(database, [{ kind: 'settle', request }])).toThrow(/not open/)
+  expect(() => database.exec('COMMIT')).toThrow(/no transaction is active/)
+})
+
 test('a row that nobody can read is removed, and holds nothing up', async () => {
   const path = inFolder(folderOfTest())
   const database = new DatabaseSync(path)

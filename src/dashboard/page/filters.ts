@@ -1,6 +1,7 @@
 /** The filters of the list of jobs: in the address, in the search box, and in calls of the API. */
 import { metaMember } from '../meta-member.ts'
 import { link, place } from './router.ts'
+import { scopeMeta } from './scope.tsx'
 import { now } from './words.ts'
 
 export const states = [
@@ -65,6 +66,8 @@ export function apiQuery(query: URLSearchParams): URLSearchParams {
   for (const key of ['type', 'state', ...textKeys, 'unsupported', 'enqueuedAfter', 'finishedAfter']) {
     for (const value of query.getAll(key)) result.append(key, value)
   }
+  const scoped = scopeMeta()
+  if (scoped !== null && !result.getAll('meta').includes(scoped)) result.append('meta', scoped)
   const within = withinChoices[query.get('within') as keyof typeof withinChoices]
   if (within !== undefined) result.set('enqueuedAfter', String(Math.floor((now.peek() - within) / 1_000) * 1_000))
   return result

@@ -24,6 +24,8 @@ import { goFind } from './find.tsx'
 import { counts, useLive } from './live.ts'
 import { Empty, Loaded, State, Time } from './parts.tsx'
 import { go, jobLink, link, place, replace } from './router.ts'
+import { KeepAsScope } from './scope.tsx'
+import { SaveView } from './views.tsx'
 import { duration, now, number } from './words.ts'
 
 interface Page {
@@ -107,7 +109,9 @@ function Filters(): JSX.Element {
             {state}
           </button>
         ))}
-        {[...query.keys()].length > 0 && (
+        <KeepAsScope />
+        <SaveView />
+        {[...query.keys()].some((key) => key !== 'scope') && (
           <a class="clear" href={link('jobs')}>
             clear
           </a>

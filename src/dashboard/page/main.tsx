@@ -19,6 +19,8 @@ import { Empty } from './parts.tsx'
 import { QueueScreen } from './queue-screen.tsx'
 import { dropToken, link, place } from './router.ts'
 import { SchedulesScreen } from './schedules-screen.tsx'
+import { Scope } from './scope.tsx'
+import { Views } from './views.tsx'
 import { WorkersScreen } from './workers-screen.tsx'
 import { number } from './words.ts'
 
@@ -35,7 +37,7 @@ function Screen(): JSX.Element {
   if (screen === 'charts') return <ChartsScreen />
   return (
     <Empty title="There is no such screen">
-      <a href="#/">To the overview</a>
+      <a href={link('')}>To the overview</a>
     </Empty>
   )
 }
@@ -48,18 +50,20 @@ function Navigation(): JSX.Element {
   const current = screen === 'job' ? 'jobs' : screen === 'queue' ? '' : screen
   return (
     <nav aria-label="Screens">
-      <a class="brand" href="#/">
+      <a class="brand" href={link('')}>
         {about.value.title}
       </a>
       <button type="button" class="quiet find" onClick={showPalette}>
         Search <kbd>Ctrl K</kbd>
       </button>
+      <Scope />
       {screens.map(({ screen: each, title, key }) => (
         <a key={key} href={link(each)} aria-current={current === each ? 'page' : undefined}>
           {title}
           {each === 'dead' && dead > 0 && <span class="badge">{number(dead)}</span>}
         </a>
       ))}
+      <Views />
       <div class="foot">
         <span class={`connection ${connection.value}`} role="status">
           <i />

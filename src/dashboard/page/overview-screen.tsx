@@ -10,6 +10,7 @@ import { counts, useLive } from './live.ts'
 import { NotifyButton } from './notify.tsx'
 import { Empty, Figures, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink, link } from './router.ts'
+import { ScopeFigures } from './scope.tsx'
 import { brief, duration, now, number, percent, rate } from './words.ts'
 
 export function OverviewScreen(): JSX.Element {
@@ -24,6 +25,7 @@ export function OverviewScreen(): JSX.Element {
             <h1>Overview</h1>
             <NotifyButton />
           </div>
+          <ScopeFigures />
           <Troubles of={data} />
           <Figures of={counts.value ?? data.counts} />
           <Throughput of={data} />

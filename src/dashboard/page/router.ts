@@ -28,10 +28,13 @@ function safelyDecoded(text: string): string {
 
 type Query = Readonly<Record<string, string | readonly string[] | null | undefined>>
 
-/** An address within the page. */
+/** The member of meta that lists and searches are limited to, as it stands in the address: `tenant:acme`. */
+export const scope = computed<string | null>(() => place.value.query.get('scope'))
+
+/** An address within the page. It keeps the scope, unless it names another one or none (null). */
 export function link(screen: string, name = '', query: Query = {}): string {
   const params = new URLSearchParams()
-  for (const [key, value] of Object.entries(query)) {
+  for (const [key, value] of Object.entries({ scope: scope.value, ...query })) {
     for (const each of [value ?? []].flat()) if (each !== '') params.append(key, each)
   }
   const text = params.toString()

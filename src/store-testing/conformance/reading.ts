@@ -1,7 +1,7 @@
 /** Reading, page by page. */
 import assert from 'node:assert/strict'
 import { JobchartError } from '../../core/errors.ts'
-import type { ListQuery, NewJob } from '../../store.ts'
+import type { ListQuery, NewJob, TermKind } from '../../store.ts'
 import {
   boom,
   idsOf,
@@ -338,5 +338,49 @@ export const readingCases: Cases = {
       ],
     )
     assert.deepEqual(queues[2], await store.queue('sms'))
+  },
+  'terms begin with a text, of the kinds that are indexed, each with the number of its jobs': async ({ store }) => {
+    const { terms } = store
+    if (terms === undefined) return
+    await put(
+      store,
+      newJob('a-1', { key: 'a-key', tags: ['a-tag', 'b'], meta: { to: 'a-team', n: 17 } }),
+      newJob('a-2', { concurrencyKey: 'a-group', tags: ['a-tag'], meta: { to: 'a-team', from: 'a-team' } }),
+      newJob('b', { tags: ['a-tag'], meta: { n: '17' } }),
+    )
+    const found = async (text: string, limit = 10, countMax = 2) => {
+      const answer = await terms({ text, limit, countMax })
+      return answer.terms.map(({ kind, name = '', value, jobs, more }) => [kind, name, value, jobs, more])
+    }
+    const { kinds } = await terms({ text: 'a', limit: 1, countMax: 1 })
+    const ofKinds = (...all: (readonly [kind: TermKind, ...unknown[]])[]) =>
+      all.filter(([kind]) => kinds.includes(kind))
+    assert.deepEqual(
+      await found('a-'),
+      ofKinds(
+        ['id', '', 'a-1', 1, false],
+        ['id', '', 'a-2', 1, false],
+        ['key', '', 'a-key', 1, false],
+        ['concurrencyKey', '', 'a-group', 1, false],
+        ['tag', '', 'a-tag', 2, true],
+        ['meta', 'from', 'a-team', 1, false],
+        ['meta', 'to', 'a-team', 2, false],
+      ),
+    )
+    assert.deepEqual(await found('a-', 1, 9), [
+      ...ofKinds(['id', '', 'a-1', 1, false], ['key', '', 'a-key', 1, false]),
+      ...ofKinds(['concurrencyKey', '', 'a-group', 1, false], ['tag', '', 'a-tag', 3, false]),
+      ...ofKinds(['meta', 'from', 'a-team', 1, false]),
+    ])
+    // A number and a text are two terms.
+    assert.deepEqual(await found('17'), ofKinds(['meta', 'n', '17', 1, false], ['meta', 'n', '17', 1, false]))
+    assert.deepEqual(await found('A-'), [])
+    await store.cancel([{ ids: ['a-1'], reason: null, graceMs: 0 }])
+    await store.discard(['a-1'])
+    assert.deepEqual(await found('a-k'), [])
+    assert.deepEqual(
+      await found('a-team'),
+      ofKinds(['meta', 'from', 'a-team', 1, false], ['meta', 'to', 'a-team', 1, false]),
+    )
   },
 }

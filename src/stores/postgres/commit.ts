@@ -4,7 +4,7 @@ import { cellName } from '../remote/cells.ts'
 import { pending } from '../remote/transaction.ts'
 import { clockColumn, type Param, type ResultRow, type Statement } from './connection.ts'
 import { moveParams } from './figures.ts'
-import { jobParams } from './jobs.ts'
+import { rowsText } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 const orNull = (text: string | null): string | null => (text === null ? null : columnText(text))
@@ -27,7 +27,7 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
     commit.cells.map(({ value }) => orNull(value)),
     rooms.map(([type]) => orNull(type)),
     rooms.map(([, room]) => room),
-    ...jobParams(writes.jobs),
+    rowsText(writes.jobs),
     gone,
     cells.map(({ cells: kind }) => kind),
     cells.map(({ field }) => columnText(field)),

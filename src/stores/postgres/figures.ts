@@ -9,6 +9,7 @@ import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
 import { foldFigures, typesOf, type TypeFigures } from '../remote/figures.ts'
+import type { PlainMove } from '../remote/plain.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
@@ -71,6 +72,31 @@ export function moveParams(writes: Writes): Param[] {
   return [[...growth.keys()].map(columnText), [...growth.values()], JSON.stringify(body)]
 }
 
+/** The same of plain jobs, each with the time that counts. */
+export function plainMoveParams(
+  now: number,
+  { before, after, counted }: PlainMove,
+  types: readonly string[],
+  times: readonly number[] = [],
+): [types: string[], growth: number[], body: string] {
+  const sums = new Map<string, { n: number; ms: number }>()
+  for (const [i, type] of types.entries()) {
+    const sum = sums.get(type) ?? { n: 0, ms: 0 }
+    sums.set(type, sum)
+    sum.n++
+    sum.ms += Math.max(0, times[i] ?? 0)
+  }
+  const by = Number(isWaiting(after)) - Number(isWaiting(before))
+  const moves = [...sums].map(([type, { n }]) => ({ type, before, after, n }))
+  const activity = [...sums].map(([type, { n, ms }]) => ({ type, counted, ms, n }))
+  const body: Body = { now, moves, activity, failures: [], outcomes: [], paused: [] }
+  return [[...sums.keys()], [...sums.values()].map(({ n }) => n * by), JSON.stringify(body)]
+}
+
+/** The members of a move, as JSON: for a server that counts the jobs itself. */
+export const plainMoveText = ({ before, after }: Omit<PlainMove, 'counted'>): string =>
+  JSON.stringify({ before, after }).slice(1, -1)
+
 const isWaiting = (job: Standing | null): boolean => job !== null && backlog.has(job.state)
 
 /** A commit as `foldFigures` reads it. */
@@ -78,7 +104,7 @@ function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, bas
   const document = (type: string, standing: Standing | null): JobDocument | null =>
     standing && ({ type, failure: null, machine: null, finishedAt: null, ...standing } as JobDocument)
   const jobs = moves.flatMap(({ type, before, after, n }) =>
-    Array.from({ length: n }, () => ({ id: '', before: document(type, before), after: document(type, after) })),
+    Array<Writes['jobs'][number]>(n).fill({ id: '', before: document(type, before), after: document(type, after) }),
   )
   const failures = body.failures.map((each) => ({ ...each, seq: each.seq - pending + base }))
   const cells = paused.map((field) => ({ cells: 'paused', field, value: null }) as const)
@@ -94,7 +120,7 @@ export interface Figures {
 
 /** Rows of several kinds: where the folded ones end, the folded ones if there are others than were known, and moves. */
 const readText = (schema: string): string => `
-  SELECT 0, f.upto::float8, NULL, NULL, (SELECT max(seq) FROM ${schema}.log)::float8 FROM ${schema}.folds f
+  SELECT 0, f.upto::float8, NULL, NULL, (SELECT max(last) FROM ${schema}.log)::float8 FROM ${schema}.folds f
   UNION ALL SELECT 1, NULL, g.type, g.value, NULL FROM ${schema}.figures g
     WHERE (SELECT upto FROM ${schema}.folds) > $1
   UNION ALL SELECT 2, m.move::float8, NULL, m.body, m.base::float8 FROM ${schema}.moves m

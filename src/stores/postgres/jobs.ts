@@ -1,17 +1,20 @@
 /** Jobs as rows: a document, and the columns of it that are looked at by a statement. */
 import { numberedDocument, timerOf, type JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
-import type { Param, ResultRow } from './connection.ts'
-import { columnText, listText } from './texts.ts'
+import type { ResultRow } from './connection.ts'
+import { plainDocumentFrom } from './plain.ts'
+import { columnText } from './texts.ts'
 
-/** What `documentFrom` reads. */
-export const documentColumns = 'j.base::float8, j.doc'
+/** What `documentOfRow` reads, of the view `standing`. */
+export const documentColumns = 's.base::float8, s.doc, s.facts'
 
 /** @param base the number that the doc counts from. See `jobs` in the migrations */
-export const documentFrom = (base: unknown, doc: unknown): JobDocument =>
-  numberedDocument(JSON.parse(doc as string) as JobDocument, base as number)
+export const documentFrom = (base: unknown, doc: unknown, facts: unknown): JobDocument =>
+  facts === null
+    ? numberedDocument(JSON.parse(doc as string) as JobDocument, base as number)
+    : plainDocumentFrom(doc as string, facts as string)
 
-export const documentOfRow = ([base, doc]: ResultRow): JobDocument => documentFrom(base, doc)
+export const documentOfRow = ([base, doc, facts]: ResultRow): JobDocument => documentFrom(base, doc, facts)
 
 /** A concurrency key as it is in a column. */
 export const concurrencyColumn = (key: string | null): string => (key === null ? '' : `=${columnText(key)}`)
@@ -19,34 +22,33 @@ export const concurrencyColumn = (key: string | null): string => (key === null ?
 const orNull = (text: string | null | undefined): string | null =>
   text === null || text === undefined ? null : columnText(text)
 
-/** The lists that are the parameters of a commit for the jobs that it writes, in their order. */
-export function jobParams(jobs: Writes['jobs']): Param[] {
-  const written = jobs.flatMap(({ before, after }) => (after === null ? [] : [{ isKnown: before !== null, after }]))
-  const list = <T extends string | number | boolean | null>(of: (job: JobDocument) => T): T[] =>
-    written.map(({ after }) => of(after))
-  return [
-    written.map(({ isKnown }) => isKnown),
-    list(({ id }) => columnText(id)),
-    list(({ rev }) => rev),
-    list(({ state }) => state),
-    list(({ type }) => columnText(type)),
-    list(({ seq }) => seq),
-    list(({ lastSeq }) => lastSeq),
-    list(({ place }) => place),
-    list(({ priority }) => priority),
-    list(({ concurrencyKey }) => concurrencyColumn(concurrencyKey)),
-    list(({ keyWeight }) => keyWeight),
-    list((job) => timerOf(job)?.at ?? null),
-    list(({ enqueuedAt }) => enqueuedAt),
-    list(({ finishedAt }) => finishedAt),
-    list(({ key }) => orNull(key)),
-    list(({ worker }) => orNull(worker)),
-    list(({ machine }) => orNull(machine?.parent?.id)),
-    list(({ failure }) => orNull(failure)),
-    list(({ machine }) => (machine?.unsupported ?? null) !== null),
-    list(({ tags }) => listText(tags)),
-    list(({ machine }) => listText(machine?.states ?? [])),
-    list(({ machine }) => listText(machine?.tags ?? [])),
-    list((job) => JSON.stringify(job)),
-  ]
-}
+const listOrNull = (items: readonly string[]): string[] | null => (items.length === 0 ? null : items.map(columnText))
+
+/** The rows that a commit writes, as JSON. */
+export const rowsText = (jobs: Writes['jobs']): string =>
+  JSON.stringify(jobs.flatMap(({ after }) => (after === null ? [] : rowOf(after))))
+
+const rowOf = (job: JobDocument): Record<string, unknown> => ({
+  id: columnText(job.id),
+  type: columnText(job.type),
+  seq: job.seq,
+  enqueued_at: job.enqueuedAt,
+  rev: job.rev,
+  state: job.state,
+  last_seq: job.lastSeq,
+  place: job.place,
+  priority: job.priority,
+  concurrency: concurrencyColumn(job.concurrencyKey),
+  weight: job.keyWeight,
+  wake_at: timerOf(job)?.at ?? null,
+  finished_at: job.finishedAt,
+  unique_key: orNull(job.key),
+  worker: orNull(job.worker),
+  parent: orNull(job.machine?.parent?.id),
+  failure: orNull(job.failure),
+  unsupported: (job.machine?.unsupported ?? null) !== null,
+  tags: listOrNull(job.tags),
+  machine_states: listOrNull(job.machine?.states ?? []),
+  machine_tags: listOrNull(job.machine?.tags ?? []),
+  doc: JSON.stringify(job),
+})

@@ -7,10 +7,10 @@ import { documentFrom } from './jobs.ts'
 import { clockColumn } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
-/** Columns of all parts: the number of the part, three texts, six numbers. */
+/** Columns of all parts: the number of the part, four texts, six numbers. */
 const columns = (texts: readonly string[], numbers: readonly string[]): string => {
-  const all = Array.from({ length: 9 }, (_, i) =>
-    i < 3 ? (texts[i] ?? 'NULL') : `${numbers[i - 3] ?? 'NULL'}::float8`,
+  const all = Array.from({ length: 10 }, (_, i) =>
+    i < 4 ? (texts[i] ?? 'NULL') : `${numbers[i - 4] ?? 'NULL'}::float8`,
   )
   return `SELECT $PART, ${all.join(', ')}`
 }
@@ -86,10 +86,10 @@ function frequentPart(schema: string, wanted: readonly Wanted[], into: Loaded): 
 }
 
 function takeRows(wanted: Of<'row'>, rows: Rows, into: Loaded): void {
-  const found = new Map(rows.map(([, id, doc, , base]) => [id as string, { base, doc }]))
+  const found = new Map(rows.map((row) => [row[1] as string, row]))
   for (const { id } of wanted) {
-    const each = found.get(columnText(id))
-    into.row(id, each === undefined ? null : documentFrom(each.base, each.doc))
+    const [, , , doc, facts, base] = found.get(columnText(id)) ?? []
+    into.row(id, doc === undefined ? null : documentFrom(base, doc, facts))
   }
 }
 
@@ -103,8 +103,8 @@ function takeCells(wanted: Of<'cell'>, rows: Rows, into: Loaded): void {
 
 function takeHeads(type: string, rows: Rows, into: Loaded): void {
   into.heads(type, headsOf(rows))
-  for (const [, , id, doc, , , , , , base] of rows) {
-    if (doc !== null) into.row(textOfColumn(id as string), documentFrom(base, doc))
+  for (const [, , id, doc, facts, base] of rows) {
+    if (doc !== null) into.row(textOfColumn(id as string), documentFrom(base, doc, facts))
   }
 }
 
@@ -153,7 +153,7 @@ function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[]
         FROM ${schema}.jobs j WHERE j.parent = ANY($1::text[])`,
       values: [wanted.map(({ id }) => columnText(id))],
       take(rows) {
-        const inOrder = rows.toSorted((a, b) => (a[4] as number) - (b[4] as number))
+        const inOrder = rows.toSorted((a, b) => (a[5] as number) - (b[5] as number))
         const found = Map.groupBy(inOrder, ([, parent]) => textOfColumn(parent as string))
         for (const { id } of wanted)
           into.children(
@@ -172,23 +172,33 @@ const timed = {
   leases: "j.state IN ('running', 'cancelling')",
 }
 
-const unheld = (schema: string): string =>
-  ` AND (j.wake_at > ${clockColumn} OR EXISTS (SELECT FROM ${schema}.jobs k WHERE k.id = j.id FOR UPDATE SKIP LOCKED))`
+const unheld = (schema: string, wakeAt: string): string =>
+  `(${wakeAt} > ${clockColumn} OR EXISTS (SELECT FROM ${schema}.jobs k WHERE k.id = j.id FOR UPDATE SKIP LOCKED))`
+
+/** The jobs of documents by their own times, and those of claims. */
+function timedRows(schema: string, of: keyof typeof timed): string {
+  const order = 'ORDER BY wake_at, seq LIMIT $1::int'
+  const documents = `SELECT j.id, j.wake_at, j.seq FROM ${schema}.jobs j WHERE ${timed[of]}`
+  if (of === 'due') return `(${documents} ${order}) j`
+  return `((${documents} AND ${unheld(schema, 'j.wake_at')} ${order}) UNION ALL (
+      SELECT j.id, c.wake_at, j.seq FROM (SELECT * FROM ${schema}.claims ORDER BY wake_at LIMIT $1::int) c
+      CROSS JOIN LATERAL unnest(c.jobs) AS o(job)
+      CROSS JOIN LATERAL (SELECT j.id, j.seq FROM ${schema}.jobs j WHERE j.seq = o.job LIMIT 1) j
+      WHERE ${unheld(schema, 'c.wake_at')} ${order}) ${order}) j`
+}
 
 function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Part {
   return {
-    text: `${columns(['j.id'], ['j.wake_at', 'j.seq'])}
-      FROM ${schema}.jobs j WHERE ${timed[of]}${of === 'leases' ? unheld(schema) : ''}
-      ORDER BY j.wake_at, j.seq LIMIT $1`,
+    text: `${columns(['j.id'], ['j.wake_at', 'j.seq'])} FROM ${timedRows(schema, of)}`,
     values: [limit],
     take(rows) {
       const inOrder = rows.toSorted(
-        (a, b) => (a[4] as number) - (b[4] as number) || (a[5] as number) - (b[5] as number),
+        (a, b) => (a[5] as number) - (b[5] as number) || (a[6] as number) - (b[6] as number),
       )
       into.timers(
         of,
         limit,
-        inOrder.map(([, id, , , at]) => [textOfColumn(id as string), at as number] as const),
+        inOrder.map(([, id, , , , at]) => [textOfColumn(id as string), at as number] as const),
       )
     },
   }
@@ -196,8 +206,8 @@ function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Lo
 
 function headsOf(rows: Rows): QueueHeads {
   return [...Map.groupBy(rows, ([, concurrency]) => concurrency as string)].map(([concurrency, all]): QueueGroup => {
-    const [, , , , , , , queued, leased] = all[0] ?? []
-    const first = all.map(([, , id, , priority, place, keyWeight]) => ({
+    const [, , , , , , , , , queued, leased] = all[0] ?? []
+    const first = all.map(([, , id, , , , priority, place, keyWeight]) => ({
       id: textOfColumn(id as string),
       priority: priority as number,
       place: place as number,

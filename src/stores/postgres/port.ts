@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import type { HistoryEntry } from '../../core/record.ts'
+import { leaseOfIntents } from '../../core/tx-intent.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { countsFrom } from '../remote/figures.ts'
 import type { LogPage, StorePort } from '../remote/port.ts'
@@ -15,6 +16,8 @@ import { migrate } from './migrate.ts'
 import { find } from './search.ts'
 import { checkServer } from './server.ts'
 import type { Target } from './target.ts'
+import { PostgresPlainWrites } from './plain.ts'
+import { findTerms } from './terms.ts'
 import { quotedName, textOfColumn } from './texts.ts'
 import { transactionsOf } from './transactions/index.ts'
 
@@ -70,6 +73,22 @@ export function postgresPort(settings: Settings): StorePort {
     return open
   }
   const commits = new Commits(opened, schema, settings)
+  const plain = new PostgresPlainWrites({
+    schema,
+    transitionsMax: settings.transitionsMax,
+    now: () => opened().time.now(),
+    async ask(name, text, values) {
+      const { lane, time } = opened()
+      const [row = []] = await time.learn(() => lane.query(text, values, name))
+      return row.slice(1)
+    },
+    foldIfMany: (unfolded) => opened().figures.foldIfMany(unfolded),
+  })
+  const transactions = transactionsOf({
+    schema,
+    storeId: () => storeId,
+    query: (text, values) => opened().reads.query(text, values),
+  })
   return {
     name: 'postgres',
     capabilities: { durable: true, shared: true, transactions: true },
@@ -100,15 +119,24 @@ export function postgresPort(settings: Settings): StorePort {
       const { statement, take } = loadingOf(schema, wanted, into)
       take(await opened().lane.query(statement.text, statement.values, statement.name))
     },
-    commit: (commit) => commits.commit(commit),
+    commit(commit) {
+      for (const id of commit.revisions.keys()) plain.forget(id)
+      return commits.commit(commit)
+    },
+    plain,
     find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
+    terms: (query) => findTerms((text, values) => opened().reads.query(text, values), schema, query),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
-    transactions: transactionsOf({
-      schema,
-      storeId: () => storeId,
-      query: (text, values) => opened().reads.query(text, values),
-    }),
+    transactions: {
+      ...transactions,
+      write(tx, intents) {
+        // What ends the lease in a transaction of the user is judged by the core.
+        const lease = leaseOfIntents(intents)
+        if (lease !== null) plain.forget(lease.id)
+        return transactions.write(tx, intents)
+      },
+    },
     tell: (hints) => open?.hints.tell(hints),
     watch: (listener) => opened().hints.watch(listener),
   }
@@ -195,8 +223,9 @@ class Commits {
       text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
     })
     const leased = await link.query({
-      text: `SELECT worker, count(*)::int FROM ${this.schema}.jobs
-        WHERE state IN ('running', 'cancelling') GROUP BY worker`,
+      text: `SELECT l.worker, sum(l.n)::int FROM (
+          SELECT worker, count(*) AS n FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker
+          UNION ALL SELECT worker, cardinality(array_remove(jobs, 0)) FROM ${this.schema}.claims) l GROUP BY l.worker`,
     })
     const counts = countsFrom(byType)
     const paused = new Map(
@@ -222,10 +251,14 @@ const heldByOthers = (where: string, locked: readonly string[]): Error =>
 async function readLog(reads: Connection, schema: string, after: number, limit: number): Promise<LogPage> {
   const values: Param[] = [after, limit]
   const rows = await reads.query(
-    `SELECT (SELECT min(seq) FROM ${schema}.log)::float8, (SELECT max(seq) FROM ${schema}.log)::float8,
-        l.seq::float8, l.id, l.type, l.entry
+    `SELECT (SELECT last - cardinality(ids) + 1 FROM ${schema}.log ORDER BY last LIMIT 1)::float8,
+        (SELECT max(last) FROM ${schema}.log)::float8, l.seq::float8, l.id, l.type, l.entry
       FROM (SELECT 1) one
-      LEFT JOIN LATERAL (SELECT * FROM ${schema}.log WHERE seq > $1 ORDER BY seq LIMIT $2) l ON true`,
+      LEFT JOIN LATERAL (
+        SELECT e.last - cardinality(e.ids) + u.n AS seq, u.id, u.type, e.entry
+        FROM (SELECT * FROM ${schema}.log WHERE last > $1::bigint ORDER BY last LIMIT $2::int) e
+        CROSS JOIN LATERAL unnest(e.ids, e.types) WITH ORDINALITY AS u(id, type, n)
+        WHERE e.last - cardinality(e.ids) + u.n > $1::bigint ORDER BY 1 LIMIT $2::int) l ON true`,
     values,
   )
   const [first, last] = rows[0] ?? []

@@ -3,16 +3,17 @@ import { documentMatches, type JobDocument } from '../remote/document.ts'
 import type { FindQuery, Found } from '../remote/port.ts'
 import { positionIn } from '../remote/store.ts'
 import type { Position } from '../../core/cursor.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { concurrencyColumn, documentColumns, documentOfRow } from './jobs.ts'
-import { columnText, listText } from './texts.ts'
+import { columnText } from './texts.ts'
 
 type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
 
-/** Columns of the orders; a literal condition of each is that of an index. */
+/** Columns of the orders of documents; a literal condition of each is that of an index. */
 const orders = {
-  enqueued: { columns: ['j.seq'], where: 'true' },
+  enqueued: { columns: ['j.seq'], where: 'NOT j.plain' },
   finished: { columns: ['j.last_seq'], where: "j.state IN ('done', 'dead', 'cancelled')" },
   due: {
     columns: ['j.wake_at', 'j.seq'],
@@ -20,35 +21,32 @@ const orders = {
   },
 } as const
 
-/** Texts that became parameters. */
+/** Texts that became parameters: those of a list are in columns as they are. */
 class Params {
-  readonly values: Param[] = []
+  readonly values: string[] = []
 
-  add(value: Param): string {
-    return `$${this.values.push(value)}`
+  add(value: string | number | readonly string[]): string {
+    const text = typeof value === 'object' ? `{${value.map(quoted).join(',')}}` : String(value)
+    return `$1[${this.values.push(text)}]`
   }
 }
 
+const quoted = (item: string): string => `"${item.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+
 /** @returns the documents that match, and the number of the last transition as of the search or before */
 export async function find(ask: Ask, schema: string, query: FindQuery): Promise<Found> {
-  const [head] = await ask(`SELECT max(seq)::float8 FROM ${schema}.log`, [])
+  const [head] = await ask(`SELECT max(last)::float8 FROM ${schema}.log`, [])
   const last = (head?.[0] ?? 0) as number
   const documents: JobDocument[] = []
   let { after } = query
   for (let rounds = 0; ; rounds++) {
     const limit = Math.max(query.limit - documents.length + 1, rounds === 0 ? 0 : 500)
     const params = new Params()
-    const where = conditionsOf(params, { ...query, after }).join(' AND ')
-    const { columns } = orders[query.by]
-    const direction = query.newestFirst ? ' DESC' : ''
-    const order = columns.map((column) => `${column}${direction}`).join(', ')
-    const rows = await ask(
-      `SELECT ${documentColumns} FROM ${schema}.jobs j WHERE ${where} ORDER BY ${order} LIMIT ${params.add(limit)}`,
-      params.values,
-    )
+    const text = textOf(schema, params, { ...query, after, limit })
+    const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
     for (const document of rows.map(documentOfRow)) {
       after = positionIn(query.by, document)
-      if (!documentMatches(document, query.filter)) continue
+      if (!query.states.has(document.state) || !documentMatches(document, query.filter)) continue
       if (documents.length === query.limit) return { documents, more: true, last }
       documents.push(document)
     }
@@ -56,24 +54,90 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
   }
 }
 
-function conditionsOf(params: Params, { by, newestFirst, filter, states, among, after }: FindQuery): string[] {
-  const { columns, where } = orders[by]
-  return [
-    where,
-    `j.state = ANY(${params.add([...states])}::text[])`,
-    ...(among === undefined ? [] : [`j.id = ANY(${params.add(among.map(columnText))}::text[])`]),
-    ...(after === null
-      ? []
-      : [`(${columns.join(', ')}) ${newestFirst ? '<' : '>'} (${positionOf(params, by, after)})`]),
-    ...filterOf(params, filter),
-  ]
+/** First where the jobs are, then the documents of those that come first. */
+function textOf(schema: string, params: Params, query: FindQuery): string {
+  const [first, ...others] = sourcesOf(schema, params, query)
+  const direction = query.newestFirst ? ' DESC' : ''
+  const order = query.by === 'due' ? `1${direction}, 2${direction}` : `1${direction}`
+  const parts = [first, ...others].map((part) => `(${part} ORDER BY ${order} LIMIT ${query.limit})`)
+  return `SELECT ${documentColumns}
+    FROM (SELECT * FROM (${parts.join(' UNION ALL ')}) f ORDER BY ${order} LIMIT ${query.limit}) f
+    JOIN ${schema}.standing s ON s.seq = f.seq ORDER BY ${order.replaceAll(/\d/g, (n) => `f.at${n}`)}`
 }
 
-const positionOf = (params: Params, by: FindQuery['by'], { dueAt, number }: Position): string =>
-  (by === 'due' ? [dueAt, number] : [number]).map((each) => `${params.add(each)}::bigint`).join(', ')
+/** Of each source the positions of its jobs in the order, and their numbers. */
+function sourcesOf(schema: string, params: Params, query: FindQuery): string[] {
+  const { by, states, filter, limit, newestFirst, among } = query
+  // LIMIT: the order of the join is not up to the planner.
+  const row = `CROSS JOIN LATERAL (SELECT * FROM ${schema}.jobs j WHERE j.seq = p.job LIMIT 1) j`
+  const where = (conditions: readonly string[]): string =>
+    `${row} WHERE ${conditions.length === 0 ? 'true' : conditions.join(' AND ')}`
+  if (among !== undefined) {
+    // What they are now is told by their documents.
+    const ids = `j.id = ANY(${params.add(among.map(columnText))}::text[])`
+    const conditions = [ids, ...positionOf(params, query, ['j.seq'])].join(' AND ')
+    return [`SELECT j.seq AS at1, NULL::bigint AS at2, j.seq FROM ${schema}.jobs j WHERE ${conditions}`]
+  }
+  const sources = [documentsSource(schema, params, query)]
+  if (by === 'due' || !mayBePlain(filter)) return sources
+  const isWanted = (state: JobState): boolean =>
+    states.has(state) && (filter.state === undefined || [filter.state].flat().includes(state))
+  const isLive = by === 'enqueued' && filter.finishedAfter === undefined && filter.finishedBefore === undefined
+  const own = (number: string): string[] => [...positionOf(params, query, [number]), ...filterOf(params, filter, 'p')]
+  const ofTypes = (table: string, number: string): void => {
+    const conditions = where(['p.type = t.type', ...own(number)])
+    sources.push(`SELECT q.at1, NULL::bigint AS at2, q.seq FROM (${typesIn(`${schema}.${table}`, params, filter)}) t
+      CROSS JOIN LATERAL (SELECT ${number} AS at1, j.seq FROM ${schema}.${table} p ${conditions}
+        ORDER BY ${number}${newestFirst ? ' DESC' : ''} LIMIT ${limit}) q`)
+  }
+  if (isWanted('queued') && isLive) ofTypes('waiting', 'p.job')
+  if (isWanted('done')) ofTypes('completions', by === 'finished' ? 'p.ended' : 'p.job')
+  if (isWanted('running') && isLive) {
+    sources.push(`SELECT j.seq AS at1, NULL::bigint AS at2, j.seq
+      FROM (SELECT unnest(c.jobs) AS job FROM ${schema}.claims c) p ${where(own('p.job'))}`)
+  }
+  return sources
+}
 
-/** What columns tell of a filter: all but `meta`. */
-function filterOf(params: Params, filter: JobFilter): string[] {
+function documentsSource(schema: string, params: Params, query: FindQuery): string {
+  const { columns, where } = orders[query.by]
+  const conditions = [
+    where,
+    `j.state = ANY(${params.add([...query.states])}::text[])`,
+    ...positionOf(params, query, columns),
+    ...filterOf(params, query.filter, 'j'),
+  ]
+  const [at1, at2 = 'NULL::bigint'] = columns
+  return `SELECT ${at1} AS at1, ${at2} AS at2, j.seq FROM ${schema}.jobs j WHERE ${conditions.join(' AND ')}`
+}
+
+/** The types that have rows in a table whose key begins with the type. */
+function typesIn(table: string, params: Params, { type }: JobFilter): string {
+  if (type !== undefined) return `SELECT unnest(${params.add([type].flat().map(columnText))}::text[]) AS type`
+  return `WITH RECURSIVE t AS ((SELECT p.type FROM ${table} p ORDER BY p.type LIMIT 1) UNION ALL
+      SELECT (SELECT p.type FROM ${table} p WHERE p.type > t.type ORDER BY p.type LIMIT 1) FROM t WHERE t.type IS NOT NULL)
+    SELECT t.type FROM t WHERE t.type IS NOT NULL`
+}
+
+/** May a job that matches be a plain one? */
+const mayBePlain = (filter: JobFilter): boolean =>
+  filter.key === undefined &&
+  filter.concurrencyKey === undefined &&
+  filter.failure === undefined &&
+  filter.unsupported === undefined &&
+  filter.parent === undefined &&
+  filter.machineState === undefined &&
+  filter.machineTag === undefined
+
+const positionOf = (params: Params, { by, after, newestFirst }: FindQuery, columns: readonly string[]): string[] => {
+  if (after === null) return []
+  const { dueAt, number } = after
+  const position = (by === 'due' ? [dueAt, number] : [number]).map((each) => `${params.add(each)}::bigint`)
+  return [`(${columns.join(', ')}) ${newestFirst ? '<' : '>'} (${position.join(', ')})`]
+}
+
+/** What columns tell of a filter: all but `meta`. @param ended `p`: of plain jobs, whose state is known */
+function filterOf(params: Params, filter: JobFilter, ended: 'j' | 'p'): string[] {
   const { type, state, tag, key, concurrencyKey, failure, unsupported, parent, machineState, machineTag } = filter
   const among = (column: string, wanted: string | readonly string[] | undefined): string[] => {
     if (wanted === undefined) return []
@@ -83,25 +147,29 @@ function filterOf(params: Params, filter: JobFilter): string[] {
   const is = (column: string, wanted: string | undefined): string[] =>
     wanted === undefined ? [] : [`${column} = ${params.add(columnText(wanted))}`]
   const has = (column: string, wanted: string | undefined): string[] =>
-    wanted === undefined ? [] : [`${column} @> ${params.add(listText([wanted]))}::text[]`]
+    wanted === undefined ? [] : [`${column} @> ${params.add([columnText(wanted)])}::text[]`]
   const at = (column: string, sign: string, time: number | undefined): string[] =>
     time === undefined ? [] : [`${column} ${sign} ${params.add(time)}::float8`]
   return [
     ...among('j.type', type),
-    ...among('j.state', state),
     ...has('j.tags', tag),
-    ...is('j.unique_key', key),
-    ...(concurrencyKey === undefined
-      ? []
-      : [`j.concurrency = ${params.add(concurrencyColumn(concurrencyKey))}`, "j.concurrency <> ''"]),
-    ...is('j.failure', failure),
-    ...(unsupported === undefined ? [] : ['j.unsupported']),
-    ...is('j.parent', parent),
-    ...has('j.machine_states', machineState),
-    ...has('j.machine_tags', machineTag),
     ...at('j.enqueued_at', '>=', filter.enqueuedAfter),
     ...at('j.enqueued_at', '<', filter.enqueuedBefore),
-    ...at('j.finished_at', '>=', filter.finishedAfter),
-    ...at('j.finished_at', '<', filter.finishedBefore),
+    ...at(`${ended}.finished_at`, '>=', filter.finishedAfter),
+    ...at(`${ended}.finished_at`, '<', filter.finishedBefore),
+    ...(ended === 'p'
+      ? []
+      : [
+          ...among('j.state', state),
+          ...is('j.unique_key', key),
+          ...(concurrencyKey === undefined
+            ? []
+            : [`j.concurrency = ${params.add(concurrencyColumn(concurrencyKey))}`, "j.concurrency <> ''"]),
+          ...is('j.failure', failure),
+          ...(unsupported === undefined ? [] : ['j.unsupported']),
+          ...is('j.parent', parent),
+          ...has('j.machine_states', machineState),
+          ...has('j.machine_tags', machineTag),
+        ]),
   ]
 }

@@ -7,7 +7,9 @@ import { JobRow, Terms, Tick } from '../../core/job-row.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
 import { keyName } from '../remote/cells.ts'
 import { typesText } from './figures.ts'
-import { flagLetters, headFields, inlineLetters, inlineMax, rowTextOf, scriptText, textOf } from './row-text.ts'
+import { separator } from './history-text.ts'
+import { headFields, inlineLetters, inlineMax, rowTextOf, scriptText, textOf } from './row-text.ts'
+import { inputEnd } from './scripts/insert.ts'
 import type { RedisServer } from './server.ts'
 
 /** The first field of a new row's head that is not written by the script. */
@@ -47,13 +49,15 @@ const isPlainest = (job: NewJob): boolean =>
   job.priority === 0 &&
   job.meta === undefined
 
+/** An input as it stands in a row. */
+const inlineInput = (input: string): string => (input === '' ? '' : `${separator}${inlineLetters.input}${input}`)
+
 /** The row of a job from `attempt` on, with its input; null if that is too large, or cannot be written. */
 function rowTextWithInput(rows: RowTexts, job: NewJob): string | null {
   try {
     const input = textOf(job.input)
     if (input.length > inlineMax) return null
-    const row = rows.of(job)
-    return input === '' ? row : `${row}\0${inlineLetters.input}${input}`
+    return rows.of(job) + inlineInput(input)
   } catch {
     return null
   }
@@ -80,47 +84,89 @@ async function insertMany(
 }
 
 function insertArgsOf(texts: RowTexts, requests: readonly InsertRequest[]): string[] | null {
-  const rooms = new Map<string | null, number>()
-  const counts = new Map<string | null, number>()
+  const rooms = requests.some(isBounded) ? new Rooms() : null
   const ids = new Set<string>()
   const names = new Set<string>()
   const types = new Set<string>()
-  const args: string[] = []
+  const own: string[] = []
+  const rows: number[] = []
   const common = new CommonRows(texts)
-  let last = 0
-  for (const { jobs, capacity, queue } of requests) {
+  let inputs = ''
+  for (const request of requests) {
     // Jobs that are handed over need a free slot.
-    if (queue?.capacity === 0) return null
-    for (const job of jobs) {
+    if (request.queue?.capacity === 0) return null
+    for (const job of request.jobs) {
       const name = job.key === null ? '' : keyName(job.type, job.key)
-      if (!isPlain(job) || ids.has(job.id) || names.has(name)) return null
+      if (!isPlain(job) || !mayBeJoined(job.id) || ids.has(job.id) || names.has(name)) return null
       ids.add(job.id)
       types.add(job.type)
       if (name !== '') names.add(name)
-      for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
       try {
         const input = textOf(job.input)
-        const row = common.indexOf(job, name, input.length > inlineMax)
-        const own = `${dueText(job)}\n${name}\n${textOf(job.meta)}`
-        args.push(job.id, input, row === last && own === '\n\n' ? '' : `${row} ${own}`)
-        last = row
+        const isLarge = input.length > inlineMax
+        rows.push(common.indexOf(job, name, isLarge))
+        inputs += (isLarge ? input : inlineInput(input)) + inputEnd
+        const due = dueText(job)
+        if (due !== '' || name !== '' || job.meta !== undefined)
+          own.push(String(rows.length), due, name, textOf(job.meta))
       } catch {
         // The core reports which job cannot be written, for that request alone.
         return null
       }
     }
-    const limits: [string | null, number | undefined | null][] = [
-      [null, capacity],
-      [queue?.type ?? null, queue?.capacity],
-    ]
-    for (const [type, limit] of limits) {
-      const room = limit === undefined || limit === null ? Infinity : limit - (counts.get(type) ?? 0)
-      if (jobs.length > 0 && room < (rooms.get(type) ?? Infinity)) rooms.set(type, room)
-    }
+    rooms?.add(request)
   }
-  const queueRooms = [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
-  const terms = { room: rooms.get(null), ...(queueRooms.length > 0 && { queueRooms }) }
-  return [typesText(types), JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
+  const terms = rooms?.text() ?? '{}'
+  const ofRows = [String(common.rows.length), ...common.rows]
+  return [typesText(types), terms, ...ofRows, [...ids].join(separator), inputs, runsText(rows), ...own]
+}
+
+/** The script gets ids as one text. */
+const mayBeJoined = (id: string): boolean => id !== '' && !id.includes(separator)
+
+/** Numbers, each with how often it follows itself, if more than once. */
+function runsText(numbers: readonly number[]): string {
+  const runs: string[] = []
+  for (let from = 0; from < numbers.length;) {
+    let to = from + 1
+    while (numbers[to] === numbers[from]) to++
+    runs.push(to - from > 1 ? `${numbers[from]}*${to - from}` : `${numbers[from]}`)
+    from = to
+  }
+  return runs.join(' ')
+}
+
+const isBounded = ({ capacity, queue }: InsertRequest): boolean => capacity !== null || queue !== undefined
+
+/** How many jobs may wait before these, by the capacities of some requests: of all types (null) and by type. */
+class Rooms {
+  private readonly least = new Map<string | null, number>()
+  private readonly counts = new Map<string | null, number>()
+
+  /** Counts the jobs of a request, and holds them against its capacities. */
+  add({ jobs, capacity, queue }: InsertRequest): void {
+    if (jobs.length === 0) return
+    this.count(null, jobs.length)
+    for (const { type } of jobs) this.count(type, 1)
+    if (capacity !== null) this.limit(null, capacity)
+    if (queue !== undefined) this.limit(queue.type, queue.capacity)
+  }
+
+  /** As the script gets them. */
+  text(): string {
+    if (this.least.size === 0) return '{}'
+    const queueRooms = [...this.least].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
+    return JSON.stringify({ room: this.least.get(null), ...(queueRooms.length > 0 && { queueRooms }) })
+  }
+
+  private count(type: string | null, by: number): void {
+    this.counts.set(type, (this.counts.get(type) ?? 0) + by)
+  }
+
+  private limit(type: string | null, capacity: number): void {
+    const room = capacity - (this.counts.get(type) ?? 0)
+    if (room < (this.least.get(type) ?? Infinity)) this.least.set(type, room)
+  }
 }
 
 const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>

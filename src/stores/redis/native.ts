@@ -13,6 +13,7 @@ import type {
   ClaimRequest,
   Demand,
   HeartbeatPayload,
+  RateLimit,
   SettleAnswer,
   Shortfall,
   Store,
@@ -23,7 +24,6 @@ import { extendPart, insertPart, settlePart, writesOf } from '../remote/operatio
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
-import { typesText } from './figures.ts'
 import { claimFrom, finished } from './grown.ts'
 import { insertNew, RowTexts } from './insert.ts'
 import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
@@ -31,7 +31,7 @@ import { flagLetters, inlineMax, scriptText, StoredRow, textOf, textOfScript } f
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
 import { prune, retain } from './prune.ts'
-import type { Redis, RedisServer, UnreadJob } from './server.ts'
+import type { Redis, UnreadJob } from './server.ts'
 
 /**
  * The writes of the store.
@@ -298,24 +298,39 @@ const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: Clai
       tokenPlain: token,
       tokenText: JSON.stringify(token),
       ...(startedAt !== undefined && { since: startedAt }),
-      demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
-        type: scriptText(type),
-        max,
-        ...(limits.concurrency !== null && { concurrency: limits.concurrency }),
-        ...(limits.perKey !== null && { perKey: limits.perKey }),
-        ...(limits.rate !== null && { rate: limits.rate }),
-        ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
-        ...(keyShares === true && { keyShares }),
-        ...(maxAttempts !== undefined && { maxAttempts: String(maxAttempts) }),
-        ...(onDead !== undefined && { onDead: scriptText(onDead), onDeadText: JSON.stringify(onDead) }),
-      })),
+      demand: demand.map(demandForScript),
     }
     return claimParts(redis, request, demand)
   })
 
+/** What most demands do not have is left out. */
 interface ScriptDemand {
   readonly type: string
   readonly max: number
+  concurrency?: number
+  perKey?: number
+  rate?: RateLimit
+  keyRate?: RateLimit
+  keyShares?: true
+  maxAttempts?: string
+  onDead?: string
+  onDeadText?: string
+}
+
+function demandForScript({ type, max, limits, maxAttempts, keyShares, onDead }: Demand): ScriptDemand {
+  const { concurrency, perKey, rate, keyRate } = limits
+  const made: ScriptDemand = { type: scriptText(type), max }
+  if (concurrency !== null) made.concurrency = concurrency
+  if (perKey !== null) made.perKey = perKey
+  if (rate !== null) made.rate = rate
+  if (keyRate !== undefined) made.keyRate = keyRate
+  if (keyShares === true) made.keyShares = keyShares
+  if (maxAttempts !== undefined) made.maxAttempts = String(maxAttempts)
+  if (onDead !== undefined) {
+    made.onDead = scriptText(onDead)
+    made.onDeadText = JSON.stringify(onDead)
+  }
+  return made
 }
 
 interface ScriptClaim {

@@ -32,10 +32,9 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
     const { going, looks } = loaded
     if (loaded.goesOn) pruned = { ...pruned, nextAt: null, more: true }
     if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
-    const ids = going.flatMap(({ id, endedBy, type }) => [id, String(endedBy), scriptText(type)])
     // Empty lists would not be told from objects by the script's JSON.
     const request = { ...(looks.length > 0 && { looks }), ...(going.length > 0 && { trims: trimsOf(going) }) }
-    const [, skipped] = await server.run('remove', [JSON.stringify(request), ...ids])
+    const [, skipped] = await server.run('remove', [JSON.stringify(request), ...runsOf(going)])
     return { facts: loaded, answer: pruned, others: new Set<unknown>(skipped as readonly Reply[]) }
   })
   if (left.size > 0) {
@@ -82,6 +81,19 @@ async function loadedFacts(server: RedisServer): Promise<Facts> {
   const [, , figures] = await server.run('figures', due)
   const counts = countsByName(figuresFrom(figures))
   return new Facts(now, nextAt, hasOldLimits, due, (await policies) as readonly Reply[], counts)
+}
+
+/** Jobs of a type whose ends have numbers without a gap: the type, the first number, how many, and their ids. */
+function runsOf(going: readonly EndedId[]): string[] {
+  const args: string[] = []
+  for (let from = 0; from < going.length;) {
+    const { type, endedBy } = going[from] as EndedId
+    let to = from + 1
+    while (going[to]?.type === type && going[to]?.endedBy === endedBy + to - from) to++
+    args.push(scriptText(type), String(endedBy), String(to - from))
+    for (; from < to; from++) args.push((going[from] as EndedId).id)
+  }
+  return args
 }
 
 /** Of each state and type the number of the last that goes. */
@@ -167,11 +179,10 @@ class Facts implements PruneUnit<EndedId> {
     const args = missing.flatMap(({ type, state, limit }) => [state, scriptText(type), String(limit)])
     const [, reply] = await server.run('ended', args)
     for (const [i, { type, state, limit }] of missing.entries()) {
-      const [isPart, flat] = (reply as readonly (readonly [number, readonly string[]])[])[i] ?? [0, []]
-      const found = Array.from({ length: flat.length / 3 }, (_, n): EndedId => {
-        const [id, finishedAt, endedBy] = flat.slice(3 * n, 3 * n + 3) as [string, string, string]
-        return { id, type, state, finishedAt: Number(finishedAt), endedBy: Number(endedBy) }
-      })
+      const [isPart, runs] = (reply as readonly (readonly [number, readonly (readonly string[])[]])[])[i] ?? [0, []]
+      const found = runs.flatMap(([finishedAt, first, ...ids]) =>
+        ids.map((id, n): EndedId => ({ id, type, state, finishedAt: Number(finishedAt), endedBy: Number(first) + n })),
+      )
       if (isPart === 1) this.unfinished.add(type)
       this.goesOn ||= isPart === 1 && found.length === 0
       this.entries.set(nameOf(type, state), { limit: isPart === 1 ? Infinity : limit, found })

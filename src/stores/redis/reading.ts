@@ -462,7 +462,7 @@ const logged = (reply: Reply | undefined): Logged[] =>
 
 /**
  * Ids and texts in turn; or an empty text, the text of the first of some transitions that differ in nothing but the
- * job, with how many they are, and their ids.
+ * job, with how many they are, and their ids. Without a type in that text each id is followed by its own.
  */
 function transitionsOf(parts: readonly string[]): Logged[] {
   const found: Logged[] = []
@@ -477,10 +477,13 @@ function transitionsOf(parts: readonly string[]): Logged[] {
       continue
     }
     const amount = Number(typeAndText.slice(end + 1, textAt))
+    const step = end === 0 ? 2 : 1
     for (let k = 0; k < amount; k++) {
-      found.push({ id: parts[i + 2 + k] as string, type, ...entry, seq: entry.seq + k })
+      const at = i + 2 + step * k
+      const ofType = end === 0 ? textOfScript(parts[at + 1] as string) : type
+      found.push({ id: parts[at] as string, type: ofType, ...entry, seq: entry.seq + k })
     }
-    i += amount + (amount % 2)
+    i += step * amount + ((step * amount) % 2)
   }
   return found
 }

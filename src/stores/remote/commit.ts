@@ -34,7 +34,13 @@ export interface Writes {
   /** Entries of the log in the order of their numbers. */
   readonly log: readonly Transition[]
   readonly cells: readonly CellValue[]
-  readonly activity: readonly { readonly type: string; readonly counted: Counted; readonly ms: number }[]
+  /** `n`: so many transitions, together of these `ms`; default 1. */
+  readonly activity: readonly {
+    readonly type: string
+    readonly counted: Counted
+    readonly ms: number
+    readonly n?: number
+  }[]
   readonly failures: readonly {
     readonly type: string
     readonly id: string

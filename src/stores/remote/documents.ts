@@ -2,13 +2,14 @@
 import { caps } from '../../core/caps.ts'
 import { inSequence, selectionAfter, selectionEnd, selectionRange } from '../../core/cursor.ts'
 import { isEnded } from '../../core/lifecycle.ts'
-import type { Hint } from '../../store.ts'
+import type { Answer, Hint } from '../../store.ts'
 import { cellName } from './cells.ts'
-import { commitOf, hintsOf, type Commit } from './commit.ts'
+import { commitOf, hintsOf } from './commit.ts'
 import { LoadedDocument } from './document.ts'
 import type { Server, Written } from './driver.ts'
 import { countsFrom } from './figures.ts'
 import type { Need } from './needs.ts'
+import type { PlainWrite } from './plain.ts'
 import type { Loaded, StorePort, Wanted } from './port.ts'
 import type { Transaction } from './transaction.ts'
 import { selectionName, type WorkingSet } from './working-set.ts'
@@ -53,13 +54,22 @@ export class DocumentServer implements Server {
     await this.port.load(wanted, loadedInto(into))
   }
 
-  private async commitDocuments(commit: Commit): Promise<number | readonly string[]> {
+  /** Carries out a write of the port, and notes if that has failed. */
+  private async written<T>(write: () => Answer<T>): Promise<T> {
     try {
-      return await this.port.commit(commit)
+      return await write()
     } catch (error) {
       this.hasFailed = true
       throw error
     }
+  }
+
+  /** Carries out a write of plain jobs, and tells of it. */
+  async carry<T>(write: () => Answer<PlainWrite<T> | null>): Promise<T | null> {
+    const outcome = await this.written(write)
+    if (outcome === null) return null
+    this.tell([...outcome.hints, ...this.missed()])
+    return outcome.answer
   }
 
   private missed(): Hint[] {
@@ -107,7 +117,7 @@ export class DocumentServer implements Server {
       return { base: 0, rowOf: () => null }
     }
     const commit = commitOf(transaction)
-    const base = await this.commitDocuments(commit)
+    const base = await this.written(() => this.port.commit(commit))
     if (typeof base !== 'number') return base
     const writes = commit.writes(base)
     this.tell([...hintsOf(writes, transaction), ...this.missed()])

@@ -96,7 +96,9 @@ function machinesAfter({ machines }: TypeFigures, jobs: Jobs, { outcomes }: Writ
 
 function activityAfter({ activity }: TypeFigures, { now, ...writes }: Writes, type: string): TypeFigures['activity'] {
   const added = noActivity()
-  for (const each of writes.activity) if (each.type === type) addTo(added, each.counted, each.ms)
+  for (const each of writes.activity) {
+    if (each.type === type) addTo(added, each.counted, each.ms, each.n)
+  }
   if (added.every((figure) => figure === 0)) return activity
   const after = periodNames.map((period) => {
     const start = periodStart(period, now)

@@ -65,9 +65,11 @@ const isHandOver = (request: InsertRequest | undefined): boolean => request?.que
  * A hand-over has a commit of its own: the slots are counted by the server, which does not know the inserts before it.
  */
 export const insertParts = (requests: readonly InsertRequest[]): (readonly InsertRequest[])[] =>
-  parted(
-    requests,
-    ({ jobs }) => jobs.length,
-    ({ jobs }) => jobs.reduce((sum, job) => sum + sizeOf(() => job.input), 0),
-    isHandOver,
-  )
+  requests.length === 1
+    ? [requests]
+    : parted(
+        requests,
+        ({ jobs }) => jobs.length,
+        ({ jobs }) => jobs.reduce((sum, job) => sum + sizeOf(() => job.input), 0),
+        isHandOver,
+      )

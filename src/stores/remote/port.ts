@@ -11,13 +11,13 @@ import type { Position } from '../../core/cursor.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type {
   Answer,
-  ClaimAnswer,
-  ClaimRequest,
+  FoundTerms,
   Hint,
   JobFilter,
   ListOrder,
   Store,
   StoreCapabilities,
+  TermQuery,
   Transition,
   TransactionStore,
 } from '../../store.ts'
@@ -25,6 +25,7 @@ import type { CellKind } from './cells.ts'
 import type { Commit } from './commit.ts'
 import type { JobDocument } from './document.ts'
 import type { TypeFigures } from './figures.ts'
+import type { PlainWrites } from './plain.ts'
 import type { QueueHeads, Timed } from './working-set.ts'
 
 /** What is to be loaded. Answers of indexes are hints: a commit does not depend on them. */
@@ -96,6 +97,8 @@ export interface StorePort {
    */
   commit(commit: Commit): Answer<number | readonly string[]>
   find(query: FindQuery): Answer<Found>
+  /** As `Store.terms`. Default: the store has none. */
+  terms?(query: TermQuery): Promise<FoundTerms>
   /** The figures of every type that has ever had a job. With the number of the last transition that they have. */
   figures(): Answer<{ readonly byType: ReadonlyMap<string, TypeFigures>; readonly last: number }>
   /** Entries of the log with a number greater than `after`, in order. */
@@ -105,8 +108,8 @@ export interface StorePort {
    * each a `KeptIntents`. The store carries them out.
    */
   readonly transactions?: Pick<TransactionStore, 'write' | 'fates'>
-  /** Claims by the store itself, where that is faster. Default: by the core, which loads `heads` and commits. */
-  claim?(request: ClaimRequest): Answer<ClaimAnswer>
+  /** Writes of plain jobs by ways of its own, where that is faster. Default: by the core, which loads and commits. */
+  readonly plain?: PlainWrites
   /** Tells other processes. */
   tell?(hints: readonly Hint[]): void
   /** Hears of other processes. @returns ends it */

@@ -4,6 +4,7 @@ import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../stor
 import type { RemoteDriver } from './driver.ts'
 import type { JobDocument } from './document.ts'
 import type { TypeFigures } from './figures.ts'
+import { mayBeCompleted } from './plain.ts'
 import type { StorePort } from './port.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -55,7 +56,13 @@ export class Retention {
     const facts = new Facts(driver.server.now(), byType, set.valuesOf('retention'), this.looks)
     let answer = prune(facts.begin(), limit)
     while (await facts.loadMissing(this.port)) answer = prune(facts.begin(), limit)
-    const going = facts.going.map(({ id, lastSeq }) => ({ id, endedBy: lastSeq }))
+    const { plain } = this.port
+    const removed =
+      plain === undefined || facts.going.length === 0
+        ? null
+        : await driver.inTurn(async () => plain.remove(facts.going.filter(mayBeCompleted)))
+    const left = facts.going.filter((job) => removed?.has(job) !== true)
+    const going = left.map(({ id, lastSeq }) => ({ id, endedBy: lastSeq }))
     const needs = going.map(({ id }) => ({ kind: 'row', id }) as const)
     if (going.length > 0) await driver.write((each: Transaction) => each.removeEnded(going), { needs })
     facts.keepLooks()
@@ -99,10 +106,14 @@ class Facts implements PruneUnit<JobDocument> {
     return this
   }
 
-  /** What a look at a type depends on. */
+  /** What a look at a type depends on. As long as not too many are kept, others that end are removed later. */
   private factsOf(type: string): string {
-    const counts = endedStates.map((state) => this.endedCount(type, state))
-    return JSON.stringify([counts, this.retentionOf(type)])
+    const policy = this.retentionOf(type)
+    const counts = endedStates.map((state) => {
+      const count = this.endedCount(type, state)
+      return policy !== null && count <= policy[state].count ? Math.min(count, 1) : count
+    })
+    return JSON.stringify([counts, policy])
   }
 
   private isDue(type: string): boolean {

@@ -13,7 +13,7 @@ import {
 import { jobStates } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
-import type { Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
+import type { FoundTerms, Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
 import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
 import { claimAll, claimNeeds } from './claim.ts'
@@ -21,9 +21,10 @@ import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './do
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
 import { activityFrom, countsFrom, failuresFrom, noFigures } from './figures.ts'
-import { scheduleWritesOf, writesOf } from './operations.ts'
+import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
-import { partMax } from './parts.ts'
+import { insertParts, joined, partMax, partsOf } from './parts.ts'
+import { claimPlain, settlePlain, type Carry, type PlainWrites } from './plain.ts'
 import type { StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
@@ -54,7 +55,8 @@ export function remoteStore(port: StorePort): Store {
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
-  const ownClaim = port.claim?.bind(port)
+  const { plain } = port
+  const carry: Carry = (write) => server.carry(write)
   let opening: Promise<void> | null = null
   let opened = 0
   let endWatch: (() => void) | null = null
@@ -84,11 +86,16 @@ export function remoteStore(port: StorePort): Store {
     watch: (listener) => hints.add(listener),
     ...writes,
     async claim(request) {
-      if (ownClaim !== undefined) return driver.inTurn(async () => ownClaim(request))
+      if (plain !== undefined) return claimPlain(driver, plain, request, carry)
       return driver.write((transaction) => claimAll(transaction, request), { needs: claimNeeds(request) })
     },
+    ...(plain !== undefined && plainWritesOf(driver, plain, carry)),
     async extend(request) {
-      const [answers] = await Promise.all([writes.extend(request), seen(driver, request.worker)])
+      const { heartbeats, leaseMs, worker } = request
+      const extended = joined(partsOf(heartbeats), (part) =>
+        extendPart(driver, part, leaseMs, plain && (async () => plain.extend(part, leaseMs))),
+      )
+      const [answers] = await Promise.all([extended, seen(driver, worker)])
       return answers
     },
     retain: async (policies) => retain(driver, policies),
@@ -110,9 +117,24 @@ export function remoteStore(port: StorePort): Store {
     ...(port.transactions && {
       transactions: { ...port.transactions, carryOut: (limit) => carryOut(driver, limit) },
     }),
+    ...(port.terms && { terms: (query) => read(async () => port.terms?.(query) ?? noTerms) }),
     ...queriesOf(port, reading, read),
   }
 }
+
+const plainWritesOf = (driver: RemoteDriver, plain: PlainWrites, carry: Carry): Pick<Store, 'insert' | 'settle'> => ({
+  insert: async (requests) =>
+    joined(insertParts(requests), (part) =>
+      insertPart(driver, part, { attempt: () => carry(() => plain.insert(part)), inLine: false }),
+    ),
+  settle: async (settlements) =>
+    joined(
+      partsOf(settlements, ({ output }) => output),
+      (part) => settlePlain(driver, plain, part, carry),
+    ),
+})
+
+const noTerms: FoundTerms = { kinds: [], terms: [] }
 
 type Queries =
   | 'checkpoints'

@@ -16,6 +16,11 @@ interface TermIndex {
   readonly columns: readonly [value: string, name?: string, type?: string]
   /** The condition of a partial index, as its text has it. */
   readonly own: string
+  /**
+   * Where there are several columns, the one after them: by it all rows of a term are passed over at once, and not one
+   * by one.
+   */
+  readonly job?: string
 }
 
 const indexes: Readonly<Record<Exclude<TermKind, 'id'>, TermIndex>> = {
@@ -30,7 +35,7 @@ const indexes: Readonly<Record<Exclude<TermKind, 'id'>, TermIndex>> = {
     own: 'concurrency_key IS NOT NULL',
   },
   tag: { from: () => 'job_tags', columns: ['tag'], own: 'TRUE' },
-  meta: { from: () => 'job_meta', columns: ['value', 'name', 'type'], own: 'TRUE' },
+  meta: { from: () => 'job_meta', columns: ['value', 'name', 'type'], own: 'TRUE', job: 'job' },
 }
 
 /** Follows all texts that begin with one. */
@@ -56,13 +61,15 @@ function* termsIn(
   kind: Exclude<TermKind, 'id'>,
   { text, limit, countMax }: TermQuery,
 ): Asking<FoundTerm[]> {
-  const { from, columns, own } = indexes[kind]
+  const { from, columns, own, job } = indexes[kind]
   const table = from(dialect)
   const names = columns.join(', ')
   const marks = columns.map(() => '?').join(', ')
+  const isAfter =
+    job === undefined ? `(${names}) > (${marks})` : `(${names}, ${job}) > (${marks}, ${Number.MAX_SAFE_INTEGER})`
   const terms: FoundTerm[] = []
   for (let before: readonly SqlValue[] | null = null; terms.length < limit;) {
-    const after: string = before === null ? `${columns[0]} >= ?` : `(${names}) > (${marks})`
+    const after: string = before === null ? `${columns[0]} >= ?` : isAfter
     const next: readonly SqlValue[] | undefined = yield* ask({
       text: dialect.statement(
         `SELECT ${names} FROM ${table} WHERE ${own} AND ${after} AND ${columns[0]} < ? ORDER BY ${names} ${dialect.limit('1')}`,

@@ -4,7 +4,7 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { TxIntent } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, RefusedIntent } from '../../store.ts'
 import { insertPacked, packRequest } from './insert.ts'
-import { nothingCarriedOut, type CarriedOutCalls, type JobFile } from './job-file.ts'
+import type { JobFile } from './job-file.ts'
 
 /** Calls that one transaction carries out. */
 export const carryOutMax = 250
@@ -23,11 +23,11 @@ interface KeptIntents {
 }
 
 /** Carries out the first calls, `carryOutMax` at most, together with the removal of their rows. */
-export function carryOutFirst(file: JobFile, storeId: string): CarriedOutCalls {
+export function carryOutFirst(file: JobFile, storeId: string): void {
   const found = file.sql
     .all('intents', carryOutMax)
     .map(([number, receipt, text]): KeptIntents => ({ number, receipt, text }))
-  if (found.length === 0) return nothingCarriedOut
+  if (found.length === 0) return
   const done = file.each(
     found,
     (kept) => {
@@ -47,7 +47,7 @@ export function carryOutFirst(file: JobFile, storeId: string): CarriedOutCalls {
       return []
     },
   )
-  return { count: found.length, transitions: done.flat() }
+  file.carriedOut.add({ count: found.length, transitions: done.flat() })
 }
 
 function remove(
@@ -70,12 +70,12 @@ function refusedBy(error: ErrorRecord, text: string): RefusedIntent[] {
   }
 }
 
-/** What was carried out by this transaction, and what was refused by any since it was asked last. */
+/** What was carried out by this store, and what was refused by any, since it was asked last. */
 export function carryOutAnswer(file: JobFile, limit: number): CarryOutAnswer {
   const refusals = file.sql.all('refusals', limit)
   if (refusals.length > 0) file.sql.run('forgetRefusals', limit)
   file.sql.run('forgetCarriedOut', file.now - knownMs)
-  const { count, transitions } = file.carriedOut
+  const { count, transitions } = file.carriedOut.take()
   const refused = refusals.flatMap(([text]) => JSON.parse(text) as RefusedIntent[])
   return { count, transitions, refused, more: refusals.length === limit }
 }

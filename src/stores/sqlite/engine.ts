@@ -173,11 +173,12 @@ export class Engine {
     try {
       this.look(connection, terms)
       const { shared } = this.options
-      if (changes && shared !== undefined) file.carriedOut = carryOutFirst(file, shared.user.id)
+      if (changes && shared !== undefined) carryOutFirst(file, shared.user.id)
       const answer = work(file)
       file.hints.checkSlots((type) => file.rows.handOverRoom(type))
       if (changes) file.finish()
       sql.run('commit')
+      file.carriedOut.commit()
       return answer
     } catch (error) {
       this.met = isUnreadable(error) ? file.cache.allMet() : []

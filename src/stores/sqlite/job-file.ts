@@ -6,8 +6,9 @@
  */
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import { Unit } from '../../core/unit.ts'
-import type { Hint, WrittenTransition } from '../../store.ts'
+import type { Hint } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
+import { CarriedOut } from './carried-out.ts'
 import { Claims } from './claims.ts'
 import { Ends } from './ends.ts'
 import { FailureTable } from './failure-table.ts'
@@ -26,14 +27,6 @@ import { ScheduleTable } from './schedules.ts'
 import type { Statements } from './statements.ts'
 import { Waiting } from './waiting.ts'
 import { Writer } from './writer.ts'
-
-/** What a transaction of the store has carried out at its beginning. */
-export interface CarriedOutCalls {
-  readonly count: number
-  readonly transitions: readonly WrittenTransition[]
-}
-
-export const nothingCarriedOut: CarriedOutCalls = { count: 0, transitions: [] }
 
 export class JobFile {
   readonly sql: Statements
@@ -56,8 +49,8 @@ export class JobFile {
   readonly writer: Writer
   readonly rows: Rows
   readonly unit: Unit<Row>
-  /** What the transaction has carried out of what transactions of the user have left. */
-  carriedOut: CarriedOutCalls = nothingCarriedOut
+  /** Of what transactions of the user have left. */
+  readonly carriedOut = new CarriedOut()
   /** May each item of a call fail alone? This costs savepoints, and so is set only after a call has failed. */
   private careful = false
   private readonly path: string
@@ -101,7 +94,7 @@ export class JobFile {
    */
   begin(now: number, stale: boolean, careful: boolean): void {
     this.careful = careful
-    this.carriedOut = nothingCarriedOut
+    this.carriedOut.begin()
     this.unit.now = now
     if (stale) {
       this.queues.markStale()

@@ -107,20 +107,32 @@ export class UserTransactions {
     if (oldest !== undefined && !this.undecided.has(oldest)) fateOf.delete(oldest)
   }
 
-  /** An answer could be ignored, and the transaction committed. */
+  /** An error could be caught, and the transaction committed: so it is rolled back. */
   private checkLease(lease: Lease): void {
-    const { outcome } = this.standing(lease)
-    if (outcome === 'leased' || outcome === 'paused') return
-    let cause: unknown
+    let standing: Standing
     try {
-      this.user.rollBack()
+      standing = this.standing(lease)
     } catch (error) {
-      cause = error
+      this.rollBack()
+      throw error
     }
+    const { outcome } = standing
+    if (outcome === 'leased' || outcome === 'paused') return
+    const cause = this.rollBack()
     throw new JobchartError('LEASE_LOST', 'the attempt does not have its job any more', {
       hint: 'The transaction was rolled back: the job was cancelled, or its lease has expired and it may run elsewhere.',
-      ...(cause !== undefined && { cause }),
+      ...(cause !== null && { cause }),
     })
+  }
+
+  /** @returns what it throws; null: nothing */
+  private rollBack(): unknown {
+    try {
+      this.user.rollBack()
+      return null
+    } catch (error) {
+      return error
+    }
   }
 
   private checkInTransaction(): void {

@@ -239,6 +239,46 @@ test('a stop in the middle of a reading tells nothing twice', async () => {
   expect(seen).toEqual([1, 2, 3, 'complete'])
 })
 
+test('a reader goes on where it was when the store was unavailable, and is told of it where it cannot begin', async () => {
+  const inner = memoryStore()
+  let isAway = false
+  const away = <Answer>(call: () => Promise<Answer> | Answer): Promise<Answer> | Answer => {
+    if (isAway) return Promise.reject(new JobchartError('STORE_UNAVAILABLE', 'away', { hint: 'wait' }))
+    return call()
+  }
+  const store: Store = {
+    ...inner,
+    transitions: (from, limit) => away(() => inner.transitions(from, limit)),
+    counts: () => away(() => inner.counts()),
+  }
+  const { clock, runtime, expectLogged } = world({ store })
+  const worker = await runtime({ jobs: [job] })
+  const seen: number[] = []
+  const waiting: number[] = []
+  worker.transitions$().subscribe(({ seq }) => seen.push(seq))
+  worker.pressure$.subscribe((pressure) => waiting.push(pressure.waiting))
+  await worker.run(job, 1)
+  await clock.advance('1s')
+  isAway = true
+  const later = await worker.enqueue(job, 2, { delay: '1m' })
+  await clock.advance('10s')
+  expect([seen, waiting]).toEqual([[1, 2, 3], [0]])
+  const refused: unknown[] = []
+  worker.transitions$().subscribe({ error: ({ code }: JobchartError) => refused.push(code) })
+  await clock.settle()
+  expect(refused).toEqual(['STORE_UNAVAILABLE'])
+  isAway = false
+  await clock.advance('1s')
+  await later.cancel()
+  await clock.advance('1s')
+  expect([seen, waiting]).toEqual([
+    [1, 2, 3, 4, 5],
+    [0, 1, 0],
+  ])
+  const told = 'a stream could not read the store; the read is repeated'
+  expect(expectLogged('warn').filter((message) => message === told)).toHaveLength(2)
+})
+
 test('it can be read with for await, bounded', async () => {
   const { clock, runtime } = world()
   const worker = await runtime({ jobs: [job], concurrency: 0 })

@@ -281,6 +281,8 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     // What `ctx.complete` writes; nobody watches it.
     for (const end of ends.slice(0, 2)) await inTransaction(() => void write(end))
     await expect.poll(async () => (await other.rescue(10)).transitions.map(({ id }) => id)).toEqual(['stale'])
+    // The other process has rescued it: what this one remembers is read again.
+    await expect(inTransaction(() => void write(ends[2]!))).rejects.toMatchObject({ code: 'LEASE_LOST' })
     // Whoever settles it again gets the answer that it has had.
     expect(await store.settle([{ ...ends[1]!.request, event: 'FAIL', to: 'retrying' }])).toMatchObject([
       { outcome: 'settled', to: 'done' },
@@ -290,8 +292,6 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
       const events = history.map(({ event }) => event)
       expect([state, output, events]).toEqual(['done', 'kept', ['ENQUEUE', 'CLAIM', 'COMPLETE']])
     }
-    // The other process has rescued it: what this one remembers is read again.
-    await expect(inTransaction(() => void write(ends[2]!))).rejects.toMatchObject({ code: 'LEASE_LOST' })
     expect((await store.transactions?.carryOut(10))?.count).toBe(0)
   })
 })

@@ -276,7 +276,7 @@ test('while the transaction is open, leases of other jobs are extended, expired 
   await isOpen
   const { store } = runtime
   const leaseEnd = async (): Promise<number> => {
-    const { rows } = await observer.query<{ at: string }>(`SELECT wake_at AS at FROM ${schema}.jobs WHERE id = $1`, [
+    const { rows } = await observer.query<{ at: string }>(`SELECT wake_at AS at FROM ${schema}.standing WHERE id = $1`, [
       job.id,
     ])
     return Number(rows[0]?.at)

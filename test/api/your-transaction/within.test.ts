@@ -135,6 +135,15 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     expect((await client.counts()).queued).toBe(3)
   })
 
+  test('what happens to other jobs is an event of this process, whatever carries it out', async () => {
+    const queued = await client.enqueue(echo, 0)
+    const events: string[] = []
+    client.events$.subscribe(({ event }) => events.push(event))
+    inTransaction(() => client.within(tx).cancel(queued.id))
+    expect((await client.counts()).cancelled).toBe(1)
+    await expect.poll(() => events).toEqual(['CANCEL'])
+  })
+
   test('a unique key and an id are decided after the commit', async () => {
     const first = await client.enqueue(echo, 1, { unique: { key: 'k' } })
     const second = inTransaction(() => client.within(tx).enqueue(echo, 2, { unique: { key: 'k' } }))

@@ -2,35 +2,40 @@
 export const jobs = `
 CREATE TABLE @schema@.meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 
--- A job. Numbers of "doc" that count from 9e15 are those that its last write has given, from "base" on.
+-- A job. "plain": it has done nothing but wait, run and complete, so that its row is as its enqueue has written it, and
+-- where it stands is told by "waiting", "claims" or "completions": see the view "standing". What is written of it
+-- otherwise makes it a document: "doc" then has all of it, and the columns have what statements look at.
+-- Numbers of "doc" that count from 9e15 are those that its last write has given, from "base" on.
 -- "wake_at": the due time, or the end of the lease. "concurrency": '' without a key, otherwise '=' and the key.
 CREATE TABLE @schema@.jobs (
   id text COLLATE "C" PRIMARY KEY,
-  rev bigint NOT NULL,
-  base bigint NOT NULL,
-  state text COLLATE "C" NOT NULL,
+  plain boolean NOT NULL DEFAULT false,
   type text COLLATE "C" NOT NULL,
   seq bigint NOT NULL,
-  last_seq bigint NOT NULL,
-  place bigint NOT NULL,
-  priority int NOT NULL,
-  concurrency text COLLATE "C" NOT NULL,
-  weight float8 NOT NULL,
-  wake_at bigint,
   enqueued_at bigint NOT NULL,
+  rev bigint,
+  base bigint,
+  state text COLLATE "C",
+  last_seq bigint,
+  place bigint,
+  priority int,
+  concurrency text COLLATE "C",
+  weight float8,
+  wake_at bigint,
   finished_at bigint,
   unique_key text COLLATE "C",
   worker text COLLATE "C",
   parent text COLLATE "C",
   failure text COLLATE "C",
-  unsupported boolean NOT NULL,
+  unsupported boolean,
   tags text[] COLLATE "C",
   machine_states text[] COLLATE "C",
   machine_tags text[] COLLATE "C",
   doc text NOT NULL
 );
 CREATE UNIQUE INDEX jobs_enqueued ON @schema@.jobs (seq);
-CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq);
+CREATE INDEX jobs_in_order ON @schema@.jobs (seq) WHERE NOT plain;
+CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq) WHERE NOT plain;
 CREATE INDEX jobs_queued ON @schema@.jobs (type, concurrency, priority DESC, place) WHERE state = 'queued';
 CREATE INDEX jobs_leased ON @schema@.jobs (wake_at, seq) WHERE state IN ('running', 'cancelling');
 CREATE INDEX jobs_leased_of_key ON @schema@.jobs (type, concurrency)
@@ -48,6 +53,68 @@ CREATE INDEX jobs_by_tag ON @schema@.jobs USING gin (tags) WHERE tags IS NOT NUL
 CREATE INDEX jobs_by_machine_state ON @schema@.jobs USING gin (machine_states) WHERE machine_states IS NOT NULL;
 CREATE INDEX jobs_by_machine_tag ON @schema@.jobs USING gin (machine_tags) WHERE machine_tags IS NOT NULL;
 
+-- Plain jobs that are queued, by the number of their row: the order in which they are claimed.
+CREATE TABLE @schema@.waiting (type text COLLATE "C" NOT NULL, job bigint NOT NULL, PRIMARY KEY (type, job));
+
+-- The plain jobs of a claim, and their common lease; 0 in place of one that has left it. "first": the number of the
+-- CLAIM of the first job; the others follow. "attempts": how many attempts the jobs of each type have, as JSON.
+CREATE TABLE @schema@.claims (
+  claim bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  rev int NOT NULL,
+  first bigint NOT NULL,
+  at bigint NOT NULL,
+  wake_at bigint NOT NULL,
+  jobs bigint[] NOT NULL,
+  token text COLLATE "C" NOT NULL,
+  worker text COLLATE "C" NOT NULL,
+  attempts text NOT NULL
+) WITH (fillfactor = 50, toast_tuple_target = 8160);
+
+-- Plain jobs that have completed. "claimed" and "ended": the numbers of their CLAIM and of their COMPLETE.
+CREATE TABLE @schema@.completions (
+  type text COLLATE "C" NOT NULL,
+  job bigint NOT NULL,
+  claimed bigint NOT NULL,
+  ended bigint NOT NULL,
+  started_at bigint NOT NULL,
+  finished_at bigint NOT NULL,
+  rev int NOT NULL,
+  max_attempts int,
+  token text COLLATE "C" NOT NULL,
+  worker text COLLATE "C" NOT NULL,
+  output text,
+  PRIMARY KEY (type, job)
+);
+CREATE INDEX completions_in_order ON @schema@.completions (type, ended);
+
+-- Where each job stands. "facts": of a plain job what its document is made of beside "doc", see plain.ts.
+CREATE VIEW @schema@.standing AS
+  SELECT j.id, j.seq, j.base, j.doc,
+    CASE WHEN NOT j.plain THEN j.state WHEN w.job IS NOT NULL THEN 'queued' WHEN d.job IS NOT NULL THEN 'done'
+      ELSE 'running' END AS state,
+    CASE WHEN NOT j.plain THEN j.rev WHEN w.job IS NOT NULL THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
+    CASE WHEN NOT j.plain THEN j.wake_at ELSE c.wake_at END AS wake_at,
+    CASE WHEN j.plain THEN json_build_array(j.id, j.type, j.seq, j.enqueued_at, coalesce(d.rev, c.rev),
+      coalesce(d.claimed, c.first + c.turn - 1), coalesce(d.started_at, c.at), coalesce(d.worker, c.worker),
+      coalesce(d.token, c.token), coalesce(d.max_attempts, (c.attempts::json ->> j.type)::int), c.wake_at, d.ended,
+      d.finished_at, d.output)::text END AS facts
+  FROM @schema@.jobs j
+  LEFT JOIN @schema@.waiting w ON j.plain AND w.type = j.type AND w.job = j.seq
+  LEFT JOIN @schema@.completions d ON j.plain AND d.type = j.type AND d.job = j.seq
+  LEFT JOIN LATERAL (SELECT o.*, array_position(o.jobs, j.seq) AS turn FROM @schema@.claims o
+    WHERE j.plain AND w.job IS NULL AND d.job IS NULL AND j.seq = ANY(o.jobs) LIMIT 1) c ON true;
+
+-- A search, by plans that go through indexes whatever is known of the tables. "params": what "query" names as $1[n].
+CREATE FUNCTION @schema@.found(query text, params text[]) RETURNS TABLE (base float8, doc text, facts text)
+LANGUAGE plpgsql STABLE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET jit = off
+AS $$
+BEGIN
+  -- Indexes of lists are read in no other way.
+  IF position('@>' IN query) > 0 THEN PERFORM set_config('enable_bitmapscan', 'on', true); END IF;
+  RETURN QUERY EXECUTE query USING params;
+END $$;
+
 CREATE TABLE @schema@.cells (
   kind text COLLATE "C" NOT NULL,
   field text COLLATE "C" NOT NULL,
@@ -55,13 +122,15 @@ CREATE TABLE @schema@.cells (
   PRIMARY KEY (kind, field)
 );
 
--- The log, numbered in the order of the commits, without gaps. Its last number is that of the last transition.
+-- The log, numbered in the order of the commits, without gaps. Its last number is that of the last transition. A row
+-- has the transitions of jobs that differ in nothing else: those up to "last".
 CREATE TABLE @schema@.log (
-  seq bigint PRIMARY KEY,
-  id text COLLATE "C" NOT NULL,
-  type text COLLATE "C" NOT NULL,
+  last bigint PRIMARY KEY,
+  ids text[] COLLATE "C" NOT NULL,
+  types text[] COLLATE "C" NOT NULL,
   entry text NOT NULL
-);
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE @schema@.log ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN types SET STORAGE EXTERNAL;
 
 -- What each commit changes of the figures, in the order of the commits: those after "folds.upto" are not in "figures".
 -- "growth": by how much the backlog of each type of "types" grows.
@@ -94,6 +163,44 @@ CREATE FUNCTION @schema@.given(number bigint, base bigint) RETURNS bigint LANGUA
   SELECT CASE WHEN number >= 9000000000000000 THEN number - 9000000000000000 + base ELSE number END
 $$;
 
+-- Is there less room in the backlog than a commit needs?
+CREATE FUNCTION @schema@.lacks_room(room_types text[], rooms bigint[]) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT FROM unnest(room_types, rooms) AS r(type, room)
+    WHERE @schema@.backlog(r.type) > r.room)
+$$;
+
+-- Appends a move, and removes old entries of the log. Returns how many moves are not in the figures yet.
+CREATE FUNCTION @schema@.finish(log_max bigint, base bigint, numbers int, types text[], growth int[], body text)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  v_unfolded bigint;
+BEGIN
+  IF base / 1000 <> (base + numbers) / 1000 THEN
+    DELETE FROM @schema@.log l WHERE l.last < base + numbers - log_max;
+  END IF;
+  INSERT INTO @schema@.moves (base, types, growth, body) VALUES (base, types, growth, body)
+    RETURNING move - (SELECT f.upto FROM @schema@.folds f WHERE f.one) INTO v_unfolded;
+  RETURN v_unfolded;
+END $$;
+
+-- Plain jobs become documents: where they stand is told by these. False: somebody else holds their claim.
+CREATE FUNCTION @schema@.take_out(taken bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  v_claims bigint[] := ARRAY(SELECT c.claim FROM @schema@.claims c WHERE c.jobs && taken);
+BEGIN
+  IF cardinality(v_claims) > cardinality(ARRAY(
+    SELECT c.claim FROM @schema@.claims c WHERE c.claim = ANY(v_claims) FOR UPDATE SKIP LOCKED)) THEN
+    RETURN false;
+  END IF;
+  DELETE FROM @schema@.waiting w USING @schema@.jobs j WHERE j.seq = ANY(taken) AND w.type = j.type AND w.job = j.seq;
+  DELETE FROM @schema@.completions d USING @schema@.jobs j
+    WHERE j.seq = ANY(taken) AND d.type = j.type AND d.job = j.seq;
+  UPDATE @schema@.claims c SET jobs = ARRAY(SELECT CASE WHEN o.job = ANY(taken) THEN 0 ELSE o.job END
+    FROM unnest(c.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn) WHERE c.claim = ANY(v_claims);
+  DELETE FROM @schema@.claims c WHERE c.claim = ANY(v_claims) AND 0 = ALL(c.jobs);
+  RETURN true;
+END $$;
+
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
 -- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else
 -- holds. An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not
@@ -102,13 +209,7 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint, turn boolean,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  job_known boolean[], job_ids text[], job_revs bigint[], job_states text[], job_types text[], job_seqs bigint[],
-  job_last_seqs bigint[], job_places bigint[], job_priorities int[], job_concurrency text[], job_weights float8[],
-  job_wakes bigint[],
-  job_enqueued bigint[], job_finished bigint[], job_keys text[], job_workers text[], job_parents text[],
-  job_failures text[], job_unsupported boolean[], job_tags text[], job_machine_states text[], job_machine_tags text[],
-  job_docs text[],
-  gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
+  written json, gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_body text
 ) RETURNS TABLE (base bigint, stale_rows int[], stale_cells int[], is_full boolean, locked text[], fenced boolean, unfolded bigint)
@@ -118,33 +219,34 @@ SET enable_bitmapscan = off SET jit = off SET lock_timeout = '5s'
 AS $$
 DECLARE
   v_base bigint;
-  v_move bigint;
   v_written text[];
   v_ending text[];
+  v_plain bigint[];
 BEGIN
   IF turn THEN PERFORM @schema@.take_turn(); END IF;
-  v_base := coalesce((SELECT max(l.seq) FROM @schema@.log l), 0) + 1;
+  v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
   stale_rows := ARRAY(
     SELECT r.number::int FROM unnest(read_ids, read_revisions) WITH ORDINALITY AS r(id, revision, number)
-    LEFT JOIN @schema@.jobs j ON j.id = r.id
-    WHERE (j.rev || ':' || j.seq) IS DISTINCT FROM r.revision);
+    LEFT JOIN @schema@.standing s ON s.id = r.id
+    WHERE (s.rev || ':' || s.seq) IS DISTINCT FROM r.revision);
   stale_cells := ARRAY(
     SELECT r.number::int
     FROM unnest(read_kinds, read_fields, read_values) WITH ORDINALITY AS r(kind, field, value, number)
     LEFT JOIN @schema@.cells c ON c.kind = r.kind AND c.field = r.field
     WHERE c.value IS DISTINCT FROM r.value);
-  is_full := cardinality(rooms) > 0 AND EXISTS (
-    SELECT FROM unnest(room_types, rooms) AS r(type, room) WHERE @schema@.backlog(r.type) > r.room);
+  is_full := rooms <> '{}' AND @schema@.lacks_room(room_types, rooms);
   IF cardinality(stale_rows) > 0 OR cardinality(stale_cells) > 0 OR is_full THEN
     RETURN NEXT;
     RETURN;
   END IF;
 
-  v_written := ARRAY(SELECT u.id FROM unnest(job_known, job_ids) AS u(known, id) WHERE u.known) || gone_ids;
+  -- A row that is written for the first time has revision 1.
+  v_written := ARRAY(SELECT u.id FROM json_to_recordset(written) AS u(id text, rev bigint) WHERE u.rev > 1) || gone_ids;
   IF v_written <> '{}' THEN
-    v_ending := ARRAY(SELECT u.id FROM unnest(job_known, job_ids, job_states) AS u(known, id, state)
-      JOIN @schema@.jobs j ON j.id = u.id
-      WHERE u.known AND j.state IN ('running', 'cancelling') AND u.state <> j.state) || gone_ids;
+    v_ending := ARRAY(SELECT u.id FROM json_to_recordset(written) AS u(id text, rev bigint, state text)
+      JOIN @schema@.standing s ON s.id = u.id
+      WHERE u.rev > 1 AND s.state IN ('running', 'cancelling') AND u.state <> s.state) || gone_ids;
+    v_plain := ARRAY(SELECT j.seq FROM @schema@.jobs j WHERE j.id = ANY(v_written) AND j.plain);
     WITH ending AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j WHERE j.id = ANY(v_ending) FOR UPDATE SKIP LOCKED),
     others AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j
       WHERE j.id = ANY(v_written) AND j.id <> ALL(v_ending) FOR NO KEY UPDATE SKIP LOCKED)
@@ -153,6 +255,7 @@ BEGIN
     fenced := v_ending <> '{}' AND EXISTS (SELECT FROM unnest(v_ending) AS e(id) JOIN @schema@.cells c
       ON c.kind = 'fences' AND c.field > e.id || ' ' AND c.field < e.id || '!' AND c.value = e.id
       WHERE c.field <> ALL(cell_fields));
+    IF locked IS NULL AND NOT fenced AND v_plain <> '{}' AND NOT @schema@.take_out(v_plain) THEN locked := v_written; END IF;
     IF locked IS NOT NULL OR fenced THEN
       RETURN NEXT;
       RETURN;
@@ -160,38 +263,20 @@ BEGIN
   END IF;
 
   IF gone_ids <> '{}' THEN DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids); END IF;
-  IF false = ANY(job_known) THEN
-    INSERT INTO @schema@.jobs (id, rev, base, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at,
-      enqueued_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags,
-      doc)
-    SELECT u.id, u.rev, v_base, u.state, u.type, @schema@.given(u.seq, v_base), @schema@.given(u.last_seq, v_base),
-      @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight, u.wake_at, u.enqueued_at, u.finished_at,
-      u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.tags::text[], u.machine_states::text[],
-      u.machine_tags::text[], u.doc
-    FROM unnest(job_known, job_ids, job_revs, job_states, job_types, job_seqs, job_last_seqs, job_places,
-    job_priorities,
-      job_concurrency, job_weights, job_wakes, job_enqueued, job_finished, job_keys, job_workers, job_parents,
-      job_failures, job_unsupported, job_tags, job_machine_states, job_machine_tags, job_docs)
-      AS u(known, id, rev, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at, enqueued_at,
-        finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
-    WHERE NOT u.known;
-  END IF;
-  IF true = ANY(job_known) THEN
-    UPDATE @schema@.jobs j SET (rev, base, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at,
-      enqueued_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags,
-      doc)
-      = (u.rev, v_base, u.state, u.type, @schema@.given(u.seq, v_base), @schema@.given(u.last_seq, v_base),
-      @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight, u.wake_at, u.enqueued_at, u.finished_at,
-      u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.tags::text[], u.machine_states::text[],
-      u.machine_tags::text[], u.doc)
-    FROM unnest(job_known, job_ids, job_revs, job_states, job_types, job_seqs, job_last_seqs, job_places,
-    job_priorities,
-      job_concurrency, job_weights, job_wakes, job_enqueued, job_finished, job_keys, job_workers, job_parents,
-      job_failures, job_unsupported, job_tags, job_machine_states, job_machine_tags, job_docs)
-      AS u(known, id, rev, state, type, seq, last_seq, place, priority, concurrency, weight, wake_at, enqueued_at,
-        finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
-    WHERE u.known AND j.id = u.id;
-  END IF;
+  INSERT INTO @schema@.jobs (id, type, seq, enqueued_at, rev, base, state, last_seq, place, priority, concurrency, weight,
+      wake_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
+    SELECT u.id, u.type, @schema@.given(u.seq, v_base), u.enqueued_at, u.rev, v_base, u.state,
+      @schema@.given(u.last_seq, v_base), @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight,
+      u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.tags, u.machine_states,
+      u.machine_tags, u.doc
+    FROM json_populate_recordset(NULL::@schema@.jobs, written) AS u
+    -- Without the keys of the row, which do not change: a transaction of a handler may hold it FOR KEY SHARE.
+    ON CONFLICT (id) DO UPDATE SET (plain, rev, base, state, last_seq, place, priority, concurrency, weight, wake_at,
+      finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
+      = (false, excluded.rev, excluded.base, excluded.state, excluded.last_seq, excluded.place, excluded.priority,
+      excluded.concurrency, excluded.weight, excluded.wake_at, excluded.finished_at, excluded.unique_key,
+      excluded.worker, excluded.parent, excluded.failure, excluded.unsupported, excluded.tags,
+      excluded.machine_states, excluded.machine_tags, excluded.doc);
 
   IF cell_kinds <> '{}' THEN
     DELETE FROM @schema@.cells c USING unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value)
@@ -201,28 +286,20 @@ BEGIN
       WHERE w.value IS NOT NULL
       ON CONFLICT (kind, field) DO UPDATE SET value = excluded.value;
   END IF;
-
   IF log_ids <> '{}' THEN
-    INSERT INTO @schema@.log (seq, id, type, entry)
-      SELECT v_base - 1 + u.number, u.id, u.type, u.entry
+    INSERT INTO @schema@.log (last, ids, types, entry) SELECT v_base - 1 + u.number, ARRAY[u.id], ARRAY[u.type], u.entry
       FROM unnest(log_ids, log_types, log_entries) WITH ORDINALITY AS u(id, type, entry, number);
-    IF v_base / 1000 <> (v_base + cardinality(log_ids)) / 1000 THEN
-      DELETE FROM @schema@.log l WHERE l.seq < v_base + cardinality(log_ids) - log_max;
-    END IF;
   END IF;
-
-  INSERT INTO @schema@.moves (base, types, growth, body) VALUES (v_base, move_types, move_growth,
-  move_body) RETURNING move INTO v_move;
+  unfolded := @schema@.finish(log_max, v_base, cardinality(log_ids), move_types, move_growth, move_body);
   base := v_base;
-  unfolded := v_move - (SELECT upto FROM @schema@.folds);
   RETURN NEXT;
 END $$;
 
 -- What may be claimed of a type: of each concurrency key the first jobs, and how many there are ("queued" up to one
--- more than asked for). With the documents of those that are first of all.
+-- more than asked for). With the documents of those that are first of all. Plain jobs have no key.
 CREATE FUNCTION @schema@.heads(of_type text, most int)
 RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint,
-  base bigint, doc text)
+  base bigint, doc text, facts text)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
@@ -234,44 +311,52 @@ BEGIN
     UNION ALL
     SELECT (SELECT j.concurrency FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
       AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
-    FROM keys WHERE keys.name IS NOT NULL)
-  SELECT keys.name, f.id, f.priority, f.place, f.weight,
+    FROM keys WHERE keys.name IS NOT NULL),
+  named AS (SELECT keys.name FROM keys WHERE keys.name IS NOT NULL
+    UNION SELECT '' WHERE EXISTS (SELECT FROM @schema@.waiting w WHERE w.type = of_type)),
+  first AS MATERIALIZED (SELECT named.name, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank
+    FROM named CROSS JOIN LATERAL (
+      (SELECT j.seq, j.priority, j.place, j.weight FROM @schema@.jobs j
+        WHERE j.state = 'queued' AND j.type = of_type AND j.concurrency = named.name
+        ORDER BY j.priority DESC, j.place LIMIT most)
+      UNION ALL
+      (SELECT w.job, 0, w.job, 1 FROM @schema@.waiting w WHERE w.type = of_type AND named.name = ''
+        ORDER BY w.job LIMIT most)
+      ORDER BY 2 DESC, 3 LIMIT most) f)
+  SELECT first.name, j.id, first.priority, first.place, first.weight,
     (SELECT count(*) FROM (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
-      AND j.concurrency = keys.name LIMIT most + 1) q),
-    CASE WHEN keys.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running',
+      AND j.concurrency = first.name LIMIT most + 1) q)
+    + (SELECT count(*) FROM (SELECT FROM @schema@.waiting w WHERE first.name = '' AND w.type = of_type LIMIT most + 1) q),
+    CASE WHEN first.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running',
     'cancelling')
-      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = keys.name) END,
-    f.base, CASE WHEN row_number() OVER (ORDER BY f.priority DESC, f.place) <= most THEN f.doc END
-  FROM keys CROSS JOIN LATERAL (
-    SELECT j.id, j.priority, j.place, j.weight, j.base, j.doc FROM @schema@.jobs j
-    WHERE j.state = 'queued' AND j.type = of_type AND j.concurrency = keys.name
-    ORDER BY j.priority DESC, j.place LIMIT most) f
-  WHERE keys.name IS NOT NULL;
+      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = first.name) END,
+    s.base, s.doc, s.facts
+  FROM first JOIN @schema@.jobs j ON j.seq = first.seq
+  LEFT JOIN @schema@.standing s ON s.seq = first.seq AND first.rank <= most;
 END $$;
 
 -- What most calls load, with plans that are made once. "part": -1 are rows, -2 small values, -3 and below the heads of
 -- each type.
 CREATE FUNCTION @schema@.load(row_ids text[], cell_kinds text[], cell_fields text[], head_types text[],
 head_sizes int[])
-RETURNS TABLE (part int, a text, b text, c text, n1 float8, n2 float8, n3 float8, n4 float8, n5 float8, n6 float8)
+RETURNS TABLE (part int, a text, b text, c text, d text, n1 float8, n2 float8, n3 float8, n4 float8, n5 float8, n6 float8)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
 AS $$
 BEGIN
   IF row_ids <> '{}' THEN
-    RETURN QUERY SELECT -1, j.id, j.doc, NULL::text, j.base::float8, NULL::float8, NULL::float8, NULL::float8,
-      NULL::float8, NULL::float8 FROM @schema@.jobs j WHERE j.id = ANY(row_ids);
+    RETURN QUERY SELECT -1, s.id, NULL::text, s.doc, s.facts, s.base::float8, NULL::float8, NULL::float8, NULL::float8,
+      NULL::float8, NULL::float8 FROM @schema@.standing s WHERE s.id = ANY(row_ids);
   END IF;
   IF cell_kinds <> '{}' THEN
-    RETURN QUERY SELECT -2, x.kind, x.field, x.value, NULL::float8, NULL::float8, NULL::float8, NULL::float8,
-    NULL::float8,
-      NULL::float8 FROM unnest(cell_kinds, cell_fields) AS w(kind, field)
+    RETURN QUERY SELECT -2, x.kind, x.field, x.value, NULL::text, NULL::float8, NULL::float8, NULL::float8, NULL::float8,
+      NULL::float8, NULL::float8 FROM unnest(cell_kinds, cell_fields) AS w(kind, field)
       JOIN @schema@.cells x ON x.kind = w.kind AND x.field = w.field;
   END IF;
   FOR i IN 1 .. cardinality(head_types) LOOP
-    RETURN QUERY SELECT -2 - i, h.concurrency, h.id, h.doc, h.priority::float8, h.place::float8, h.weight,
-      h.queued::float8, h.leased::float8, h.base::float8 FROM @schema@.heads(head_types[i], head_sizes[i]) h;
+    RETURN QUERY SELECT -2 - i, h.concurrency, h.id, h.doc, h.facts, h.base::float8, h.priority::float8, h.place::float8,
+      h.weight, h.queued::float8, h.leased::float8 FROM @schema@.heads(head_types[i], head_sizes[i]) h;
   END LOOP;
 END $$;
 

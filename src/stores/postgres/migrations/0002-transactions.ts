@@ -45,7 +45,9 @@ BEGIN
   END IF;
   IF v_job IS NOT NULL THEN
     PERFORM FROM @schema@.jobs j
-    WHERE j.id = v_job AND j.state = 'running' AND position(v_lease::json ->> 1 IN j.doc) > 0 FOR KEY SHARE;
+    WHERE j.id = v_job AND CASE WHEN j.plain
+      THEN EXISTS (SELECT FROM @schema@.claims c WHERE c.token = v_lease::json ->> 1 AND j.seq = ANY(c.jobs))
+      ELSE j.state = 'running' AND position(v_lease::json ->> 1 IN j.doc) > 0 END FOR KEY SHARE;
     IF NOT FOUND THEN
       RAISE EXCEPTION USING ERRCODE = 'JC004', MESSAGE = 'jobchart LEASE_LOST: the attempt does not have the job any more';
     END IF;

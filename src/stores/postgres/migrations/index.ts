@@ -8,9 +8,10 @@
  */
 import { jobs } from './0001-jobs.ts'
 import { transactions } from './0002-transactions.ts'
+import { plainJobs } from './0003-plain-jobs.ts'
 
 /** `@schema@` stands for the quoted name of the schema. */
-export const migrations: readonly string[] = [jobs, transactions]
+export const migrations: readonly string[] = [jobs, transactions, plainJobs]
 
 /** The version of a schema that this jobchart reads and writes. */
 export const schemaVersion = migrations.length

@@ -56,9 +56,20 @@ local function isEndedBy(text, number)
   return row and INDEX[row[${at.state}]] == 'ended' and tonumber(row[${at.last}]) == number
 end
 
+local tidyAll
+do
+-- Is none of these jobs there? Mostly the first tells it: jobs go in about the order in which they came.
+local function areGone(ids)
+  if call('HEXISTS', JOBS, ids[1]) == 1 then return false end
+  for from = 2, #ids, 20 do
+    for _, text in ipairs(values(JOBS, { unpack(ids, from, math.min(from + 19, #ids)) })) do if text then return false end end
+  end
+  return true
+end
+
 -- A step of removing blocks of the index of all jobs of which none is there any more. It goes on where the last one
 -- has stopped.
-local function tidyAll(most)
+function tidyAll(most)
   local key, from, looked = P .. 'all', call('GET', P .. 'tidied') or '-', 0
   while looked < most do
     local block = call('XRANGE', key, from, '+', 'COUNT', 1)[1]
@@ -66,10 +77,9 @@ local function tidyAll(most)
       from = '-'
       break
     end
-    local n, isGone = #block[2], true
+    local n = #block[2]
     if block[2][n] == '' then n = n - 1 end
-    for _, text in ipairs(values(JOBS, { unpack(block[2], 3, n) })) do if text then isGone = false end end
-    if isGone then call('XDEL', key, block[1]) end
+    if areGone({ unpack(block[2], 3, n) }) then call('XDEL', key, block[1]) end
     looked, from = looked + n, '(' .. block[1]
   end
   if call('XLEN', key) == 0 then
@@ -78,20 +88,22 @@ local function tidyAll(most)
     call('SET', P .. 'tidied', from)
   end
 end
+end
 `
 
 /**
- * Finds the first ended jobs of states and types, each with when it has ended and the number of that transition.
- * Answers for each whether there may be more than were found, though fewer than asked for.
+ * Finds the first ended jobs of states and types. Answers for each whether there may be more than were found, though
+ * fewer than asked for; and jobs whose ends have numbers without a gap: when they have ended, the first number, and
+ * their ids.
  */
 export const endedScript: LuaScript = {
   definitions: `
 local function firstEnded(key, limit)
-  local found, looked, from = {}, 0, '-'
+  local found, looked, from, amount = {}, 0, '-', 0
   while true do
     local block = call('XRANGE', key, from, '+', 'COUNT', 1)[1]
     if not block then return { 0, found } end
-    local entered, first, alive, n = block[2][1], tonumber(block[2][2]), false, #block[2]
+    local entered, first, n, run, last = block[2][1], tonumber(block[2][2]), #block[2], nil, nil
     if block[2][n] == '' then n = n - 1 end
     local ids = { unpack(block[2], 3, n) }
     for part = 1, #ids, 20 do
@@ -99,15 +111,18 @@ local function firstEnded(key, limit)
       for i, text in ipairs(values(JOBS, some)) do
         local number = first + part + i - 2
         if isEndedBy(text, number) then
-          alive = true
-          found[#found + 1], found[#found + 2], found[#found + 3] = some[i], entered, int(number)
-          if #found == 3 * limit then return { 0, found } end
+          if last ~= number - 1 then
+            run = { entered, int(number) }
+            found[#found + 1] = run
+          end
+          run[#run + 1], last, amount = some[i], number, amount + 1
+          if amount == limit then return { 0, found } end
         end
       end
       looked = looked + #some
       if looked >= ${lookMax} then return { 1, found } end
     end
-    if not alive then call('XDEL', key, block[1]) end
+    if not run then call('XDEL', key, block[1]) end
     from = '(' .. block[1]
   end
 end

@@ -1,8 +1,8 @@
 /** The figures of types: see ../figures.ts. */
 import { activityFigures, activityPeriods, periodNames } from '../../../core/activity.ts'
-import { jobStates } from '../../../core/lifecycle.ts'
+import { jobStates, statesTagged } from '../../../core/lifecycle.ts'
 import { figureAt, figuresSize } from '../figures.ts'
-import { backlogStates, isBacklog, seqName, type LuaScript } from './lua.ts'
+import { backlogStates, seqName, type LuaScript } from './lua.ts'
 
 /** Adds to each period. */
 const periods = periodNames
@@ -11,11 +11,12 @@ const periods = periodNames
   )
   .join('\n  ')
 
-/** Where the count of each state stands. */
+/** Where the count of each state stands; and those of states of the backlog, under these places. */
 const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
+const inBacklog = `{${jobStates.map((state) => String(statesTagged('backlog').has(state))).join(',')}}`
 
 export const figuresLua = `
-local COUNT_AT, SEQ = ${countAt}, ${seqName}
+local COUNT_AT, IN_BACKLOG, SEQ = ${countAt}, ${inBacklog}, ${seqName}
 local FIGURES = '>${'d'.repeat(figuresSize)}'
 -- The figures of types that were read, those of them that have changed, and what is added to the activity, by type.
 local figures, changed, activity
@@ -56,7 +57,7 @@ local function count(state, type, by)
   local place, ofType, all = COUNT_AT[state], figuresOf(type), figuresOf('')
   ofType[place], all[place] = ofType[place] + by, all[place] + by
   changed[type], changed[''] = true, true
-  if ${isBacklog('state')} then
+  if IN_BACKLOG[place] then
     shrunk = shrunk - by
     shrunkOf[type] = (shrunkOf[type] or 0) - by
   end

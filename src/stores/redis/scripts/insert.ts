@@ -7,19 +7,43 @@ import { enqueueCounted } from '../../../core/activity.ts'
 import { bornReady, bornTimed } from '../../../core/insert.ts'
 import { figureAt } from '../figures.ts'
 import { grownMark } from '../grown.ts'
-import { dataLetters, flagLetters, inlineLetters } from '../row-text.ts'
+import { dataLetters, flagLetters } from '../row-text.ts'
 import { at, type LuaScript } from './lua.ts'
 
-/**
- * What a job passes: id, input, and, unless it is as the one before it, more: the index of its row among those that
- * jobs have in common, a space, when it is due, the name of its unique key, meta; a line break before the last two.
- */
-const insertArgs = 3
+/** Between inputs: no JSON, and no text of a row, has it. */
+export const inputEnd = '\x01'
 
 export const insertScript: LuaScript = {
   stores: true,
   typed: true,
   definitions: `
+-- The last three digits of numbers.
+local DIGITS = {}
+for i = 0, 999 do DIGITS[i] = (i < 10 and '00' or i < 100 and '0' or '') .. i end
+-- A function that gives the numbers behind one as texts: to format each would cost more than all else that a row takes.
+local function numberFrom(base)
+  local thousands, text
+  return function(i)
+    local number = base + i
+    if number < 1000 then return TEXTS[number] end
+    local rest = number % 1000
+    if (number - rest) / 1000 ~= thousands then
+      thousands = (number - rest) / 1000
+      text = int(thousands)
+    end
+    return text .. DIGITS[rest]
+  end
+end
+
+local function pieces(text, pattern)
+  local list, n = {}, 0
+  for piece in text:gmatch(pattern) do
+    n = n + 1
+    list[n] = piece
+  end
+  return list
+end
+
 local terms
 local function isNone(list) for _, value in ipairs(list) do if value then return false end end return true end
 local function hasRoom()
@@ -48,28 +72,29 @@ end
 `,
   call: `
 terms = cjson.decode(ARGV[5])
-local common, base, ids = tonumber(ARGV[6]), seqNow, {}
-local numbered, rowOf, dueOf, names, holders, metas = {}, {}, {}, {}, {}, {}
-for i = 7 + common, #ARGV, ${insertArgs} do
-  local id, more, n = ARGV[i], ARGV[i + 2], #numbered
-  numbered[n + 1] = int(base + n / 2 + 1)
-  numbered[n + 2] = id
-  ids[#ids + 1] = id
-  if more ~= '' then
-    local which, due, name, meta = more:match('^(%d+) (.-)\\n(.-)\\n(.*)$')
-    rowOf[n + 2], dueOf[n + 2] = tonumber(which), timeOf(due)
-    if name ~= '' then
-      names[#names + 1] = name
-      holders[#holders + 1] = name
-      holders[#holders + 1] = id
-    end
-    if meta ~= '' then
-      metas[#metas + 1] = id
-      metas[#metas + 1] = meta
-    end
+-- Of the jobs: ids; inputs, as they stand in rows unless they are kept apart; the indexes of their rows among those
+-- that jobs have in common, with how many follow each other; and of those that have more the place, when it is due, the
+-- name of its unique key, and meta.
+local common, base = tonumber(ARGV[6]), seqNow
+local ids, ownInputs = pieces(ARGV[7 + common], '%Z+'), pieces(ARGV[8 + common], '([^\\1]*)\\1')
+local rowOf, dueOf, names, holders, metas, given = {}, {}, {}, {}, {}, #ids
+for which, amount in ARGV[9 + common]:gmatch('(%d+)%*?(%d*)') do
+  local index, n = tonumber(which), #rowOf
+  for i = n + 1, n + (tonumber(amount) or 1) do rowOf[i] = index end
+end
+for i = 10 + common, #ARGV, 4 do
+  local place, name, meta = tonumber(ARGV[i]), ARGV[i + 2], ARGV[i + 3]
+  dueOf[place] = timeOf(ARGV[i + 1])
+  if name ~= '' then
+    names[#names + 1] = name
+    holders[#holders + 1] = name
+    holders[#holders + 1] = ids[place]
+  end
+  if meta ~= '' then
+    metas[#metas + 1] = ids[place]
+    metas[#metas + 1] = meta
   end
 end
-local given = #numbered / 2
 if not (isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom() and isNone(values(JOBS, ids))) then
   return { stamp(), 'generic' }
 end
@@ -79,65 +104,54 @@ local READY = ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
 local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
 -- What jobs have in common: the row from its attempt on, the parsed row, in which each has what is its own in turn, how
 -- many there are, and the list of the queue of those that differ in nothing but their number and id.
-local texts, parsed, amounts, queued = {}, {}, {}, {}
+local texts, parsed, amounts, queued, apart = {}, {}, {}, {}, {}
 for i = 1, common do
   texts[i] = '\\0' .. ARGV[6 + i]
   parsed[i] = parse('1\\0\\0\\0\\0\\0\\0${bornReady}' .. texts[i])
   amounts[i] = 0
   queued[i] = plainQueue(parsed[i])
+  apart[i] = parsed[i][${at.has}]:find('${dataLetters.input}', 1, true)
 end
 -- Entries of lists, by type.
 local lists = {}
 local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 local GROWS = '${grownMark}' .. pad(now) .. '1\\0'
--- Transitions that follow each other and differ in nothing but the job.
-local same, sameFrom, sameRow, sameText = {}, nil, nil, nil
-local function logSame()
-  if #same > 0 then logAll(same, sameRow[${at.type}], sameFrom, sameText) end
-  same = {}
-end
-
-local which, first = nil, 5 + common
-for i = 2, 2 * given, 2 do
-  local seq, id, due, input = numbered[i - 1], numbered[i], dueOf[i], ARGV[first + ${insertArgs} / 2 * i]
-  which = rowOf[i] or which
+local number = numberFrom(base)
+for i = 1, given do
+  local seq, id, due, input, which = number(i), ids[i], dueOf[i], ownInputs[i], rowOf[i]
   local row, queue = parsed[which], queued[which]
+  local type = row[${at.type}]
   amounts[which] = amounts[which] + 1
-  rows[i - 1] = id
-  local text = due and LATER or READY
-  if row ~= sameRow or text ~= sameText then
-    logSame()
-    sameFrom, sameRow, sameText = base + i / 2, row, text
-  end
-  same[#same + 1] = id
-  if input ~= '' and row[${at.has}]:find('${dataLetters.input}', 1, true) then
+  rows[2 * i - 1] = id
+  logAll(ids, i, i, type, base + i, due and LATER or READY)
+  if apart[which] then
     inputs[#inputs + 1] = id
     inputs[#inputs + 1] = input
     input = ''
-  elseif input ~= '' then
-    input = '\\0${inlineLetters.input}' .. input
   end
   if queue and not due then
     local n = #queue
     queue.count = queue.count + 1
     if queue.isLast then
-      local list = lists[row[${at.type}]] or {}
+      local list = lists[type]
+      if not list then
+        list = {}
+        lists[type] = list
+      end
       list[#list + 1] = seq .. ' ' .. id
-      lists[row[${at.type}]] = list
     else
       queue[n + 1] = queue.score
       queue[n + 2] = pad(seq) .. id
     end
-    rows[i] = (queue.grows and GROWS .. seq .. '\\0\\0\\0\\0\\0${bornReady}' or '1\\0' .. seq .. NOW) .. texts[which] .. input
+    rows[2 * i] = (queue.grows and GROWS .. seq .. '\\0\\0\\0\\0\\0${bornReady}' or '1\\0' .. seq .. NOW) .. texts[which] .. input
   else
     local wakeAt, state = due or '', due and '${bornTimed}' or '${bornReady}'
     row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, wakeAt, state
     index(id, row, 1)
-    rows[i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. texts[which] .. input
+    rows[2 * i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. texts[which] .. input
   end
 end
-logSame()
 addBlock(P .. 'all', base + 1, '', ids)
 for i, amount in ipairs(amounts) do
   local type, queue = parsed[i][${at.type}], queued[i]

@@ -37,10 +37,6 @@ function listOf(states: ReadonlySet<JobState>): string {
   return `{${[...states].map((state) => `'${state}'`).join(',')}}`
 }
 
-/** A condition: is the state in this variable one of the backlog? */
-export const isBacklog = (variable: string): string =>
-  `(${[...statesTagged('backlog')].map((state) => `${variable} == '${state}'`).join(' or ')})`
-
 /** The index that the jobs of a state stand in; the other states have none. */
 export const indexOfState = tableOf({
   queue: claimable,

@@ -26,11 +26,6 @@ const runMax = 500
 
 export const prelude = `
 local INDEX, STATES = ${indexOfState}, ${allStates}
-local HEAD = '${'s'.repeat(headFields.length)}'
-local ZEROS = '0000000000000000'
--- The number that follows a small one, as text; no text counts as 0.
-local FOLLOWING = { [''] = '1' }
-for i = 0, 9 do FOLLOWING[i .. ''] = i + 1 .. '' end
 -- Small numbers as texts.
 local TEXTS = {}
 for i = 0, 1000 do TEXTS[i] = i .. '' end
@@ -54,11 +49,19 @@ local blocks, pushes
 local rebuilds
 -- The time that the activity is counted at.
 local activeAt
+-- Transitions that follow each other and differ in nothing but the job, or its type, until they are logged.
+local alike
 
 -- A whole number as text.
 local function int(n) return string.format('%d', n) end
-local function following(text) return FOLLOWING[text] or int(text + 1) end
-local function pad(text) return ZEROS:sub(#text + 1) .. text end
+local following
+do
+-- The number that follows a small one, as text; no text counts as 0.
+local FOLLOWING = { [''] = '1' }
+for i = 0, 9 do FOLLOWING[i .. ''] = i + 1 .. '' end
+function following(text) return FOLLOWING[text] or int(text + 1) end
+end
+local function pad(text) return ('0000000000000000'):sub(#text + 1) .. text end
 local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
 
 local function advance(by) seqNow = seqNow + by end
@@ -144,7 +147,7 @@ local function begin(KEYS, ARGV, types)
   -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
-  entering, leaving, logged = {}, {}, {}
+  entering, leaving, logged, alike = {}, {}, {}, { ids = {}, types = {} }
   looks, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, false
   beginFigures(types)
 end
@@ -158,6 +161,7 @@ local function claimName(claim) return '\\1' .. claim end
 
 local parse
 do
+local HEAD = '${'s'.repeat(headFields.length)}'
 -- Folds what was appended to a row into its fields: see grown.ts.
 local function grow(row)
   local text = row[${tail}]
@@ -387,9 +391,29 @@ local function writeLog()
   logged = {}
 end
 
+-- Logs transitions that are alike: an empty text, the type of all with the text of the first and how many they are, and
+-- their ids; or no type, and each id is followed by its own.
+local function logGathered()
+  local ids, types, step = alike.ids, alike.types, alike.isMixed and 2 or 1
+  for from = 1, #ids, ${runMax} do
+    local n, amount = #logged, math.min(#ids - from + 1, ${runMax})
+    local first = int(alike.first + from - 1)
+    logged[n + 1], logged[n + 2] = '', (alike.isMixed and '' or types[1]) .. '\\0' .. amount .. '[' .. first .. alike.text
+    for i = 1, amount do
+      logged[n + 3 + step * (i - 1)] = ids[from + i - 1]
+      if step == 2 then logged[n + 2 + 2 * i] = types[from + i - 1] end
+    end
+    if step * amount % 2 == 1 then logged[n + 3 + amount] = '' end
+    logCount = logCount + amount
+    if logCount - logWritten >= ${logEntryMax} then writeLog() end
+  end
+  if #ids > 0 then alike = { ids = {}, types = {} } end
+end
+
 -- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the
 -- number of the last of them.
 local function log(id, type, text)
+  logGathered()
   local n = #logged
   logged[n + 1] = id
   logged[n + 2] = type .. '\\0' .. text
@@ -397,18 +421,21 @@ local function log(id, type, text)
   if logCount - logWritten >= ${logEntryMax} then writeLog() end
 end
 
--- Transitions that follow each other and differ in nothing but the job.
+-- Logs a transition of each of some jobs of a type.
+-- @param from where they begin in a list of ids
 -- @param first the number of the first of them
 -- @param text what follows it in the text of each
-local function logAll(ids, type, first, text)
-  for from = 1, #ids, ${runMax} do
-    local n, amount = #logged, math.min(#ids - from + 1, ${runMax})
-    logged[n + 1] = ''
-    logged[n + 2] = type .. '\\0' .. int(amount) .. '[' .. int(first + from - 1) .. text
-    for i = 1, amount do logged[n + 2 + i] = ids[from + i - 1] end
-    if amount % 2 == 1 then logged[n + 3 + amount] = '' end
-    logCount = logCount + amount
-    if logCount - logWritten >= ${logEntryMax} then writeLog() end
+local function logAll(ids, from, to, type, first, text)
+  local own, types = alike.ids, alike.types
+  local n = #own
+  if n > 0 and (text ~= alike.text or first ~= alike.first + n) then
+    logGathered()
+    own, types, n = alike.ids, alike.types, 0
+  end
+  if n == 0 then alike.first, alike.text = first, text elseif types[1] ~= type then alike.isMixed = true end
+  for i = from, to do
+    n = n + 1
+    own[n], types[n] = ids[i], type
   end
 end
 
@@ -434,8 +461,12 @@ local function writeLooks()
   each('ZADD', P .. 'looks', list)
 end
 
+local finish
+do
+local function readyHint(type, queued) return '{"kind":"ready","type":' .. cjson.encode(type) .. ',"atMost":' .. int(queued) .. '}' end
+
 -- Writes what follows from the rows that have changed; gives the wake-ups.
-local function finish()
+function finish()
   arrangeGroups()
   writeLooks()
   writeLeasedBy()
@@ -482,20 +513,22 @@ local function finish()
   for type in pairs(ready) do
     local queued = countOf('${claimableState}', type)
     if queued > 0 then
-      own[#own + 1] = cjson.encode({ kind = 'ready', type = type, atMost = queued })
+      own[#own + 1] = readyHint(type, queued)
       if setFigure(type, ${figureAt.told}, 1) then news[#news + 1] = cjson.encode({ kind = 'ready', type = type }) end
     end
   end
   for type in pairs(more) do
     local queued = countOf('${claimableState}', type)
-    if queued > 0 then own[#own + 1] = cjson.encode({ kind = 'ready', type = type, atMost = queued }) end
+    if queued > 0 then own[#own + 1] = readyHint(type, queued) end
   end
   -- Before the log, whose entries have numbers: they must not be given again.
   writeFigures()
+  logGathered()
   writeLog()
   writeBlocks()
   if #own == 0 then return '' end
   if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' [' .. table.concat(news, ',') .. ']') end
   return '[' .. table.concat(own, ',') .. ']'
+end
 end
 `

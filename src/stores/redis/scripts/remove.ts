@@ -12,18 +12,25 @@ export const removeScript: LuaScript = {
 local FIELDS = ${fieldsOfLetters}
 `,
   call: `
-local ids, gone, data, others = {}, {}, {}, {}
+local ids, numbers, types, gone, data, others = {}, {}, {}, {}, {}, {}
 for letter in pairs(FIELDS) do data[letter] = {} end
-local request, first, grown = cjson.decode(ARGV[4]), 5, {}
-for i = first, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
+local request, next, grown = cjson.decode(ARGV[4]), 5, {}
+while next <= #ARGV do
+  local type, first, amount = ARGV[next], tonumber(ARGV[next + 1]), tonumber(ARGV[next + 2])
+  for i = 1, amount do
+    local n = #ids + 1
+    ids[n], numbers[n], types[n] = ARGV[next + 2 + i], first + i - 1, type
+  end
+  next = next + 3 + amount
+end
 for i, text in ipairs(values(JOBS, ids)) do
-  local id, number, type = ids[i], ARGV[first + 3 * i - 2], ARGV[first + 3 * i - 1]
+  local id, number, type = ids[i], numbers[i], types[i]
   local own = text and endOf(text)
   local row = text and not own and parse(text)
-  local isThere = row and INDEX[row[${at.state}]] == 'ended' and row[${at.last}] == number
+  local isThere = row and INDEX[row[${at.state}]] == 'ended' and tonumber(row[${at.last}]) == number
   if own then
     -- Nothing is kept beside it.
-    if own == tonumber(number) then
+    if own == number then
       grown[type] = (grown[type] or 0) + 1
       gone[#gone + 1] = id
     end

@@ -268,7 +268,7 @@ local function finishClaim(run, ids, rows, first, outputs)
   addBlock(key, base + given - done + 1, now, gone)
   tally(type, ${finishedCounted.figure}, done)
   tally(type, ${finishedCounted.time}, done * math.max(0, nowMs - run.startedAt))
-  logAll(gone, type, base + given - done + 1, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. run.workerText .. ']')
+  logAll(gone, 1, done, type, base + given - done + 1, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. run.workerText .. ']')
 end
 
 -- Ends what claims have taken: how many runs there are; of each what the claim has appended, its name, type, worker,

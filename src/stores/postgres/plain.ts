@@ -1,0 +1,364 @@
+/**
+ * Writes of plain jobs, by functions of the server: see `migrations/0003-plain-jobs.ts`. What the server does not
+ * judge, it refuses, and the core decides.
+ */
+import type { Json } from '../../core/payload.ts'
+import type { Settlement } from '../../core/settlement.ts'
+import type {
+  ClaimedJob,
+  ClaimRequest,
+  HeartbeatPayload,
+  Hint,
+  InsertAnswer,
+  InsertRequest,
+  SettleAnswer,
+} from '../../store.ts'
+import {
+  attemptsAfterClaim,
+  isPlainEnd,
+  isPlainHeartbeat,
+  isPlainJob,
+  plainClaimed,
+  plainDocument,
+  plainEntries,
+  plainInserted,
+  plainMoves,
+  plainRemoval,
+  plainSettled,
+  plainTermsOf,
+  type PlainClaim,
+  type PlainTerms,
+  type PlainWrite,
+  type PlainWrites,
+} from '../remote/plain.ts'
+import type { JobDocument } from '../remote/document.ts'
+import { clockColumn, type Param, type ResultRow } from './connection.ts'
+import { plainMoveParams, plainMoveText } from './figures.ts'
+import { columnText, listText, textOfColumn } from './texts.ts'
+
+/** What this process knows of a plain job that it has claimed. */
+interface Claimed {
+  readonly job: number
+  readonly type: string
+  readonly claim: number
+  readonly token: string
+  readonly worker: string
+  /** Its place in the claim, from 1. */
+  readonly turn: number
+  readonly startedAt: number
+  /** How many attempts it has, if not as many as its enqueue has told. */
+  readonly maxAttempts: number | null
+}
+
+/** So many are known at most: those of which nothing was heard for long are forgotten. */
+const claimedMax = 10_000
+/** Jobs before the last one that was claimed are looked for again after this time, ms. */
+const frontMs = 1_000
+
+/** What a call of a function needs of the port. */
+interface PlainOptions {
+  /** The schema, quoted. */
+  readonly schema: string
+  readonly transitionsMax: number
+  readonly now: () => number
+  /** Calls a function of the schema in the order of writes. @returns its first row, without the clock */
+  readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
+  /** @param unfolded how many moves are not in the figures yet */
+  readonly foldIfMany: (unfolded: number) => Promise<void>
+}
+
+export class PostgresPlainWrites implements PlainWrites {
+  private readonly options: PlainOptions
+  private readonly claimed = new Map<string, Claimed>()
+  /** By type: the last job that was claimed, and when that was found. */
+  private readonly fronts = new Map<string, { readonly job: number; readonly at: number }>()
+
+  constructor(options: PlainOptions) {
+    this.options = options
+  }
+
+  /** Something else was written of a job, or may have been. */
+  forget(id: string): void {
+    this.claimed.delete(id)
+  }
+
+  /** @returns null if nothing was written */
+  private async call(
+    name: string,
+    columns: string,
+    values: readonly Param[],
+  ): Promise<{ readonly base: number | null; readonly row: ResultRow }> {
+    const { schema, transitionsMax, ask, foldIfMany } = this.options
+    const all = [transitionsMax, ...values]
+    const list = all.map((_, i) => `$${i + 1}`).join(', ')
+    const text = `SELECT ${clockColumn}, base::float8, unfolded::float8${columns} FROM ${schema}.${name}(${list})`
+    const [base, unfolded, ...row] = await ask(`jobchart ${name}`, text, all)
+    if (base !== null) await foldIfMany(unfolded as number)
+    return { base: base as number | null, row }
+  }
+
+  async insert(requests: readonly InsertRequest[]): Promise<PlainWrite<InsertAnswer[][]> | null> {
+    const jobs = requests.flatMap((request) => request.jobs)
+    const rooms = roomsOf(requests)
+    if (rooms === null || jobs.length === 0 || !jobs.every(isPlainJob)) return null
+    if (new Set(jobs.map(({ id }) => id)).size < jobs.length) return null
+    const docs = textsOf(jobs, (job) => JSON.stringify(plainTermsOf(job)))
+    if (docs === null) return null
+    const now = this.options.now()
+    const types = jobs.map(({ type }) => type)
+    const { base } = await this.call('insert_plain', '', [
+      now,
+      jobs.map(({ id }) => id),
+      types,
+      docs.join('\n'),
+      jobs.map(({ tags }) => listText(tags)),
+      [...rooms.keys()].map((type) => type && columnText(type)),
+      [...rooms.values()],
+      plainEntries.enqueue(now),
+      ...plainMoveParams(now, plainMoves.enqueue, types),
+    ])
+    if (base === null) return null
+    let seq = base
+    return {
+      answer: requests.map((request) => request.jobs.map(({ id }) => plainInserted(id, seq++, now))),
+      hints: [...new Set(types)].map((type) => ({ kind: 'ready', type })),
+    }
+  }
+
+  async claim(request: ClaimRequest): Promise<PlainWrite<PlainClaim>> {
+    const { demand, token, worker, leaseMs } = request
+    const now = this.options.now()
+    const wakeAt = now + leaseMs
+    const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
+    const { base, row } = await this.call('claim_plain', ', claim::float8, others, ids, types, numbers, docs', [
+      now,
+      demand.map(({ type }) => type),
+      demand.map(({ max }) => max),
+      demand.map(({ type }) => this.frontOf(type, now)),
+      columnText(token),
+      columnText(worker),
+      wakeAt,
+      JSON.stringify(Object.fromEntries(attempts)),
+      plainEntries.claim(now, worker),
+      plainMoveText(plainMoves.claim),
+      JSON.stringify(plainMoves.claim.counted),
+    ])
+    const [claim, others, ids, types, numbers, docs] = row as [number, string[] | null, ...(string | null)[]]
+    const names = linesOf(ids)
+    const typeOf = linesOf(types)
+    const [seqs, times] = halves((numbers ?? '').split(' ').map(Number))
+    const taken = new Map<string, number>()
+    const jobs = linesOf(docs).map((doc, i): ClaimedJob => {
+      const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], times[i]]
+      const terms = JSON.parse(doc) as PlainTerms
+      const start = { seq: (base ?? 0) + i, at: now, worker, token, maxAttempts: attempts.get(type) ?? null, wakeAt }
+      const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
+      const differs = maxAttempts !== terms.maxAttempts
+      this.keep(id, {
+        job,
+        type,
+        claim,
+        token,
+        worker,
+        turn: i + 1,
+        startedAt: now,
+        maxAttempts: differs ? maxAttempts : null,
+      })
+      taken.set(type, (taken.get(type) ?? 0) + 1)
+      this.fronts.set(type, { job, at: this.fronts.get(type)?.at ?? now })
+      return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
+    })
+    const left = new Set(others)
+    const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
+    for (const { type } of fewer) this.fronts.delete(type)
+    return {
+      answer: {
+        jobs,
+        shortfalls: fewer.flatMap(({ type }) => (left.has(type) ? [] : { type, reason: 'empty' as const })),
+        others: fewer.flatMap((each) =>
+          left.has(each.type) ? { ...each, max: each.max - (taken.get(each.type) ?? 0) } : [],
+        ),
+      },
+      hints: jobs.length === 0 ? [] : roomHints(taken.keys()),
+    }
+  }
+
+  /** Where the jobs of a type that wait begin, as far as is known. */
+  private frontOf(type: string, now: number): number {
+    const front = this.fronts.get(type)
+    if (front !== undefined && now - front.at < frontMs && now >= front.at) return front.job
+    this.fronts.delete(type)
+    return 0
+  }
+
+  private keep(id: string, claimed: Claimed): void {
+    this.claimed.delete(id)
+    this.claimed.set(id, claimed)
+    if (this.claimed.size <= claimedMax) return
+    for (const oldest of this.claimed.keys()) {
+      this.claimed.delete(oldest)
+      return
+    }
+  }
+
+  mayComplete(settlement: Settlement): boolean {
+    return isPlainEnd(settlement) && this.claimed.get(settlement.id)?.token === settlement.token
+  }
+
+  async complete(settlements: readonly Settlement[]): Promise<PlainWrite<SettleAnswer[]> | null> {
+    const now = this.options.now()
+    const ends = settlements.flatMap((settlement, i) => {
+      const claimed = this.claimed.get(settlement.id)
+      return claimed === undefined ? [] : [{ ...claimed, i, id: settlement.id, output: settlement.output }]
+    })
+    ends.sort((a, b) => a.claim - b.claim)
+    const [worker, ...others] = new Set(ends.map((end) => end.worker))
+    const outputs = textsOf(ends, ({ output }) => (output === undefined ? '' : JSON.stringify(output)))
+    for (const { id } of settlements) this.claimed.delete(id)
+    if (ends.length < settlements.length || others.length > 0 || worker === undefined || outputs === null) return null
+    const tokens = new Map(ends.map(({ claim, token }) => [claim, columnText(token)]))
+    const types = ends.map(({ type }) => type)
+    const { base } = await this.call('complete_plain', '', [
+      now,
+      [...tokens.keys()],
+      [...tokens.values()],
+      ends.map(({ job }) => job),
+      ends.map(({ claim }) => claim),
+      ends.map(({ turn }) => turn),
+      ends.map(({ id }) => id),
+      types,
+      outputs.join('\n'),
+      ends.map(({ maxAttempts }) => maxAttempts),
+      plainEntries.complete(now, worker),
+      ...plainMoveParams(
+        now,
+        plainMoves.complete,
+        types,
+        ends.map(({ startedAt }) => now - startedAt),
+      ).filter((_, i) => i !== 1),
+    ])
+    if (base === null) return null
+    const answer: SettleAnswer[] = []
+    for (const [n, { i }] of ends.entries()) answer[i] = plainSettled(base + n, now)
+    const ended = new Set(types)
+    return {
+      answer,
+      hints: [
+        ...[...ended].map((type): Hint => ({ kind: 'ready', type })),
+        ...roomHints(ended),
+        { kind: 'ended', ids: settlements.map(({ id }) => id) },
+      ],
+    }
+  }
+
+  async remove(jobs: readonly JobDocument[]): Promise<ReadonlySet<JobDocument>> {
+    if (jobs.length === 0) return new Set()
+    const { row } = await this.call('remove_plain', ', removed', [
+      this.options.now(),
+      jobs.map(({ type }) => columnText(type)),
+      jobs.map(({ seq }) => seq),
+      jobs.map(({ lastSeq }) => lastSeq),
+      plainMoveText(plainRemoval),
+    ])
+    const removed = new Set((row[0] as string | null)?.split(' ').map(Number))
+    return new Set(jobs.filter(({ seq }) => removed.has(seq)))
+  }
+
+  async extend(heartbeats: readonly HeartbeatPayload[], leaseMs: number): Promise<ReadonlySet<HeartbeatPayload>> {
+    const plain = heartbeats.flatMap((heartbeat) => {
+      const claimed = this.claimed.get(heartbeat.id)
+      return claimed?.token === heartbeat.token && isPlainHeartbeat(heartbeat) ? [{ ...claimed, heartbeat }] : []
+    })
+    if (plain.length === 0) return new Set()
+    const tokens = new Map(plain.map(({ claim, token }) => [claim, columnText(token)]))
+    const { schema, ask, now } = this.options
+    const [extended] = await ask(
+      'jobchart extend_plain',
+      `SELECT ${clockColumn}, ${schema}.extend_plain($1, $2, $3, $4)::text[]`,
+      [[...tokens.keys()], [...tokens.values()], plain.map(({ job }) => job), now() + leaseMs],
+    )
+    const jobs = new Set((extended as string[] | null)?.map(Number))
+    return new Set(plain.flatMap(({ job, heartbeat }) => (jobs.has(job) ? heartbeat : [])))
+  }
+}
+
+/** A text for each; null if one of them cannot be read: the core says which one. */
+function textsOf<I>(items: readonly I[], textOf: (item: I) => string): string[] | null {
+  try {
+    return items.map(textOf)
+  } catch {
+    return null
+  }
+}
+
+const linesOf = (text: string | null | undefined): string[] =>
+  text === null || text === undefined ? [] : text.split('\n')
+
+const halves = <T>(items: readonly T[]): [T[], T[]] => [items.slice(0, items.length / 2), items.slice(items.length / 2)]
+
+const roomHints = (types: Iterable<string>): Hint[] => [
+  { kind: 'room' },
+  ...[...types].map((type): Hint => ({ kind: 'room', type })),
+]
+
+/** The backlog before the call that each limit leaves room for; null if jobs are handed over. */
+function roomsOf(requests: readonly InsertRequest[]): Map<string | null, number> | null {
+  const rooms = new Map<string | null, number>()
+  const counts = new Map<string | null, number>()
+  for (const { jobs, capacity, queue } of requests) {
+    if (queue?.capacity === 0) return null
+    for (const { type } of jobs) for (const each of [null, type]) counts.set(each, (counts.get(each) ?? 0) + 1)
+    const limits = [[null, capacity] as const, ...(queue === undefined ? [] : [[queue.type, queue.capacity] as const])]
+    for (const [type, limit] of limits) {
+      if (limit === null) continue
+      rooms.set(type, Math.min(rooms.get(type) ?? Infinity, limit - (counts.get(type) ?? 0)))
+    }
+  }
+  return rooms
+}
+
+/** As the view `standing` has them. */
+type Facts = readonly [
+  id: string,
+  type: string,
+  seq: number,
+  enqueuedAt: number,
+  rev: number | null,
+  claimed: number | null,
+  startedAt: number | null,
+  worker: string | null,
+  token: string | null,
+  maxAttempts: number | null,
+  wakeAt: number | null,
+  ended: number | null,
+  finishedAt: number | null,
+  output: string | null,
+]
+
+/** The document of a plain job. @param facts see the view `standing` */
+export function plainDocumentFrom(doc: string, facts: string): JobDocument {
+  const [id, type, seq, enqueuedAt, rev, claimed, startedAt, worker, token, maxAttempts, wakeAt, ...end] = JSON.parse(
+    facts,
+  ) as Facts
+  const [ended, finishedAt, output] = end
+  const start = claimed !== null && {
+    seq: claimed,
+    at: startedAt ?? 0,
+    worker: textOfColumn(worker ?? ''),
+    token: textOfColumn(token ?? ''),
+    maxAttempts,
+    wakeAt,
+  }
+  return plainDocument(JSON.parse(doc) as PlainTerms, {
+    id,
+    type,
+    seq,
+    enqueuedAt,
+    rev: rev ?? 1,
+    start: start || null,
+    end:
+      ended === null
+        ? null
+        : { seq: ended, at: finishedAt ?? 0, ...(output !== null && { output: JSON.parse(output) as Json }) },
+  })
+}

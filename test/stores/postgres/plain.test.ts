@@ -1,0 +1,169 @@
+/** Plain jobs are written by ways of their own, and are what the core would have made of them. */
+import { Client } from 'pg'
+import { expect, onTestFinished } from 'vitest'
+import { lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
+import type { ClaimedJob, SettleAnswer, Store } from '../../../src/store.ts'
+import { postgresPort } from '../../../src/stores/postgres/port.ts'
+import { targetOf } from '../../../src/stores/postgres/target.ts'
+import { remoteStore } from '../../../src/stores/remote/store.ts'
+import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+import { movingClock } from '../moving-clock.ts'
+
+const server = postgresOfFile()
+
+type Clock = ReturnType<typeof movingClock>
+
+async function opened(schema: string, isPlain: boolean, clock: Clock): Promise<Store> {
+  const { plain, ...port } = postgresPort({ ...targetOf({ url: server().url }), schema, transitionsMax: 10_000, clock })
+  const store = remoteStore({ ...port, ...(isPlain && plain !== undefined && { plain }) })
+  await store.open({ clock })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const jobs = ['a', 'b', 'c', 'd', 'e', 'f'].map((id, i) =>
+  newJob(id, {
+    type: i === 5 ? 'news' : 'mail',
+    input: i === 1 ? undefined : { id, text: 'line\nfeed "\\" \u0000' },
+    ...(i === 2 && { tags: ['red', 'a "b"'], meta: { tenant: 7 } }),
+    ...(i === 3 && { pins: { maxAttempts: 9 }, maxAttempts: 9 }),
+  }),
+)
+
+const complete = async (store: Store, claimed: readonly ClaimedJob[], output?: string): Promise<SettleAnswer[]> =>
+  store.settle(
+    claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', ...(output !== undefined && { output }) })),
+  )
+
+/** What can be seen of a store. */
+async function seen(store: Store): Promise<unknown> {
+  const pages = await Promise.all([
+    store.list({}),
+    store.list({ order: 'newest', type: 'mail' }),
+    store.list({ state: 'queued' }),
+    store.list({ state: 'running' }),
+    store.list({ state: ['done', 'dead'], orderBy: 'finished' }),
+    store.list({ tag: 'red' }),
+    store.list({ meta: { tenant: 7 } }),
+    store.list({ finishedAfter: 0 }),
+    store.list({ limit: 2 }).then((page) => store.list({ limit: 2, after: page.next as string })),
+  ])
+  return {
+    pages: pages.map((page) => [...page]),
+    records: await store.get(jobs.map(({ id }) => id)),
+    counts: await store.counts(),
+    queues: await store.queues(),
+    since: await store.queuedSince(['mail', 'news']),
+    activity: await store.activity({ period: 'minute', from: 0, queues: 'each' }),
+    transitions: await store.transitions(null, 100),
+    some: await store.transitions((await store.transitions(null, 2)).next, 2),
+  }
+}
+
+const forever = { ageMs: 1e12, count: 1e9 }
+const keepOneDone = { done: { ...forever, count: 1 }, dead: forever, cancelled: forever }
+
+type Act = (store: Store, claimed: readonly ClaimedJob[]) => Promise<unknown>
+
+/** What is written of a plain job in any standing: then it is a document. */
+const acts: Readonly<Record<string, Act>> = {
+  cancel: async (store) => store.cancel([{ ids: ['a', 'd', 'f'], reason: 'why', graceMs: 5_000 }]),
+  discard: async (store) => store.discard(['a', 'c', 'e']),
+  retry: async (store) => store.retry(['a', 'c', 'e']),
+  fail: async (store, claimed) =>
+    store.settle(
+      claimed.map((job) => ({
+        ...lease(job),
+        event: 'FAIL',
+        to: 'retrying',
+        delayMs: 0,
+        error: { name: 'E', message: 'e' },
+      })),
+    ),
+  release: async (store, claimed) =>
+    store.settle(claimed.map((job) => ({ ...lease(job), event: 'RELEASE', to: 'queued', reason: 'stop' }))),
+  'check in': async (store, claimed) =>
+    store.extend({
+      worker: 'w',
+      leaseMs: 90_000,
+      heartbeats: claimed.map((job) => ({ ...lease(job), checkin: { at: 1, value: job.id } })),
+    }),
+  'extend some': async (store, claimed) =>
+    store.extend({ worker: 'w', leaseMs: 90_000, heartbeats: claimed.slice(1).map(lease) }),
+  'complete twice': async (store, claimed) => [
+    await complete(store, claimed, 'x'),
+    await complete(store, claimed, 'x'),
+  ],
+  'claim with a limit': async (store) =>
+    (await take(store, { max: 2, limits: { concurrency: 3 }, token: 'limited' })).map((job) => job.record()),
+  nothing: async () => null,
+}
+
+for (const [name, act] of Object.entries(acts)) {
+  test(`a plain job is what the core makes of it: ${name}`, async () => {
+    const [one, other] = [movingClock(), movingClock()]
+    const stores = [
+      [one, await opened(`plain_${name.replaceAll(' ', '_')}`, true, one)],
+      [other, await opened(`core_${name.replaceAll(' ', '_')}`, false, other)],
+    ] as const
+    const lives = await Promise.all(
+      stores.map(async ([clock, store]) => {
+        const life: unknown[] = [await put(store, ...jobs), await seen(store)]
+        await clock.advance(1_000)
+        const first = await take(store, { max: 2, maxAttempts: 5, token: 't1' })
+        life.push(
+          first.map((job) => ({ ...job, record: job.record() })),
+          await seen(store),
+        )
+        await clock.advance(2_000)
+        life.push(await complete(store, first, 'out'), await seen(store))
+        const second = await take(store, { max: 2, token: 't2' })
+        await clock.advance(500)
+        life.push(await act(store, second), await seen(store))
+        // Leases run out, and what has become of all goes on.
+        await clock.advance(60_000)
+        life.push(await store.rescue(10), await store.promote(10), await seen(store))
+        const rest = await take(store, { max: 10, token: 't3' })
+        life.push(
+          rest.map(({ id, attempt, maxAttempts }) => [id, attempt, maxAttempts]),
+          await complete(store, rest),
+        )
+        await clock.advance(1)
+        await store.retain({ types: new Map(), others: keepOneDone })
+        life.push(await store.prune(10), await seen(store))
+        return life
+      }),
+    )
+    expect(lives[0]).toEqual(lives[1])
+  })
+}
+
+test('no row of a plain job is updated, and jobs of a call share what is written of it', async () => {
+  const clock = movingClock()
+  const store = await opened('written', true, clock)
+  await put(store, ...jobs)
+  await complete(store, await take(store, { max: 10 }))
+  const [row] = await server().query(
+    `SELECT (SELECT count(*) FROM written.jobs WHERE plain)::int AS plain,
+      (SELECT count(*) FROM written.jobs WHERE xmax <> 0)::int AS changed,
+      (SELECT count(*) FROM written.log)::int AS log, (SELECT count(*) FROM written.claims)::int AS open,
+      (SELECT count(*) FROM written.waiting)::int AS waiting`,
+  )
+  expect(row).toEqual({ plain: 6, changed: 0, log: 3, open: 0, waiting: 1 })
+})
+
+test('a claim that somebody else has locked holds up its own jobs and no others', async () => {
+  const clock = movingClock()
+  const store = await opened('held', true, clock)
+  await put(store, ...jobs)
+  const first = await take(store, { max: 2, token: 't1' })
+  const second = await take(store, { max: 2, token: 't2' })
+  const stranger = new Client({ connectionString: server().url })
+  await stranger.connect()
+  onTestFinished(() => stranger.end())
+  await stranger.query("BEGIN; SELECT FROM held.claims WHERE token = 't1' FOR UPDATE")
+  await expect(complete(store, first)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect((await complete(store, second)).map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
+  await stranger.query('ROLLBACK')
+  expect((await complete(store, first)).map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
+})
