@@ -20,6 +20,9 @@ const password = 'of the proof'
 /** Long enough that the signal comes while the job runs. */
 const packingMs = 2_000
 
+/** Ended by itself, or by the signal, as the server of Next.js does. */
+const cleanEnds: ReadonlySet<unknown> = new Set([0, 128 + 15, 'SIGTERM'])
+
 /** A port that is free now. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -137,7 +140,8 @@ async function tryOne(name: string): Promise<string[]> {
     await tryDashboard(app, expectEqual)
     const last = await app.order('atlas', packingMs)
     await until('the last order running', async () => ((await app.state(last)).state === 'running' ? true : null))
-    expectEqual('the end by SIGTERM', new Set(await app.end()).size, 1)
+    const ends = await app.end()
+    if (!ends.every((end) => cleanEnds.has(end))) wrong.push(`${name}: the end by SIGTERM is ${String(ends)}`)
     const client = createClient({ jobs: [], store: jobs })
     expectEqual('the job that ran', (await (await client.job(last))?.record())?.state, 'done')
     await client.close()

@@ -15,6 +15,7 @@ import { engineMutants, storeMutants } from './mutants.ts'
 import { power } from './power.ts'
 import type { Proof, ProofOptions } from './proof.ts'
 import { otherRuntimes } from './runtimes.ts'
+import { site } from './site.ts'
 import { storms } from './storms.ts'
 import { longTests } from './tests.ts'
 
@@ -30,6 +31,7 @@ const proofs: readonly Proof[] = [
   chartsTwice,
   otherRuntimes,
   frameworks,
+  site,
   longTests,
 ]
 

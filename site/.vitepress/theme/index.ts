@@ -1,0 +1,8 @@
+import DefaultTheme from 'vitepress/theme'
+import Live from './Live.vue'
+import type { Theme } from 'vitepress'
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp: ({ app }) => void app.component('Live', Live),
+} satisfies Theme
