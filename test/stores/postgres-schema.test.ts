@@ -96,6 +96,12 @@ test('a schema may have any name that PostgreSQL takes', async () => {
     expect(() => postgresStore({ url: server().url, schema })).toThrow(/schema: expected/)
 })
 
+test('a database that does not exist is told', async () => {
+  const store = postgresStore({ url: server().url.replace(/[^/]*$/, 'nowhere') })
+  const hint: unknown = expect.stringContaining('Create the database')
+  await expect(store.open({ clock: systemClock })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', hint })
+})
+
 test('settings of the role change nothing', async () => {
   await server().query(`CREATE ROLE odd LOGIN SUPERUSER; ALTER ROLE odd SET standard_conforming_strings = off;
     ALTER ROLE odd SET escape_string_warning = off; ALTER ROLE odd SET search_path = 'nowhere';

@@ -201,6 +201,7 @@ export function failed(where: string, cause: unknown): JobchartError {
 
 function hintOf(code: string | undefined): string {
   if (code === '42501') return 'Grant the rights that docs/postgres.md lists.'
+  if (code === '3D000') return 'Create the database, or correct its name in the url.'
   if (code?.startsWith('28') === true) return 'Look at the user and the password in the url.'
   if (code === '53300') return 'The server has no free connection: a process takes three. Raise max_connections.'
   if (code === '55P03') return 'Somebody else holds a lock on a table of jobchart: end that transaction.'
