@@ -242,8 +242,8 @@ test('a stop in the middle of a reading tells nothing twice', async () => {
 test('a reader goes on where it was when the store was unavailable, and is told of it where it cannot begin', async () => {
   const inner = memoryStore()
   let isAway = false
-  const away = <Answer>(call: () => Promise<Answer> | Answer): Promise<Answer> | Answer => {
-    if (isAway) return Promise.reject(new JobchartError('STORE_UNAVAILABLE', 'away', { hint: 'wait' }))
+  const away = async <Answer>(call: () => Promise<Answer> | Answer): Promise<Answer> => {
+    if (isAway) throw new JobchartError('STORE_UNAVAILABLE', 'away', { hint: 'wait' })
     return call()
   }
   const store: Store = {
