@@ -1,4 +1,4 @@
-/** Filters of a table that is read whole: a text, and chips with the number of rows of each. They stay in the address. */
+/** Filters of a table that is read whole, kept in the address: a text, and chips with the number of rows of each. */
 import type { JSX } from 'preact'
 import { link, place, replace } from './router.ts'
 import { number } from './words.ts'

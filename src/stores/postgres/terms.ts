@@ -1,4 +1,4 @@
-/** Terms that begin with a text: ids, unique keys and concurrency keys, which indexes have in the order of their bytes. */
+/** Terms that begin with a text: ids, unique keys and concurrency keys, whose indexes are in the order of bytes. */
 import type { FoundTerm, FoundTerms, TermKind, TermQuery } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { concurrencyColumn } from './jobs.ts'

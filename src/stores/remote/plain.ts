@@ -127,7 +127,7 @@ export const isPlainJob = (job: NewJob): boolean =>
 const isPlainName = (name: string): boolean => !/[\n\\\0]/.test(name) && name.isWellFormed()
 
 /** Is a claim of jobs without keys under no limit? */
-export const isPlainDemand = ({ limits, keyShares, onDead, type }: Demand): boolean =>
+const isPlainDemand = ({ limits, keyShares, onDead, type }: Demand): boolean =>
   limits.concurrency === null &&
   limits.perKey === null &&
   limits.rate === null &&
@@ -198,7 +198,7 @@ interface PlainStart {
 }
 
 /** Where a plain job stands. */
-export interface PlainStanding {
+interface PlainStanding {
   readonly id: string
   readonly type: string
   readonly seq: number

@@ -2,7 +2,7 @@
 import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
-import type { ClaimedJob, Store } from '../../../src/store.ts'
+import type { ClaimedJob, SettleAnswer, Store } from '../../../src/store.ts'
 import { postgresPort } from '../../../src/stores/postgres/port.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
 import { remoteStore } from '../../../src/stores/remote/store.ts'
@@ -30,8 +30,10 @@ const jobs = ['a', 'b', 'c', 'd', 'e', 'f'].map((id, i) =>
   }),
 )
 
-const complete = (store: Store, claimed: readonly ClaimedJob[], output?: string) =>
-  store.settle(claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', ...(output && { output }) })))
+const complete = async (store: Store, claimed: readonly ClaimedJob[], output?: string): Promise<SettleAnswer[]> =>
+  store.settle(
+    claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', ...(output !== undefined && { output }) })),
+  )
 
 /** What can be seen of a store. */
 async function seen(store: Store): Promise<unknown> {
@@ -65,7 +67,7 @@ type Act = (store: Store, claimed: readonly ClaimedJob[]) => Promise<unknown>
 
 /** What is written of a plain job in any standing: then it is a document. */
 const acts: Readonly<Record<string, Act>> = {
-  cancel: (store) => store.cancel([{ ids: ['a', 'd', 'f'], reason: 'why', graceMs: 5_000 }]) as Promise<unknown>,
+  cancel: async (store) => store.cancel([{ ids: ['a', 'd', 'f'], reason: 'why', graceMs: 5_000 }]),
   discard: async (store) => store.discard(['a', 'c', 'e']),
   retry: async (store) => store.retry(['a', 'c', 'e']),
   fail: async (store, claimed) =>
@@ -93,7 +95,7 @@ const acts: Readonly<Record<string, Act>> = {
     await complete(store, claimed, 'x'),
   ],
   'claim with a limit': async (store) =>
-    (await take(store, { max: 2, limits: { concurrency: 3 }, token: 'limited' })).map(({ record }) => record()),
+    (await take(store, { max: 2, limits: { concurrency: 3 }, token: 'limited' })).map((job) => job.record()),
   nothing: async () => null,
 }
 
@@ -107,26 +109,26 @@ for (const [name, act] of Object.entries(acts)) {
     const lives = await Promise.all(
       stores.map(async ([clock, store]) => {
         const life: unknown[] = [await put(store, ...jobs), await seen(store)]
-        clock.advance(1_000)
+        await clock.advance(1_000)
         const first = await take(store, { max: 2, maxAttempts: 5, token: 't1' })
         life.push(
-          first.map(({ record, ...job }) => ({ ...job, record: record() })),
+          first.map((job) => ({ ...job, record: job.record() })),
           await seen(store),
         )
-        clock.advance(2_000)
+        await clock.advance(2_000)
         life.push(await complete(store, first, 'out'), await seen(store))
         const second = await take(store, { max: 2, token: 't2' })
-        clock.advance(500)
+        await clock.advance(500)
         life.push(await act(store, second), await seen(store))
         // Leases run out, and what has become of all goes on.
-        clock.advance(60_000)
+        await clock.advance(60_000)
         life.push(await store.rescue(10), await store.promote(10), await seen(store))
         const rest = await take(store, { max: 10, token: 't3' })
         life.push(
           rest.map(({ id, attempt, maxAttempts }) => [id, attempt, maxAttempts]),
           await complete(store, rest),
         )
-        clock.advance(1)
+        await clock.advance(1)
         await store.retain({ types: new Map(), others: keepOneDone })
         life.push(await store.prune(10), await seen(store))
         return life

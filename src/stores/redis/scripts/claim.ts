@@ -205,11 +205,11 @@ local function leaseClaim()
   call('ZADD', LEASES, leaseEnd, name)
 end
 
--- Claims the jobs of entries of queues, which the caller removes from them. Gives the place of the first that is not
+-- Claims the jobs of entries of queues, which the caller removes from them. Gives which is the first that is not
 -- claimed because of its size.
+-- @param entries lists: ids and demands; the places of those of lists, members and scores of those of sorted sets
 local function claim(entries)
-  local ids = {}
-  for i, entry in ipairs(entries) do ids[i] = entry.id end
+  local ids, demands, places = entries.ids, entries.demands, entries.places
   local rows, written = values(JOBS, ids), {}
   local growingIds, growing, of = {}, {}, nil
   local function claimGathered()
@@ -218,8 +218,7 @@ local function claim(entries)
   end
   local i, last = 1, #ids
   while i <= last and bytesLeft > 0 do
-    local text, entry = rows[i], entries[i]
-    local demand, place = entry.demand, entry.place
+    local text, demand, place = rows[i], demands[i], places[i]
     if text then
       local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
       if not grows or demand ~= of then claimGathered() end
@@ -402,8 +401,10 @@ local function takeSorted(demand, max, wanted, entries)
   local key = P .. 'queue:' .. demand.type
   local found, members = call('ZRANGEBYSCORE', key, '-inf', max, 'WITHSCORES', 'LIMIT', 0, int(wanted)), {}
   for i = 1, #found, 2 do
+    local n = #entries.ids + 1
     members[#members + 1] = found[i]
-    entries[#entries + 1] = { id = found[i]:sub(17), member = found[i], score = found[i + 1], demand = demand }
+    entries.ids[n], entries.demands[n] = found[i]:sub(17), demand
+    entries.members[n], entries.scores[n] = found[i], found[i + 1]
   end
   each('ZREM', key, members)
   return #members
@@ -415,11 +416,12 @@ local function takeEntries(demand, wanted, entries)
   local type, left = demand.type, wanted
   local isSorted = figuresOf(type)[${figureAt.sorted}] == 1
   if isSorted then left = left - takeSorted(demand, '0', left, entries) end
-  for _, entry in ipairs(popList(type, left)) do
-    local place, id = parseEntry(entry)
-    entries[#entries + 1] = { id = id, place = place, demand = demand }
-    left = left - 1
+  local ids, n, popped = entries.ids, #entries.ids, popList(type, left)
+  for i = 1, #popped do
+    entries.places[n + i], ids[n + i] = parseEntry(popped[i])
+    entries.demands[n + i] = demand
   end
+  left = left - #popped
   if isSorted and left > 0 then
     left = left - takeSorted(demand, '+inf', left, entries)
     if left > 0 then setFigure(type, ${figureAt.sorted}, 0) end
@@ -427,13 +429,13 @@ local function takeEntries(demand, wanted, entries)
   return wanted - left
 end
 
-local function putBack(entry)
-  local type = entry.demand.type
-  if entry.member then
-    call('ZADD', P .. 'queue:' .. type, entry.score, entry.member)
+local function putBack(entries, i)
+  local type = entries.demands[i].type
+  if entries.members[i] then
+    call('ZADD', P .. 'queue:' .. type, entries.scores[i], entries.members[i])
     setFigure(type, ${figureAt.sorted}, 1)
   else
-    call('LPUSH', listOf(type), entry.place .. ' ' .. entry.id)
+    call('LPUSH', listOf(type), entries.places[i] .. ' ' .. entries.ids[i])
     setFigure(type, ${figureAt.listed}, figuresOf(type)[${figureAt.listed}] + 1)
   end
 end
@@ -443,17 +445,17 @@ end
 local function claimPlain(demands)
   writePushes()
   for _ = 1, ${claimRounds} do
-    local entries, room, isCut = {}, math.ceil(bytesLeft / ${claimBytesMin}), false
+    local entries, room, isCut = { ids = {}, demands = {}, places = {}, members = {}, scores = {} }, math.ceil(bytesLeft / ${claimBytesMin}), false
     for _, demand in ipairs(demands) do
-      local wanted = math.max(0, math.min(demand.room - demand.taken, room - #entries))
+      local wanted = math.max(0, math.min(demand.room - demand.taken, room - #entries.ids))
       local taken = wanted > 0 and takeEntries(demand, wanted, entries) or 0
       demand.hasMore = taken == wanted
     end
-    if #entries == 0 then break end
+    if #entries.ids == 0 then break end
     local left = claim(entries)
-    for i = #entries, left, -1 do
-      putBack(entries[i])
-      entries[i].demand.hasMore = true
+    for i = #entries.ids, left, -1 do
+      putBack(entries, i)
+      entries.demands[i].hasMore = true
     end
     for _, demand in ipairs(demands) do
       demand.cut = demand.hasMore and demand.taken < demand.room
@@ -485,12 +487,11 @@ local function claimGrouped(demand)
       member = call('ZRANGE', from, 0, 0)[1]
       charge(demand, key, head, member)
     else
-      key = nil
-      next = next + 2
+      key, next = nil, next + 2
     end
     if not member then break end
     call('ZREM', from, member)
-    claim({ { id = member:sub(17), demand = demand } })
+    claim({ ids = { member:sub(17) }, demands = { demand }, places = {} })
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()
   end
