@@ -26,7 +26,7 @@ export function inFreshProcess<M>(
 ): Promise<ResultOf<M>> {
   return new Promise((resolve, reject) => {
     const forked = fork(child, [module.href, JSON.stringify(params)], {
-      execArgv: [...execArgv],
+      execArgv: [...process.execArgv.filter((flag) => flag.startsWith('--conditions')), ...execArgv],
       timeout: measurementMsMax,
       killSignal: 'SIGKILL',
       // stdout is for the report alone.
