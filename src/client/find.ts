@@ -163,7 +163,12 @@ async function otherHits(store: Store, text: string, limit: number): Promise<rea
   const types = Object.entries(counts.types)
     .filter(([type]) => type.toLowerCase().includes(word))
     .map(([type, states]): FindHit => ({
-      ...{ kind: 'type', value: type, name: null, more: false, exact: type === text, filter: { type } },
+      kind: 'type',
+      value: type,
+      name: null,
+      more: false,
+      exact: type === text,
+      filter: { type },
       jobs: Object.values(states).reduce((sum, each) => sum + each, 0),
     }))
   const pattern = messagePattern(text).toLowerCase()
@@ -173,7 +178,12 @@ async function otherHits(store: Store, text: string, limit: number): Promise<rea
       return all.includes(word) || (pattern.includes(' ') && all.includes(pattern))
     })
     .map(({ type, fingerprint, name, message, dead }): FindHit => ({
-      ...{ kind: 'failure', value: `${name}: ${message}`, name: type, jobs: dead, more: false, exact: false },
+      kind: 'failure',
+      value: `${name}: ${message}`,
+      name: type,
+      jobs: dead,
+      more: false,
+      exact: false,
       filter: { type, failure: fingerprint },
     }))
   return [
@@ -197,7 +207,12 @@ async function machineHits(store: Store, counts: Counts, text: string, limit: nu
         Object.entries(names)
           .filter(([name]) => name.toLowerCase().includes(word))
           .map(([value, jobs]) => ({
-            ...{ kind, value, name: type, jobs, more: false, exact: value === text },
+            kind,
+            value,
+            name: type,
+            jobs,
+            more: false,
+            exact: value === text,
             filter: { type, [kind]: value },
           }))
       return [...hits('machineState', states), ...hits('machineTag', tags)]

@@ -20,9 +20,9 @@ const hour = 60 * minute
 /** A clock that stands still until it is set. */
 class SetClock implements Clock {
   at: number
-  readonly monotonic = systemClock.monotonic
-  readonly timer = systemClock.timer
-  readonly nextTurn = systemClock.nextTurn
+  readonly monotonic: Clock['monotonic'] = () => systemClock.monotonic()
+  readonly timer: Clock['timer'] = (run, ms, options) => systemClock.timer(run, ms, options)
+  readonly nextTurn: Clock['nextTurn'] = (run) => systemClock.nextTurn(run)
 
   constructor(at: number) {
     this.at = at

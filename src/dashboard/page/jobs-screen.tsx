@@ -23,7 +23,7 @@ import {
 import { goFind } from './find.tsx'
 import { counts, useLive } from './live.ts'
 import { Empty, Loaded, State, Time } from './parts.tsx'
-import { go, jobLink, link, place, replace } from './router.ts'
+import { jobLink, link, place, replace } from './router.ts'
 import { KeepAsScope } from './scope.tsx'
 import { SaveView } from './views.tsx'
 import { duration, now, number } from './words.ts'

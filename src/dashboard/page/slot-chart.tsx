@@ -43,7 +43,11 @@ export function SlotChart({
   const at = now.value
   const all: readonly Bar[] = [
     ...ended.map(({ id, type, state, startedAt, finishedAt }) => ({
-      ...{ id, type, tone: state, from: startedAt, to: finishedAt },
+      id,
+      type,
+      tone: state,
+      from: startedAt,
+      to: finishedAt,
     })),
     ...running.map(({ id, type, since }) => ({ id, type, tone: 'running', from: since, to: null })),
   ]

@@ -26,7 +26,7 @@ export function duration(ms: number): string {
 export function brief(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`
   const [unit, size] = ms < 60_000 ? ['s', 1_000] : ms < 3_600_000 ? ['min', 60_000] : ['h', 3_600_000]
-  const count = ms / (size as number)
+  const count = ms / size
   return `${count < 10 ? (Math.floor(count * 10) / 10).toString() : Math.floor(count)} ${unit}`
 }
 

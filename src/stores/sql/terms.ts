@@ -8,7 +8,7 @@ export const metaTextMax = 200
 
 /** Is a member of meta with this value in the table `job_meta`? */
 export const isIndexedMeta = (value: Json): boolean =>
-  typeof value === 'string' ? [...value].length <= metaTextMax : Number.isSafeInteger(value)
+  typeof value === 'string' ? Array.from(value).length <= metaTextMax : Number.isSafeInteger(value)
 
 /** Where terms of a kind are: the columns of an index, the first of which is the text. */
 interface TermIndex {
