@@ -21,8 +21,8 @@ const hour = 60 * minute
 class SetClock implements Clock {
   at: number
   readonly monotonic: Clock['monotonic'] = () => systemClock.monotonic()
-  readonly timer: Clock['timer'] = (...args) => systemClock.timer(...args)
-  readonly nextTurn: Clock['nextTurn'] = (...args) => systemClock.nextTurn(...args)
+  readonly timer: Clock['timer'] = (run, ms, options) => systemClock.timer(run, ms, options)
+  readonly nextTurn: Clock['nextTurn'] = (run) => systemClock.nextTurn(run)
 
   constructor(at: number) {
     this.at = at

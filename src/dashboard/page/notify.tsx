@@ -34,11 +34,10 @@ async function look(): Promise<void> {
   // What is there when they are switched on stands on the page.
   const began = known === null ? [] : trouble.filter(({ key }) => known?.has(key) === false)
   known = new Set(trouble.map(({ key }) => key))
-  for (const { key, text } of began) {
-    // oxlint-disable-next-line no-new -- it shows itself
-    new Notification(about.value.title, { body: text, tag: key })
-  }
+  for (const trouble of began) notify(trouble)
 }
+
+const notify = ({ key, text }: Trouble): Notification => new Notification(about.value.title, { body: text, tag: key })
 
 async function toggle(): Promise<void> {
   if (isOn.value) isOn.value = false

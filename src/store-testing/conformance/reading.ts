@@ -1,7 +1,7 @@
 /** Reading, page by page. */
 import assert from 'node:assert/strict'
 import { JobchartError } from '../../core/errors.ts'
-import type { FoundTerms, ListQuery, NewJob, TermKind, TermQuery } from '../../store.ts'
+import type { ListQuery, NewJob, TermKind, TermQuery } from '../../store.ts'
 import {
   boom,
   idsOf,
@@ -341,8 +341,7 @@ export const readingCases: Cases = {
   },
   'terms begin with a text, of the kinds that are indexed, each with the number of its jobs': async ({ store }) => {
     if (store.terms === undefined) return
-    const terms = async (query: TermQuery): Promise<FoundTerms> =>
-      (await store.terms?.(query)) ?? { kinds: [], terms: [] }
+    const terms = async (query: TermQuery) => (await store.terms?.(query)) ?? { kinds: [], terms: [] }
     await put(
       store,
       newJob('a-1', { key: 'a-key', tags: ['a-tag', 'b'], meta: { to: 'a-team', n: 17 } }),
