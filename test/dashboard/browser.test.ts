@@ -197,7 +197,7 @@ test.runIf(canStartBrowser)('schedules and workers are tables whose filters stay
   await page.getByRole('button', { name: 'paused 0' }).click()
   await page.getByRole('searchbox').fill('night')
   await expect.poll(rows, patient).toEqual(['nightly'])
-  await page.getByRole('button', { name: 'Fire nightly now' }).click()
+  await page.getByRole('button', { name: 'Fire now: nightly' }).click()
   await page.getByText('nightly was fired.').waitFor()
   await show('#/workers')
   await page.getByRole('img', { name: /^Runs of the last/ }).waitFor()

@@ -55,12 +55,12 @@ test.runIf(canStartBrowser)(
         expect.stringMatching(/^page\.print .*, dead, 1 failed attempt$/),
       ])
     expect(await page.locator('main .panel h2').first().innerText()).toBe('Waterfall')
-    expect(await page.locator('main .panel').first().innerText()).toMatch(/4 children: 3 done, 1 dead/)
+    expect(await page.locator('.panel:has(.wf)').innerText()).toMatch(/4 children: 3 done, 1 dead/)
     await page.getByRole('button', { name: 'To what failed' }).click()
     await expect.poll(() => activeRow(page), patient).toMatch(/^page\.print/)
     await page.getByRole('tree').press('Enter')
     await expect.poll(() => page.locator('main').innerText(), patient).toMatch('the printer has no paper')
-    await expect.poll(() => page.locator('main .panel').first().innerText(), patient).toMatch(/invoked by/)
+    await expect.poll(() => page.locator('.panel:has(.wf)').innerText(), patient).toMatch(/invoked by/)
   },
 )
 
@@ -100,7 +100,7 @@ test.runIf(canStartBrowser)('10,000 children are folded, and unfolded only what 
   await putFamily(store, 10_000)
   const page = await opened({ client: createClient({ store }) }, '#/job/parent-1')
   await expect
-    .poll(() => page.locator('main .panel').first().innerText(), { timeout: 30_000 })
+    .poll(() => page.locator('.panel:has(.wf)').innerText(), { timeout: 30_000 })
     .toMatch(/10,000 children: 10,000 queued/)
   await expect.poll(() => rowsOf(page), patient).toEqual(['album parent-1, queued', '10,000 × image.resize queued'])
   await page.getByText('10,000 × image.resize queued').click()

@@ -157,7 +157,7 @@ function Changes({
     })
   return (
     <td class="actions">
-      <button type="button" aria-label={`Fire ${name} now`} onClick={() => act('trigger', 'fired')}>
+      <button type="button" aria-label={`Fire now: ${name}`} onClick={() => act('trigger', 'fired')}>
         Fire now
       </button>
       <button
