@@ -12,7 +12,7 @@ import { installPackages } from '../support/own-packages.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 import type { Proof } from './proof.ts'
 
-const folder = join(repositoryRoot, 'site')
+const folder = join(repositoryRoot, 'docs', 'site')
 /** What the first page loads; gzip makes a third of it. */
 const bytesMax = 2_000_000
 const patient = { timeout: 60_000 }

@@ -4,8 +4,8 @@
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { toSvg, type LayoutEngine } from '../src/chart/index.ts'
-import { loadElk } from '../src/chart/layout.ts'
+import { toSvg, type LayoutEngine } from '../../src/chart/index.ts'
+import { loadElk } from '../../src/chart/layout.ts'
 import { orderMachine } from './live/order.machine.ts'
 
 const repository = 'https://github.com/jobchart/jobchart/blob/main'
@@ -40,12 +40,12 @@ function writePages(): void {
   rmSync(pages, { recursive: true, force: true })
   mkdirSync(`${pages}/decisions`, { recursive: true })
   for (const folder of ['', 'decisions/']) {
-    for (const name of readdirSync(pathOf(`../docs/${folder}`)).filter((each) => each.endsWith('.md'))) {
-      const text = readFileSync(pathOf(`../docs/${folder}${name}`), 'utf8')
+    for (const name of readdirSync(pathOf(`../${folder}`)).filter((each) => each.endsWith('.md'))) {
+      const text = readFileSync(pathOf(`../${folder}${name}`), 'utf8')
       writeFileSync(`${pages}/${folder}${name}`, withLinks(text, folder === '' ? 0 : 1))
     }
   }
-  for (const name of ['charts', 'images']) cpSync(pathOf(`../docs/${name}`), `${pages}/${name}`, { recursive: true })
+  for (const name of ['charts', 'images']) cpSync(pathOf(`../${name}`), `${pages}/${name}`, { recursive: true })
   cpSync(pathOf('index.md'), `${pages}/index.md`)
 }
 
