@@ -5,8 +5,7 @@ import { defineConfig } from 'vitepress'
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const source = (path: string): string => pathOf(`../../../src/${path}`)
 
-const titleOf = (name: string): string =>
-  /^# (.+)$/m.exec(readFileSync(pathOf(`../../${name}`), 'utf8'))?.[1] ?? name
+const titleOf = (name: string): string => /^# (.+)$/m.exec(readFileSync(pathOf(`../../${name}`), 'utf8'))?.[1] ?? name
 const pages = readdirSync(pathOf('../..')).filter((name) => name.endsWith('.md'))
 const listed = (names: readonly string[]) =>
   names.map((name) => ({ text: titleOf(name), link: `/${name.replace(/\.md$/, '')}` }))
