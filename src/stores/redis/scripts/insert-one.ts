@@ -38,7 +38,7 @@ local now = ARGV[3] ~= '' and ARGV[3] or clock
 local nowMs, figures = tonumber(now), P .. 'figures'
 local texts = call('HMGET', figures, ${seqName}, '', type)
 local last, all, ofType = texts[1] or '0', texts[2], texts[3]
-if not ofType or all:sub(${byteAt(figureAt.waits)}, ${byteAt(figureAt.waits) + 7}) ~= ZERO then return clock .. ' ' .. last end
+if not all or not ofType or all:sub(${byteAt(figureAt.waits)}, ${byteAt(figureAt.waits) + 7}) ~= ZERO then return clock .. ' ' .. last end
 local ${figures.join(', ')} = struct.unpack(FIGURES, ofType)
 if ${at(figureAt.minute)} ~= nowMs - nowMs % 60000 or ${at(figureAt.limited)} ~= 0 then return clock .. ' ' .. last end
 local seq = last + 1
