@@ -1,6 +1,7 @@
 /** The view of a job: record, machine, checkpoints, parent and children, and the actions allowed now. */
 import type { JobSummary } from '../index.ts'
 import { arrowsFrom, isEnded } from '../core/lifecycle.ts'
+import { nextTurn } from './in-turns.ts'
 import { checkpointsShown, jobShown, type CheckpointShown, type JobShown, type MachineShown } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted } from './redaction.ts'
@@ -33,7 +34,9 @@ export async function jobView(settings: DashboardSettings, id: string): Promise<
     handle.record(),
     client.list({ parent: id, limit: childrenMax, fields: 'summary' }),
   ])
+  await nextTurn()
   const { job, machine, problem } = await jobShown(settings, record)
+  await nextTurn()
   const checkpoints = await checkpointsShown(settings, record)
   const { state } = record
   return {

@@ -10,6 +10,7 @@ import { ownValue } from '../core/own-value.ts'
 import type { LivedEvent } from '../core/recorded-life.ts'
 import { statesIn } from '../core/state-paths.ts'
 import { jsonSchemaOf } from './event-schemas.ts'
+import { inTurns, nextTurn } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted, shownRecord, type ShownRecord } from './redaction.ts'
 
@@ -89,6 +90,7 @@ export async function jobShown(settings: DashboardSettings, record: JobRecord): 
   try {
     const view = await (await client.job(record.id))?.snapshot()
     if (view === undefined) return without(null)
+    await nextTurn()
     // Once: the context is converted from the state of XState, and a record may have megabytes.
     const left = redacted(settings.redact, shownRecord(record, view.context))
     const machine = shown(settings, record, job, view, left.checkpoint?.context ?? null)
@@ -109,10 +111,13 @@ export async function pastView(settings: DashboardSettings, record: JobRecord, s
   const at = kept.findIndex((each) => each.seq === seq)
   const entry = kept[at]
   if (job === undefined || job.machine === null || entry === undefined) return null
+  await nextTurn()
   const view = job.machine.viewAt<JsonMachine>(entry.state)
+  await nextTurn()
   const { checkpoint } = redacted(settings.redact, shownRecord(record, view.context))
   const machine = { ...shown(settings, record, job, view, checkpoint?.context ?? null), events: [] }
   const graph = graphOf(settings, job.machine, record)
+  await nextTurn()
   const events = job.machine.eventsAt(entry.state, kept[at - 1]?.state ?? null)
   return {
     ...checkpointShown(settings, job.machine, graph, entry),
@@ -145,11 +150,15 @@ const wordsOf = (event: string, graph: ChartGraph | null): string =>
   graph?.transitions.find((each) => each.event === event)?.label ?? eventInWords(event)
 
 /** The checkpoints that are kept, oldest first. */
-export async function checkpointsShown(settings: DashboardSettings, record: JobRecord): Promise<CheckpointShown[]> {
+export async function checkpointsShown(
+  settings: DashboardSettings,
+  record: JobRecord,
+): Promise<readonly CheckpointShown[]> {
   const runner = settings.client.jobs.get(record.type)?.machine ?? null
   const graph = runner === null ? null : graphOf(settings, runner, record)
   const kept = await settings.client.store.checkpoints(record.id)
-  return kept.map((entry) => checkpointShown(settings, runner, graph, entry))
+  await nextTurn()
+  return inTurns(kept, (entry) => checkpointShown(settings, runner, graph, entry))
 }
 
 function checkpointShown(
