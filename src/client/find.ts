@@ -11,7 +11,7 @@ import type { Counts, JobFilter, Store } from '../store.ts'
 
 /** Jobs that are looked at where the store has no index, and how many in one call. */
 const newestMax = 5_000
-const pageMax = 1_000
+const pageMax = 200
 /** Jobs of a term are counted up to this number. */
 const countMax = 1_000
 /** Types whose machines are asked for, those with most jobs first. */
@@ -109,7 +109,7 @@ class Terms {
     const { store, limit } = this
     const known = this.answers.get(text) ?? (await store.terms?.({ text, limit, countMax }))?.terms ?? []
     this.answers.set(text, known)
-    const begin = this.newest.filter(({ value }) => value.startsWith(text))
+    const begin = this.newest.filter(({ value }) => value.startsWith(text)).toSorted(byValue)
     return [...known, ...termKinds.flatMap((kind) => begin.filter((term) => term.kind === kind).slice(0, limit))]
   }
 
@@ -119,7 +119,7 @@ class Terms {
   }
 }
 
-/** All terms of some kinds of the jobs that were enqueued last, ascending. */
+/** All terms of some kinds of the jobs that were enqueued last. */
 async function newestTerms(store: Store, clock: Clock, kinds: ReadonlySet<TermKind>): Promise<readonly FoundTerm[]> {
   const found = new Map<string, FoundTerm>()
   const add = (kind: TermKind, value: string, ofMeta: Pick<FoundTerm, 'name' | 'isNumber'> = {}): void => {
@@ -147,10 +147,10 @@ async function newestTerms(store: Store, clock: Clock, kinds: ReadonlySet<TermKi
     isAll = after === undefined
     await new Promise<void>((resolve) => clock.nextTurn(resolve))
   }
-  return [...found.values()]
-    .map((term) => ({ ...term, more: !isAll && term.kind !== 'id' }))
-    .toSorted((a, b) => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0))
+  return [...found.values()].map((term) => ({ ...term, more: !isAll && term.kind !== 'id' }))
 }
+
+const byValue = (a: FoundTerm, b: FoundTerm): number => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0)
 
 // ── what the store counts ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -66,7 +66,7 @@ const heldMax = 10
  * Where programs share caches and memory, all work takes more processor time: a turn may also take what writing and
  * reading a megabyte takes so many times. On a machine with nothing else to do that is less than `heldMax`.
  */
-const megabytesMax = 4
+const megabytesMax = 6
 
 const once = (): Promise<number> =>
   longestTurn(async () => void JSON.parse(JSON.stringify({ text: megabyte.slice(1) })))
