@@ -109,6 +109,7 @@ async function machineStays({ client }: DashboardSettings, { id, type }: JobReco
   const runner = client.jobs.get(type)?.machine ?? null
   if (runner === null) return []
   const kept = await client.store.checkpoints(id)
+  await nextTurn()
   const stays: MachineStay[] = []
   for (const { at, seq, states } of await inTurns(kept, ({ at, seq, state }) => ({
     at,
