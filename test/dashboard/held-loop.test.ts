@@ -146,7 +146,7 @@ const pathsOf = ({
   '/activity': ['/activity'],
   '/failures': ['/failures'],
   '/failures/{fingerprint}': [`/failures/${failure}?type=failing`],
-  '/find': ['/find?text=k1', '/find?text=a', '/find?text=nothing', '/find?text=locked', '/find?text=s1'],
+  '/find': ['/find?text=k1', '/find?text=nothing', '/find?text=locked'],
   '/trouble': ['/trouble'],
   '/events': ['/events', `/events?job=${job}`],
   '/queues/{type}': ['/queues/keyed', '/queues/large'],
@@ -185,7 +185,7 @@ test.each(stores)(
     for (const path of paths) {
       await get(path)
       const turn = await shortest(() => longestTurn(() => get(path)))
-      if (turn > Math.max(heldMax, megabytesMax * (await shortest(once)))) held[path] = turn
+      if (turn > heldMax && turn > megabytesMax * (await shortest(once))) held[path] = turn
     }
     // The overview shares for some seconds what this reads.
     const turns = [

@@ -6,6 +6,9 @@ import { allCases } from './cases.ts'
 import { hunt, runSound, type Sighting } from './hunt.ts'
 import { mutants } from './mutants.ts'
 
+/** Of all mutants the short form tries one in so many. */
+const shortEvery = 2
+
 /** @returns the exit code */
 export const run = (): Promise<number> =>
   runCommand({
@@ -16,7 +19,8 @@ export const run = (): Promise<number> =>
 
 /** @returns is each noticed? */
 async function huntAll(part: string): Promise<boolean> {
-  const chosen = mutants.filter(({ name }) => name.includes(part))
+  const named = mutants.filter(({ name }) => name.includes(part))
+  const chosen = isLong || part !== '' ? named : named.filter((_, index) => index % shortEvery === 0)
   const { cases, end } = await allCases()
   try {
     const names = isLong ? cases.keys() : chosen.map(({ noticedBy }) => noticedBy)
