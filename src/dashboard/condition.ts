@@ -1,8 +1,9 @@
 /** The condition of all queues together: what is not as usual, an hour of each, how long its jobs wait and run. */
 import type { ActivityBucket, Client, QueueStats } from '../index.ts'
 import { everyBucket } from '../core/activity.ts'
-import { systemClock } from '../core/clock.ts'
+import { innermost } from '../core/state-paths.ts'
 import type { QueueActivity } from '../store.ts'
+import { nextTurn } from './in-turns.ts'
 import { troubleOf, type Trouble, type TroubleFacts } from './trouble.ts'
 
 /** Queues of which figures are read; and those whose jobs are read for durations, those with most ends first. */
@@ -105,7 +106,7 @@ async function conditions(
       ...(measured.has(type) ? await durations(client, type, now) : { wait: null, run: null }),
       states: mayStand ? innermostOf((await client.store.machineCounts(type)).states) : {},
     })
-    await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+    await nextTurn()
   }
   return found
 }
@@ -142,7 +143,6 @@ export function percentiles(values: readonly number[]): Percentiles | null {
 
 /** The states without those that have child states here, those with most jobs first. */
 function innermostOf(states: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
-  const paths = Object.keys(states)
-  const inner = Object.entries(states).filter(([path]) => !paths.some((other) => other.startsWith(`${path}.`)))
+  const inner = innermost(Object.keys(states)).map((path) => [path, states[path] ?? 0] as const)
   return Object.fromEntries(inner.toSorted(([, a], [, b]) => b - a).slice(0, statesMax))
 }

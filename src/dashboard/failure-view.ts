@@ -1,6 +1,6 @@
 /** A group of failures from near: when its jobs failed, the data they have in common, and their versions. */
 import type { JobMeta } from '../index.ts'
-import { systemClock } from '../core/clock.ts'
+import { nextTurn } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
 import { hidden, redacted } from './redaction.ts'
 
@@ -63,7 +63,7 @@ export async function failureView(
     }
     jobs += page.length
     after = page.next
-    await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+    await nextTurn()
   } while (after !== undefined && jobs < jobsMax)
   const { meta, versions } = tally
   return { now, jobs, more: after !== undefined, strip: stripOf(times, group.firstAt, now), meta, versions }

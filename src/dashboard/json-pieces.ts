@@ -1,8 +1,8 @@
 /**
  * JSON in pieces: the text of a value of megabytes takes longer to make than the jobs of this process may be held up.
  */
-import { systemClock } from '../core/clock.ts'
 import { headersOf } from './answers.ts'
+import { nextTurn } from './in-turns.ts'
 
 /** Characters of a piece; a piece takes less than a ms. */
 const pieceMax = 65_536
@@ -14,7 +14,7 @@ export function largeJson(value: object): Response {
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+        await nextTurn()
         const { value: piece, done } = pieces.next()
         if (done === true) controller.close()
         else controller.enqueue(encoder.encode(piece))

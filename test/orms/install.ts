@@ -1,17 +1,14 @@
 /** The libraries whose transactions jobs can join: packages of `test/orms/package.json`, which nothing else needs. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, symlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { missingPackages } from '../support/own-packages.ts'
 
 const folder = new URL('./', import.meta.url)
 
-const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
 /** Those that are not installed. */
 export const missingLibraries = (): string[] => [
-  ...Object.keys(dependencies).filter((name) => !existsSync(new URL(`node_modules/${name}/package.json`, folder))),
+  ...missingPackages(fileURLToPath(folder)),
   ...(existsSync(new URL('node_modules/.prisma/client/index.js', folder)) ? [] : ["Prisma's client"]),
   ...(existsSync(new URL('node_modules/jobchart', folder)) ? [] : ['jobchart']),
 ]

@@ -1,26 +1,16 @@
 /** Numbers and times in words. */
 import { signal } from '@preact/signals'
 import { rateText } from '../rate-text.ts'
+import { duration } from '../time-words.ts'
 import { ahead } from './live.ts'
 
 /** The server's time, to the second; what shows ages follows it. */
 export const now = signal(Date.now())
 setInterval(() => (now.value = Date.now() + ahead.value), 1_000)
 
-export const number = (value: number): string => value.toLocaleString('en-US')
+export { duration }
 
-export function duration(ms: number): string {
-  if (ms < 1) return '0 ms'
-  if (ms < 1_000) return `${Math.round(ms)} ms`
-  const seconds = ms / 1_000
-  if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toString()} s`
-  if (seconds < 60) return `${Math.floor(seconds)} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return two(minutes, 'min', Math.floor(seconds % 60), 's')
-  const hours = Math.floor(minutes / 60)
-  if (hours < 24) return two(hours, 'h', minutes % 60, 'min')
-  return two(Math.floor(hours / 24), 'd', hours % 24, 'h')
-}
+export const number = (value: number): string => value.toLocaleString('en-US')
 
 /** A duration in one unit: for tables. */
 export function brief(ms: number): string {
@@ -29,9 +19,6 @@ export function brief(ms: number): string {
   const count = ms / size
   return `${count < 10 ? (Math.floor(count * 10) / 10).toString() : Math.floor(count)} ${unit}`
 }
-
-const two = (large: number, unit: string, small: number, smallUnit: string): string =>
-  small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
 
 /** What is left until `at`, in whole seconds. */
 export const countdown = (at: number, from: number): string =>
