@@ -46,7 +46,7 @@ export function llmsText(): string {
 > ${(JSON.parse(read('package.json')) as { description: string }).description}: embedded in the process, in memory, in a SQLite file, on a Redis server or in a PostgreSQL database, with types from end to end.
 
 Every call throws a \`JobchartError\` with \`code\` and \`hint\`. Jobs run at least once: handlers are idempotent. ESM, Node 22.13 and newer.
-\`import { createRuntime, defineJob } from 'jobchart'\`; stores: \`memoryStore()\` (default), \`sqliteStore({ path })\` of \`jobchart/sqlite\`, \`redisStore({ url })\` of \`jobchart/redis\`, \`postgresStore({ url })\` of \`jobchart/postgres\`; or an address as text: \`store: 'jobs.db'\`, \`store: 'redis://localhost:6379'\`, \`store: 'postgres://localhost/shop'\`.
+\`import { createRuntime, defineJob } from 'jobchart'\`; stores: \`memoryStore()\` (default), \`sqliteStore({ path })\` of \`jobchart/sqlite\`, \`redisStore({ url })\` of \`jobchart/redis\`, \`postgresStore({ url })\`, or \`{ pglite }\` for PostgreSQL in the process, of \`jobchart/postgres\`; or an address as text: \`store: 'jobs.db'\`, \`store: 'redis://localhost:6379'\`, \`store: 'postgres://localhost/shop'\`.
 
 ## Docs
 

@@ -216,6 +216,11 @@ export interface TransactionStore {
   write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
   /** Of a store on the connection of the transaction. */
   readonly synchronous?: SynchronousTransactions
+  /**
+   * Jobs by state, and by type and state, as the transaction sees them: of a store of which all other calls wait for
+   * its end.
+   */
+  counts?(tx: OpenTransaction): Promise<Omit<Counts, 'cursor'>>
   /** What has become of writes, in the order of their receipts. */
   fates(receipts: readonly string[]): Promise<readonly TxFate[]>
   /**

@@ -48,7 +48,7 @@ export class InsertWithin {
   ): Promise<JobHandle<Output, Machine>[] | null> {
     const { store, transactions } = this.options
     const limits = isBounded ? this.limitsOf(jobs) : null
-    if (limits !== null && isFull(await this.counts(), limits, jobs)) return null
+    if (limits !== null && isFull(await this.counts(tx), limits, jobs)) return null
     const timed = timedFrom(store.now(), jobs)
     const write = await transactions.write(tx, [{ kind: 'insert', request: { jobs: timed, capacity: null } }])
     return this.handlesOf<Output, Machine>(timed, write)
@@ -102,9 +102,10 @@ export class InsertWithin {
   }
 
   /** Of a store on the connection of the transaction as that sees them: other calls wait for its end. */
-  private async counts(): Promise<Omit<Counts, 'cursor'>> {
+  private async counts(tx: OpenTransaction): Promise<Omit<Counts, 'cursor'>> {
     const { store } = this.options
-    return store.transactions?.synchronous?.counts() ?? store.counts()
+    const { transactions } = store
+    return transactions?.synchronous?.counts() ?? transactions?.counts?.(tx) ?? store.counts()
   }
 }
 

@@ -68,6 +68,13 @@ export interface DrizzleTransaction {
   execute(query: string): PromiseLike<unknown>
 }
 
+/** What `transaction` of a PGlite passes to its function. */
+export interface PgliteTransaction {
+  readonly closed: boolean
+  rollback(): PromiseLike<void>
+  query(text: string, values: string[]): PromiseLike<unknown>
+}
+
 // ── SQLite ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type SqliteValue = string | number | null
@@ -124,6 +131,7 @@ export type SynchronousTransaction = SqliteDatabase | DrizzleSqliteTransaction
 export type OpenTransaction =
   | SynchronousTransaction
   | PgTransaction
+  | PgliteTransaction
   | KyselyTransaction
   | KnexTransaction
   | PostgresJsTransaction

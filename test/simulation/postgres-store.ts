@@ -39,8 +39,10 @@ export function postgresInVirtualTime(url: string): PostgresInVirtualTime {
     async connect() {
       const link = await traffic.counted(connect())
       return {
+        ifSilent: link.ifSilent,
         query: (statement) => traffic.counted(link.query(statement)),
-        onNotification: (told) => link.onNotification(told),
+        transaction: (settings, work) => traffic.counted(link.transaction(settings, work)),
+        listen: (channel, told) => traffic.counted(link.listen(channel, told)),
         onEnd: (listener) => link.onEnd(listener),
         close: () => link.close(),
       }

@@ -3,11 +3,11 @@ import { storeConformance, type Subject } from '../../src/store-testing/conforma
 import { everyNth, isLong } from '../harness/long-form.ts'
 import { inTurn } from '../support/in-turn.ts'
 import { postgresOfFile, postgresTest as test } from '../support/postgres-server.ts'
-import { postgresSubject, Schemas } from '../support/postgres-subject.ts'
+import { postgresSubject, schemasOf } from '../support/postgres-subject.ts'
 import { movingClock } from './moving-clock.ts'
 
 const server = postgresOfFile()
-const schemas = new Schemas(server)
+const schemas = schemasOf(server)
 
 storeConformance({
   name: 'postgres',
@@ -15,7 +15,7 @@ storeConformance({
   random: { sequences: isLong ? 100 : 12 },
   async create(): Promise<Subject> {
     const schema = schemas.take()
-    const subject = await postgresSubject(server().url, schema)
+    const subject = await postgresSubject({ url: server().url }, schema)
     return {
       ...subject,
       async close() {
@@ -33,8 +33,8 @@ storeConformance({
   async create() {
     const clock = movingClock()
     const schema = schemas.take()
-    const one = await postgresSubject(server().url, schema, clock)
-    const other = await postgresSubject(server().url, schema, clock)
+    const one = await postgresSubject({ url: server().url }, schema, clock)
+    const other = await postgresSubject({ url: server().url }, schema, clock)
     return {
       store: inTurn(one.store, other.store),
       advance: (ms) => clock.advance(ms),

@@ -14,15 +14,33 @@ export interface Statement {
 
 export type ResultRow = readonly unknown[]
 
-/** A connected client of a driver: it ends with its connection. */
-export interface Link {
+/** What takes statements: a connection, or a transaction on it. */
+export interface Executor {
   query(statement: Statement): Promise<readonly ResultRow[]>
-  /** Calls `told` with the payload of each notification. */
-  onNotification(told: (payload: string) => void): void
+}
+
+/** A connected client of a driver: it ends with its connection. */
+export interface Link extends Executor {
+  /** What to look at if it does not answer. */
+  readonly ifSilent: string
+  /** Carries out `work` as one transaction. @param settings the statement that it begins with */
+  transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T>
+  /** Calls `told` with the payload of each notification of the channel. */
+  listen(channel: string, told: (payload: string) => void): Promise<void>
   /** Calls the listener when the connection has ended, whoever has ended it. */
   onEnd(listener: () => void): void
   /** Ends it at once. */
   close(): void
+}
+
+/** A server, and how links on it are made; where it is, for messages. */
+export interface Target {
+  readonly connect: () => Promise<Link>
+  readonly where: string
+  /** Does it survive the end of the process? Default: yes. */
+  readonly isDurable?: boolean
+  /** How to read in a transaction of the user, if all else waits for its end. */
+  readonly within?: (tx: object) => Executor['query']
 }
 
 /** The time of the server, ms since the epoch. */
@@ -43,7 +61,7 @@ const passing = new Set(['40P01', '40001', '55P03'])
 const triesMax = 5
 
 /** The code of an answer of the server; undefined if there was none. */
-const codeOf = (error: unknown): string | undefined => {
+export const codeOf = (error: unknown): string | undefined => {
   const { code } = error as { readonly code?: unknown }
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
@@ -77,14 +95,25 @@ export class Connection {
   }
 
   /**
-   * Carries out several statements, which are one transaction. Other calls wait for its end.
-   * @param begin the first of them
+   * Listens on the connection that it has now. @returns it
+   * @throws JobchartError STORE_UNAVAILABLE
    */
-  inTransaction<T>(begin: string, work: (link: Link) => Promise<T>): Promise<T> {
+  listen(channel: string, told: (payload: string) => void): Promise<Link> {
+    return this.run(async (link) => {
+      await link.listen(channel, told)
+      return link
+    })
+  }
+
+  /**
+   * Carries out several statements, which are one transaction. Other calls wait for its end.
+   * @param settings the first of them
+   */
+  inTransaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> {
     const before = this.transaction
     const own = (async (): Promise<T> => {
       await before
-      return this.attempt((link) => committed(link, begin, work))
+      return this.attempt((link) => link.transaction(settings, work))
     })()
     const ended = own.then(ignore, ignore)
     this.transaction = ended
@@ -104,7 +133,7 @@ export class Connection {
     for (let tries = 1; ; tries++) {
       const link = await this.current()
       try {
-        return await limited(work(link))
+        return await limited(work(link), () => silent(this.where, link.ifSilent))
       } catch (error) {
         if (isLost(error)) this.drop(link)
         if (!passing.has(codeOf(error) ?? '') || tries === triesMax) throw failed(this.where, error)
@@ -151,14 +180,14 @@ export class Connection {
 
 const ignore = (): void => {}
 
-async function limited<T>(call: Promise<T>): Promise<T> {
+async function limited<T>(call: Promise<T>, tooLong: () => Error): Promise<T> {
   const { promise: silence, reject } = Promise.withResolvers<never>()
   let looks = 0
   // An open connection keeps the process alive by itself.
   const lookLater = (): Timer => systemClock.timer(look, lookMs, { keepAlive: false })
   const look = (): void => {
     if (++looks < looksMax) timer = lookLater()
-    else reject(new Error(`no answer within ${looksMax * lookMs} ms`))
+    else reject(tooLong())
   }
   let timer = lookLater()
   try {
@@ -170,18 +199,8 @@ async function limited<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-async function committed<T>(link: Link, begin: string, work: (link: Link) => Promise<T>): Promise<T> {
-  await link.query({ text: begin })
-  try {
-    const result = await work(link)
-    await link.query({ text: 'COMMIT' })
-    return result
-  } catch (error) {
-    // A connection that was lost has ended it.
-    if (codeOf(error) !== undefined) await link.query({ text: 'ROLLBACK' }).catch(ignore)
-    throw error
-  }
-}
+const silent = (where: string, hint: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: no answer within ${looksMax * lookMs} ms`, { hint })
 
 export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: false }))
@@ -190,6 +209,10 @@ export const closed = (where: string): JobchartError =>
   new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: the store is not open`, {
     hint: 'Open the store first; a stopped runtime closes it.',
   })
+
+/** Of a server that cannot be reached. */
+export const lookAtServer =
+  'Is the server running and reachable? Calls succeed again as soon as it is; writes may be repeated.'
 
 /** An error of the driver, or of the server, as one of this library. */
 export function failed(where: string, cause: unknown): JobchartError {
@@ -205,7 +228,6 @@ function hintOf(code: string | undefined): string {
   if (code?.startsWith('28') === true) return 'Look at the user and the password in the url.'
   if (code === '53300') return 'The server has no free connection: a process takes three. Raise max_connections.'
   if (code === '55P03') return 'Somebody else holds a lock on a table of jobchart: end that transaction.'
-  if (code === undefined || isLost({ code }))
-    return 'Is the server running and reachable? Calls succeed again as soon as it is; writes may be repeated.'
+  if (code === undefined || isLost({ code })) return lookAtServer
   return 'The call may be repeated. Was something in the schema changed by hand? `jobchart doctor` looks at it.'
 }

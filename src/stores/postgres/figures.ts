@@ -117,6 +117,8 @@ export interface Figures {
   readonly byType: ReadonlyMap<string, TypeFigures>
   /** The number of the last transition that they have. */
   readonly last: number
+  /** The number of the last move that they have. */
+  readonly upto: number
 }
 
 /** Rows of several kinds: where the folded ones end, the folded ones if there are others than were known, and moves. */
@@ -135,30 +137,16 @@ export class FigureReader {
   private byType = new Map<string, TypeFigures>()
   /** The last move that they have. */
   private upto = -1
-  private reading: Promise<Figures> = Promise.resolve({ byType: this.byType, last: 0 })
+  private last = 0
 
   constructor(ask: Ask, schema: string) {
     this.ask = ask
     this.schema = schema
   }
 
-  /** The figures as they are now. Callers get what one of them reads after the others. */
-  read(): Promise<Figures> {
-    const next = this.reading.then(
-      () => this.readNow(),
-      () => this.readNow(),
-    )
-    this.reading = next
-    return next
-  }
-
-  /** What is known is forgotten: the server was set back. */
-  forget(): void {
-    this.upto = -1
-  }
-
-  private async readNow(): Promise<Figures> {
-    const rows = await this.ask(readText(this.schema), [this.upto], 'jobchart figures')
+  /** The figures as they are now. Answers may come in any order: what is known already is not added again. */
+  async read(ask = this.ask): Promise<Figures> {
+    const rows = await ask(readText(this.schema), [this.upto], 'jobchart figures')
     const head = rows.find(([kind]) => kind === 0)
     const [, folded = 0, , , last] = head ?? []
     if ((folded as number) > this.upto) {
@@ -168,13 +156,14 @@ export class FigureReader {
       }
       this.upto = folded as number
     }
-    const moves = rows.filter(([kind]) => kind === 2).toSorted((a, b) => (a[1] as number) - (b[1] as number))
-    for (const [, move, , body, base] of moves) {
+    const moves = rows.filter(([kind, move]) => kind === 2 && (move as number) > this.upto)
+    for (const [, move, , body, base] of moves.toSorted((a, b) => (a[1] as number) - (b[1] as number))) {
       const writes = writesOf(JSON.parse(body as string) as Body, base as number)
       for (const type of typesOf(writes)) this.byType.set(type, foldFigures(this.byType.get(type), writes, type))
       this.upto = move as number
     }
-    return { byType: new Map(this.byType), last: (last as number | null) ?? 0 }
+    this.last = Math.max(this.last, (last as number | null) ?? 0)
+    return { byType: new Map(this.byType), last: this.last, upto: this.upto }
   }
 
   /** Writes down the sum, if there are many moves. @param unfolded how many there are */
@@ -182,8 +171,7 @@ export class FigureReader {
     if (unfolded < foldEvery) return
     const [row] = await this.ask(`SELECT upto::float8 FROM ${this.schema}.folds`, [])
     const known = row?.[0] as number
-    const { byType } = await this.read()
-    const { upto } = this
+    const { byType, upto } = await this.read()
     if (upto - known < foldEvery) return
     const all = [...byType]
     await this.ask(`SELECT ${this.schema}.fold($1, $2, $3, $4, $5)`, [

@@ -27,7 +27,6 @@ export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
   private readonly waiting = new Set<string>()
   private timer: Timer | null = null
-  private listening: Link | null = null
   private isOpen = false
 
   /** @param origin what the messages of this store begin with */
@@ -75,12 +74,13 @@ export class Hints {
 
   /** Listens until it is closed; after a connection was lost, hints may have been lost, too. */
   private async listen(): Promise<void> {
+    const told = (payload: string): void => this.receive(payload)
     for (let tries = 0; this.isOpen; tries++) {
       try {
-        await this.listenOn(await this.connection.current())
+        const link = await this.connection.listen(this.channel, told)
         tries = 0
         this.notify([{ kind: 'missed' }])
-        await this.untilLost()
+        await this.untilLost(link)
       } catch (error) {
         ignoreUnavailable(error)
       }
@@ -88,18 +88,9 @@ export class Hints {
     }
   }
 
-  private async listenOn(link: Link): Promise<void> {
-    if (this.listening !== link) {
-      link.onNotification((payload) => this.receive(payload))
-      this.listening = link
-    }
-    await this.connection.query(`LISTEN ${this.channel}`)
-  }
-
-  private async untilLost(): Promise<void> {
-    const link = this.listening
+  private async untilLost(link: Link): Promise<void> {
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    link?.onEnd(resolve)
+    link.onEnd(resolve)
     while (this.isOpen) {
       await Promise.race([pause(lookMs), ended])
       if (!this.isOpen || (await this.connection.current()) !== link) return

@@ -13,11 +13,16 @@ export { inspectPostgresServer, postgresMigration, type PostgresServerInfo } fro
 export interface PostgresStoreOptions {
   /**
    * Where the database is: `postgres://user:password@host:5432/database`. It may list hosts, `postgres://a,b/database`:
-   * the first one that takes writes is used. The driver is `pg`. One of `url` and `pool` must be given.
+   * the first one that takes writes is used. The driver is `pg`. One of `url`, `pool` and `pglite` must be given.
    */
   readonly url?: string
   /** A `Pool` of `pg`. It is left as it is: the store connects three times by the same settings. */
   readonly pool?: object
+  /**
+   * A `PGlite`, which is PostgreSQL in this process: for tests, and for programs of one process. Close it after the
+   * store.
+   */
+  readonly pglite?: object
   /**
    * The schema of all tables and functions, default `jobchart`: stores of different schemas know nothing of each other.
    */
@@ -31,6 +36,7 @@ const postgresOptions = table(
     // One of them is the target.
     url: given,
     pool: given,
+    pglite: given,
     schema: byDefault('jobchart', schemaName),
     transitionsMax: byDefault(caps.transitions, integer(1, 1_000_000_000)),
   } satisfies RulesOf<PostgresStoreOptions>,

@@ -1,11 +1,11 @@
 /** What a server says of itself and of a schema, without a store on it: for checks of a deployment. */
 import { randomUUID } from 'node:crypto'
 import { JobchartError } from '../../core/errors.ts'
-import { Connection, failed, pause, type Link } from './connection.ts'
+import { Connection, failed, pause } from './connection.ts'
 import { migrationText, versionOf } from './migrate.ts'
 import { schemaVersion as newestVersion } from './migrations/index.ts'
 import { schemaName } from './schema-name.ts'
-import { targetOf } from './target.ts'
+import { targetOf, type TargetOptions } from './target.ts'
 import { quotedName } from './texts.ts'
 
 export interface PostgresServerInfo {
@@ -32,9 +32,7 @@ export interface PostgresServerInfo {
   readonly notifies: boolean
 }
 
-interface PostgresTargetOptions {
-  readonly url?: string
-  readonly pool?: object
+interface PostgresTargetOptions extends TargetOptions {
   readonly schema?: string
 }
 
@@ -64,7 +62,7 @@ export async function inspectPostgresServer(options: PostgresTargetOptions): Pro
       deadRows: tables[1] as number,
       liveRows: tables[2] as number,
       hasRights: tables[3] as boolean,
-      notifies: await arrives(connection, await connection.current()),
+      notifies: await arrives(connection),
     }
   } catch (error) {
     throw failed(where, error)
@@ -89,16 +87,13 @@ const tablesText = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::floa
 /** For so long a notification is waited for, ms. */
 const arrivalMsMax = 2_000
 
-async function arrives(connection: Connection, link: Link): Promise<boolean> {
+async function arrives(connection: Connection): Promise<boolean> {
   const channel = `jobchart_${randomUUID().replaceAll('-', '')}`
   const { promise: heard, resolve } = Promise.withResolvers<boolean>()
-  link.onNotification(() => resolve(true))
-  await connection.query(`LISTEN ${channel}`)
+  await connection.listen(channel, () => resolve(true))
   // Behind a pooler this may be another server process than the one that listens.
   await connection.query(`NOTIFY ${channel}`)
-  const isHeard = await Promise.race([heard, pause(arrivalMsMax).then(() => false)])
-  await connection.query(`UNLISTEN ${channel}`)
-  return isHeard
+  return Promise.race([heard, pause(arrivalMsMax).then(() => false)])
 }
 
 /**

@@ -53,8 +53,8 @@ export async function migrate(connection: Connection, schema: string, where: str
 
 /** @returns false if another process migrates now, or has done so */
 function migrateOnce(connection: Connection, schema: string, from: number | null): Promise<boolean> {
-  return connection.inTransaction("BEGIN; SET LOCAL lock_timeout = '5s'", async (link) => {
-    const query: Ask = (text, values = []) => link.query({ text, values })
+  return connection.inTransaction("SET LOCAL lock_timeout = '5s'", async (executor) => {
+    const query: Ask = (text, values = []) => executor.query({ text, values })
     const [row] = await query(`SELECT pg_try_advisory_xact_lock(${lockName(schema)})`)
     if (row?.[0] !== true || (await versionOf(query, schema)) !== from) return false
     await query(migrationText(schema, from))

@@ -3,19 +3,29 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { leaseOfIntents } from '../../core/tx-intent.ts'
+import type { TransactionStore } from '../../store.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
-import { countsFrom } from '../remote/figures.ts'
+import { allCountsOf, countsFrom } from '../remote/figures.ts'
 import type { LogPage, StorePort } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
 import { commitStatement, committedOf, type Committed } from './commit.ts'
-import { clockColumn, closed, Connection, failed, pause, type Param, type ResultRow, type Link } from './connection.ts'
+import {
+  clockColumn,
+  closed,
+  Connection,
+  failed,
+  pause,
+  type Param,
+  type ResultRow,
+  type Executor,
+  type Target,
+} from './connection.ts'
 import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { migrate } from './migrate.ts'
 import { find } from './search.ts'
 import { checkServer } from './server.ts'
-import type { Target } from './target.ts'
 import { PostgresPlainWrites } from './plain.ts'
 import { findTerms } from './terms.ts'
 import { quotedName, textOfColumn } from './texts.ts'
@@ -91,7 +101,7 @@ export function postgresPort(settings: Settings): StorePort {
   })
   return {
     name: 'postgres',
-    capabilities: { durable: true, shared: true, transactions: true },
+    capabilities: { durable: settings.isDurable ?? true, shared: true, transactions: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock)
       const giveUp = (): void => closeAll(made)
@@ -130,6 +140,7 @@ export function postgresPort(settings: Settings): StorePort {
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
     transactions: {
       ...transactions,
+      ...countsOf(settings, () => opened().figures),
       write(tx, intents) {
         // What ends the lease in a transaction of the user is judged by the core.
         const lease = leaseOfIntents(intents)
@@ -206,23 +217,23 @@ class Commits {
   private inTurn(commit: Commit): Promise<Committed | readonly string[]> {
     const { lane, figures, time } = this.opened()
     // A process that stops in the middle holds up all others for no longer than this.
-    const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '2s'"
-    return lane.inTransaction(begin, async (link) => {
-      await link.query({ text: `SELECT ${this.schema}.take_turn()` })
-      const current = await this.current(link, await figures.read())
+    const settings = "SET LOCAL idle_in_transaction_session_timeout = '2s'"
+    return lane.inTransaction(settings, async (executor) => {
+      await executor.query({ text: `SELECT ${this.schema}.take_turn()` })
+      const current = await this.current(executor, await figures.read(asking((each) => executor.query(each))))
       const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
       const stale = staleOf(only, current, time.now())
       if (stale.length > 0) return stale
-      const [row] = await link.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
+      const [row] = await executor.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
       return committedOf(row?.slice(1), commit)
     })
   }
 
-  private async current(link: Link, { byType }: Figures): Promise<Current> {
-    const cells = await link.query({
+  private async current(executor: Executor, { byType }: Figures): Promise<Current> {
+    const cells = await executor.query({
       text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
     })
-    const leased = await link.query({
+    const leased = await executor.query({
       text: `SELECT l.worker, sum(l.n)::int FROM (
           SELECT worker, count(*) AS n FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker
           UNION ALL SELECT worker, cardinality(array_remove(jobs, 0)) FROM ${this.schema}.claims) l GROUP BY l.worker`,
@@ -244,6 +255,16 @@ class Commits {
     }
   }
 }
+
+/** Counts in a transaction of the user, of a database where all else waits for its end. */
+const countsOf = ({ within }: Settings, figures: () => FigureReader): Pick<TransactionStore, 'counts'> =>
+  within === undefined ? {} : { counts: async (tx) => allCountsOf((await figures().read(asking(within(tx)))).byType) }
+
+/** What reads figures on a connection, or in a transaction. */
+const asking =
+  (query: Executor['query']) =>
+  (text: string, values: readonly Param[]): Promise<readonly ResultRow[]> =>
+    query({ text, values })
 
 const heldByOthers = (where: string, locked: readonly string[]): Error =>
   failed(where, new Error(`another transaction holds the rows of ${locked.length} jobs`))

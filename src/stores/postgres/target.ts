@@ -4,16 +4,20 @@ import { text } from '../../core/checks.ts'
 import { systemClock } from '../../core/clock.ts'
 import { invalidOption, JobchartError } from '../../core/errors.ts'
 import type { Client, ClientConfig } from 'pg'
-import { connectMsMax, type ResultRow, type Link, type Statement } from './connection.ts'
+import {
+  codeOf,
+  connectMsMax,
+  lookAtServer,
+  type ResultRow,
+  type Link,
+  type Executor,
+  type Statement,
+  type Target,
+} from './connection.ts'
 import { importPg } from './peer.ts'
+import { pgliteTarget } from './pglite.ts'
 
 const addressText = text(4_000)
-
-/** A server, and how links on it are made; where it is, for messages. */
-export interface Target {
-  readonly connect: () => Promise<Link>
-  readonly where: string
-}
 
 type ClientClass = new (config: ClientConfig) => Client
 
@@ -23,10 +27,21 @@ interface PoolLike {
   readonly Client: ClientClass
 }
 
+/** The options that name a database, of which one is given. */
+export interface TargetOptions {
+  readonly url?: string
+  readonly pool?: object
+  readonly pglite?: object
+}
+
 /** @throws JobchartError INVALID_OPTION */
-export function targetOf({ url, pool }: { readonly url?: string; readonly pool?: object }): Target {
-  if (pool !== undefined) return ofPool(pool, url)
-  if (url === undefined) throw invalidOption('url', 'the address of a server, or a `pool`', url)
+export function targetOf({ url, pool, pglite }: TargetOptions): Target {
+  const [first, second] = Object.entries({ pglite, pool, url }).filter(([, value]) => value !== undefined)
+  if (first !== undefined && second !== undefined)
+    throw invalidOption(second[0], `nothing beside \`${first[0]}\``, second[1])
+  if (pglite !== undefined) return pgliteTarget(pglite)
+  if (pool !== undefined) return ofPool(pool)
+  if (url === undefined) throw invalidOption('url', 'the address of a server, or a `pool`, or a `pglite`', url)
   addressText(url, 'url')
   const [, scheme, authority = '', rest = ''] = /^(postgres|postgresql):\/\/([^/?]*)([^]*)$/.exec(url) ?? []
   if (scheme === undefined) throw invalidOption('url', 'postgres://…', `${url.split(':')[0] ?? ''}:…`)
@@ -43,8 +58,7 @@ export function targetOf({ url, pool }: { readonly url?: string; readonly pool?:
   }
 }
 
-function ofPool(pool: object, url: string | undefined): Target {
-  if (url !== undefined) throw invalidOption('url', 'nothing beside `pool`', url)
+function ofPool(pool: object): Target {
   const { options, Client: given } = pool as Partial<PoolLike>
   if (typeof options !== 'object' || typeof given !== 'function') throw invalidOption('pool', 'a Pool of pg', pool)
   return { where: 'the server of the pool', connect: () => writable([options], given) }
@@ -83,6 +97,7 @@ const greeting = "SET default_transaction_isolation = 'read committed'"
 const nameCodes = new Set(['26000', '42P05', '08P01'])
 
 class PgLink implements Link {
+  readonly ifSilent = lookAtServer
   private readonly client: Client
   private readonly socket = new Socket()
   private keepsNames = true
@@ -133,8 +148,22 @@ class PgLink implements Link {
     return rows
   }
 
-  onNotification(told: (payload: string) => void): void {
-    this.client.on('notification', ({ payload }) => told(payload ?? ''))
+  async transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> {
+    await this.query({ text: `BEGIN; ${settings}` })
+    try {
+      const result = await work(this)
+      await this.query({ text: 'COMMIT' })
+      return result
+    } catch (error) {
+      // A connection that was lost has ended it.
+      if (codeOf(error) !== undefined) await this.query({ text: 'ROLLBACK' }).catch(() => {})
+      throw error
+    }
+  }
+
+  async listen(channel: string, told: (payload: string) => void): Promise<void> {
+    this.client.removeAllListeners('notification').on('notification', ({ payload }) => told(payload ?? ''))
+    await this.query({ text: `LISTEN ${channel}` })
   }
 
   onEnd(listener: () => void): void {

@@ -19,13 +19,14 @@ import { MachineTally } from '../../core/machine-tally.ts'
 import type {
   ActivityPeriod,
   ActivityQuery,
+  Counts,
   FailureGroup,
   FailureQuery,
   MachineCounts,
   QueueActivity,
 } from '../../store.ts'
 import type { Writes } from './commit.ts'
-import type { JobDocument } from './document.ts'
+import { stateCountsOf, type JobDocument } from './document.ts'
 
 interface CountedGroup extends FailureGroup {
   /** The number of the transition by which it has occurred last. */
@@ -150,6 +151,13 @@ export function countsFrom(figures: ByType): Map<string, number> {
     }
   }
   return counts
+}
+
+/** Jobs by state, and by type and state. */
+export function allCountsOf(figures: ByType): Omit<Counts, 'cursor'> {
+  const counts = countsFrom(figures)
+  const types = [...figures.keys()].map((type) => [type, stateCountsOf(counts, type)] as const)
+  return { ...stateCountsOf(counts, null), types: Object.fromEntries(types) }
 }
 
 export function activityFrom(figures: ByType, query: ActivityQuery, now: number): QueueActivity[] {

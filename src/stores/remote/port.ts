@@ -107,7 +107,7 @@ export interface StorePort {
    * Writes in transactions of users. Intents are kept as small values of the kind `intents`, by numbers of 20 digits,
    * each a `KeptIntents`. The store carries them out.
    */
-  readonly transactions?: Pick<TransactionStore, 'write' | 'fates'>
+  readonly transactions?: Omit<TransactionStore, 'carryOut' | 'synchronous'>
   /** Writes of plain jobs by ways of its own, where that is faster. Default: by the core, which loads and commits. */
   readonly plain?: PlainWrites
   /** Tells other processes. */

@@ -20,7 +20,7 @@ import { claimAll, claimNeeds } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
-import { activityFrom, countsFrom, failuresFrom, noFigures } from './figures.ts'
+import { activityFrom, allCountsOf, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
 import { insertParts, joined, partMax, partsOf } from './parts.ts'
@@ -238,10 +238,7 @@ class Reading {
 
   async counts(): ReturnType<Store['counts']> {
     const { byType, last } = await this.port.figures()
-    const counts = countsFrom(byType)
-    const types = [...byType.keys()].map((type) => [type, stateCountsOf(counts, type)])
-    const all = { ...stateCountsOf(counts, null), types: Object.fromEntries(types) as Record<string, never> }
-    return withCursor(all, cursorOfEntry(last))
+    return withCursor(allCountsOf(byType), cursorOfEntry(last))
   }
 
   async queues(): Promise<QueueInfo[]> {

@@ -7,6 +7,7 @@ import type {
   DrizzleTransaction,
   KnexTransaction,
   KyselyTransaction,
+  PgliteTransaction,
   PgTransaction,
   PostgresJsTransaction,
   PrismaTransaction,
@@ -63,6 +64,7 @@ function recognized(tx: unknown): Adapter | null {
   if (isEntityManager(tx)) return entityManager(tx)
   if (isPrisma(tx)) return prisma(tx)
   if (isPg(tx)) return pg(tx)
+  if (isPglite(tx)) return pglite(tx)
   return isDrizzle(tx) ? drizzle(tx) : null
 }
 
@@ -82,6 +84,17 @@ function pg(tx: PgTransaction): Adapter {
     send: (statement, parameter) => tx.query(numbered(statement), [parameter]),
   }
 }
+
+// ── PGlite ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const isPglite = (tx: object): tx is PgliteTransaction => has(tx, 'query', 'rollback') && 'closed' in tx
+
+const pglite = (tx: PgliteTransaction): Adapter => ({
+  library: 'PGlite',
+  closed: tx.closed ? 'it has ended' : null,
+  tellsState: true,
+  send: (statement, parameter) => tx.query(numbered(statement), [parameter]),
+})
 
 // ── Kysely ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
