@@ -1,8 +1,9 @@
 /** The schema of the PostgreSQL store: its versions, and who may do what. */
+import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { inspectPostgresServer, postgresMigration, postgresStore } from 'jobchart/postgres'
 import { systemClock } from '../../src/core/clock.ts'
-import { migrationText } from '../../src/stores/postgres/migrate.ts'
+import { migrationText, versionOf } from '../../src/stores/postgres/migrate.ts'
 import { migrations, schemaVersion } from '../../src/stores/postgres/migrations/index.ts'
 import { lease, newJob, put, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import type { Store } from '../../src/store.ts'
@@ -64,6 +65,27 @@ test('a migration that another process carries out is waited for', async () => {
   await server().query('SELECT pg_sleep(0.2)')
   await works(await opened('slow'), 'a')
   await other
+})
+
+test('a schema that another process has made since this transaction began is there', async () => {
+  const client = new Client({ connectionString: server().url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const version = (): Promise<number | null> =>
+    versionOf(
+      async (text, values) => (await client.query({ text, values: [...(values ?? [])], rowMode: 'array' })).rows,
+      'seen',
+    )
+  // The server looks for what it does not know yet, and then also learns of what others have made.
+  await client.query('SELECT pg_try_advisory_xact_lock(1)')
+  expect(await version()).toBeNull()
+  await client.query("BEGIN; SET LOCAL lock_timeout = '5s'")
+  // Of more, the server would tell the connection by itself.
+  const made =
+    "CREATE SCHEMA seen; CREATE TABLE seen.meta (name text, value text); INSERT INTO seen.meta VALUES ('version', '1')"
+  await server().query(made)
+  await client.query('SELECT pg_try_advisory_xact_lock(1)')
+  expect(await version()).toBe(1)
 })
 
 test('the rights that the guide names are enough, and fewer are told', async () => {
