@@ -14,17 +14,29 @@ const files = [
   'test/machine-job/oracle',
 ]
 
+/** Runs a program of Node on the sources, with more in its environment. @returns what went wrong */
+export async function runProgram(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+  options = ['--conditions=@jobchart/source'],
+): Promise<string[]> {
+  const child = spawn(process.execPath, [...options, ...args], {
+    cwd: root,
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
+  return code === 0 ? [] : [`${args[0]} ended with ${code}`]
+}
+
+/** Runs test files, with more in their environment. @returns what went wrong */
+export const runTests = (files: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string[]> =>
+  runProgram(['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...files], environment, [])
+
 export const longTests: Proof = {
   name: 'tests',
   claim: 'what `npm test` tries in part holds as a whole',
   async run() {
-    const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...files]
-    const child = spawn(process.execPath, vitest, {
-      cwd: root,
-      env: process.env,
-      stdio: ['ignore', 'inherit', 'inherit'],
-    })
-    const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
-    return { summary: files.join(', '), failures: code === 0 ? [] : [`the tests ended with ${code}`] }
+    return { summary: files.join(', '), failures: await runTests(files) }
   },
 }

@@ -1,7 +1,7 @@
 /** PostgreSQL servers of our own: each a process on a folder of its own, on a free port. */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, readdirSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { freePort } from './redis-process.ts'
@@ -17,7 +17,7 @@ export const programs = ((): string | null => {
 })()
 
 /** The server refuses to run as root: then it runs as the user that its package has made. */
-function owner(): { readonly uid?: number; readonly gid?: number } {
+export function owner(): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const idOf = (option: string): number => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }))
   return { uid: idOf('-u'), gid: idOf('-g') }
@@ -43,6 +43,14 @@ function newCluster(user: ReturnType<typeof owner>): string {
 export function removeCluster(): void {
   cluster?.remove()
   cluster = null
+}
+
+function killIfThere(pid: number): void {
+  try {
+    globalThis.process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 export class PostgresServer {
@@ -109,7 +117,11 @@ export class PostgresServer {
     this.process = null
     if (process === null || process.exitCode !== null) return
     const ended = once(process, 'exit')
+    // Those of its connections would live on for a moment, in which no other server can take its place.
+    const { pid = 0 } = process
+    const others = signal === 'SIGKILL' ? readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ') : []
     process.kill(signal)
+    for (const other of others) if (Number(other) > 0) killIfThere(Number(other))
     await ended
   }
 
