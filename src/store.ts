@@ -129,7 +129,8 @@ export interface StoreCapabilities {
  * an insert that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have
  * ended, those of `ids` if known · `queue`: a queue was paused or resumed · `schedule`: a schedule has a tick at this
  * time · `changed`: these jobs, which `announce` has named, were written · `bulk`: anyone may go on with this bulk
- * operation · `missed`: hints of other processes may have been lost until now · `rollback`: the store is as it was at
+ * operation · `missed`: hints of other processes may have been lost until now, or none arrive, if an `error` says why,
+ * which is logged · `rollback`: the store is as it was at
  * an earlier time: the last transition that was seen has the number `seen`, and those after `left` are gone ·
  * `restart`: the server of the store was started again or emptied, and no transition that was seen is gone. After these
  * two, records without a transition may be missing: workers, schedules.
@@ -146,7 +147,7 @@ export type Hint =
   | { readonly kind: 'schedule'; readonly at: number }
   | { readonly kind: 'changed'; readonly ids: readonly string[] }
   | { readonly kind: 'bulk'; readonly id: string }
-  | { readonly kind: 'missed' }
+  | { readonly kind: 'missed'; readonly error?: JobchartError }
   | { readonly kind: 'rollback'; readonly seen: number; readonly left: number }
   | { readonly kind: 'restart' }
   | { readonly kind: 'unsafe'; readonly error: JobchartError }

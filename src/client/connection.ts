@@ -540,6 +540,8 @@ export class Connection {
     if (kind === 'missed' || kind === 'rollback' || kind === 'restart') this.inserter.room()
     if (hint.kind === 'rollback')
       this.settings.logger.warn('the store lost its last writes', { error: rolledBack(hint) })
+    if (hint.kind === 'missed' && hint.error !== undefined)
+      this.settings.logger.warn('what other processes do is noticed late', { error: hint.error })
     if (hint.kind === 'unsafe') this.settings.logger.warn('the store may lose jobs', { error: hint.error })
     this.results.hint(hint)
     this.awaited.hint(hint)

@@ -13,6 +13,8 @@ import { lives } from './lives.ts'
 import { model } from './model.ts'
 import { engineMutants, storeMutants } from './mutants.ts'
 import { power } from './power.ts'
+import { pgbouncer } from './pgbouncer.ts'
+import { postgresVersions } from './postgres-versions.ts'
 import type { Proof, ProofOptions } from './proof.ts'
 import { otherRuntimes } from './runtimes.ts'
 import { site } from './site.ts'
@@ -27,6 +29,8 @@ const proofs: readonly Proof[] = [
   engineMutants,
   storeMutants,
   storms,
+  postgresVersions,
+  pgbouncer,
   bench,
   chartsTwice,
   otherRuntimes,

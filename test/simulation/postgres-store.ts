@@ -40,6 +40,7 @@ export function postgresInVirtualTime(url: string): PostgresInVirtualTime {
       const link = await traffic.counted(connect())
       return {
         ifSilent: link.ifSilent,
+        isPooled: link.isPooled,
         query: (statement) => traffic.counted(link.query(statement)),
         transaction: (settings, work) => traffic.counted(link.transaction(settings, work)),
         listen: (channel, told) => traffic.counted(link.listen(channel, told)),

@@ -23,6 +23,8 @@ export interface Executor {
 export interface Link extends Executor {
   /** What to look at if it does not answer. */
   readonly ifSilent: string
+  /** Is there a pooler before the server? Then its connections may change from one transaction to the next. */
+  readonly isPooled: boolean
   /** Carries out `work` as one transaction. @param settings the statement that it begins with */
   transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T>
   /** Calls `told` with the payload of each notification of the channel. */
@@ -74,7 +76,7 @@ const isLost = (error: unknown): boolean => {
 
 export class Connection {
   private readonly connect: () => Promise<Link>
-  private readonly where: string
+  readonly where: string
   private link: Promise<Link> | null = null
   /** Ends when the transaction that is under way has ended. */
   private transaction: Promise<unknown> | null = null
@@ -84,6 +86,11 @@ export class Connection {
   constructor(connect: () => Promise<Link>, where: string) {
     this.connect = connect
     this.where = where
+  }
+
+  /** One of its own, to the same server. */
+  another(): Connection {
+    return new Connection(this.connect, this.where)
   }
 
   /**

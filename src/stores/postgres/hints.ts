@@ -3,7 +3,7 @@
  * the commit that it tells of: in a transaction it would make commits of the whole cluster wait for each other. Without
  * the connection, workers find what there is to do by asking.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { systemClock, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
@@ -77,6 +77,7 @@ export class Hints {
     const told = (payload: string): void => this.receive(payload)
     for (let tries = 0; this.isOpen; tries++) {
       try {
+        if (await this.isDeaf()) continue
         const link = await this.connection.listen(this.channel, told)
         tries = 0
         this.notify([{ kind: 'missed' }])
@@ -86,6 +87,17 @@ export class Hints {
       }
       if (this.isOpen) await pause(Math.min(50 * 2 ** Math.min(tries, 6), 2_000))
     }
+  }
+
+  /** Resolves with true when a connection on which no notification arrives has ended. */
+  private async isDeaf(): Promise<boolean> {
+    const link = await this.connection.current()
+    if (!link.isPooled || (await arrives(this.connection))) return false
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    link.onEnd(resolve)
+    this.notify([{ kind: 'missed', error: unheard(this.connection.where) }])
+    await ended
+    return true
   }
 
   private async untilLost(link: Link): Promise<void> {
@@ -108,6 +120,28 @@ export class Hints {
     if (payload.slice(0, space) !== this.origin) this.notify(JSON.parse(payload.slice(space + 1)) as Hint[])
   }
 }
+
+/** For so long a notification is waited for, ms. */
+const arrivalMsMax = 2_000
+
+/** Do notifications of other connections arrive on this one? */
+export async function arrives(connection: Connection): Promise<boolean> {
+  const channel = `jobchart_${randomUUID().replaceAll('-', '')}`
+  const { promise: heard, resolve } = Promise.withResolvers<boolean>()
+  await connection.listen(channel, () => resolve(true))
+  const other = connection.another()
+  try {
+    await other.query(`NOTIFY ${channel}`)
+    return await Promise.race([heard, pause(arrivalMsMax).then(() => false)])
+  } finally {
+    other.close()
+  }
+}
+
+const unheard = (where: string): JobchartError =>
+  new JobchartError('UNSUPPORTED', `PostgreSQL at ${where}: notifications do not arrive, a pooler is in the way`, {
+    hint: 'Workers look for jobs of other processes every few seconds. Let jobchart connect to the server itself.',
+  })
 
 /** Hints that go together, in as few messages as hold them. One that is too large says that something was missed. */
 function payloadsOf(origin: string, hints: readonly string[]): string[] {

@@ -1,7 +1,7 @@
 /** What a server says of itself and of a schema, without a store on it: for checks of a deployment. */
-import { randomUUID } from 'node:crypto'
 import { JobchartError } from '../../core/errors.ts'
-import { Connection, failed, pause } from './connection.ts'
+import { Connection, failed } from './connection.ts'
+import { arrives } from './hints.ts'
 import { migrationText, versionOf } from './migrate.ts'
 import { schemaVersion as newestVersion } from './migrations/index.ts'
 import { schemaName } from './schema-name.ts'
@@ -83,18 +83,6 @@ const tablesText = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::floa
   coalesce(bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
     AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')), true)
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'`
-
-/** For so long a notification is waited for, ms. */
-const arrivalMsMax = 2_000
-
-async function arrives(connection: Connection): Promise<boolean> {
-  const channel = `jobchart_${randomUUID().replaceAll('-', '')}`
-  const { promise: heard, resolve } = Promise.withResolvers<boolean>()
-  await connection.listen(channel, () => resolve(true))
-  // Behind a pooler this may be another server process than the one that listens.
-  await connection.query(`NOTIFY ${channel}`)
-  return Promise.race([heard, pause(arrivalMsMax).then(() => false)])
-}
 
 /**
  * The SQL that makes a schema, or brings it to the version of this jobchart: for those who let no program change their

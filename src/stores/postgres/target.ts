@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { text } from '../../core/checks.ts'
 import { systemClock } from '../../core/clock.ts'
 import { invalidOption, JobchartError } from '../../core/errors.ts'
-import type { Client, ClientConfig } from 'pg'
+import type { Client, ClientConfig, Notification } from 'pg'
 import {
   codeOf,
   connectMsMax,
@@ -93,14 +93,11 @@ async function writable(configs: readonly ClientConfig[], pg: ClientClass): Prom
 /** What every link begins with: calls are judged by what was committed before them. */
 const greeting = "SET default_transaction_isolation = 'read committed'"
 
-/** Answers to a statement by a name that the server does not know, or knows already. */
-const nameCodes = new Set(['26000', '42P05', '08P01'])
-
 class PgLink implements Link {
   readonly ifSilent = lookAtServer
+  isPooled = true
   private readonly client: Client
   private readonly socket = new Socket()
-  private keepsNames = true
 
   constructor(config: ClientConfig, pg: ClientClass) {
     this.client = new pg({
@@ -118,23 +115,20 @@ class PgLink implements Link {
 
   async open(): Promise<void> {
     await this.client.connect()
-    const [row] = await this.query({ text: "SELECT current_setting('transaction_read_only')" })
+    const [row = []] = await this.query({
+      text: "SELECT current_setting('transaction_read_only'), current_setting('transaction_isolation'), pg_backend_pid()",
+    })
+    const [readOnly, isolation, pid] = row
     // What a server answers to a write that it does not take.
-    if (row?.[0] === 'on') throw Object.assign(new Error('the server takes no writes'), { code: '25006' })
-    const [isolation] = await this.query({ text: "SELECT current_setting('transaction_isolation')" })
-    if (isolation?.[0] !== 'read committed') await this.query({ text: greeting })
+    if (readOnly === 'on') throw Object.assign(new Error('the server takes no writes'), { code: '25006' })
+    // A pooler gives each connection a number of its own.
+    this.isPooled = pid !== (this.client as { readonly processID?: unknown }).processID
+    if (isolation !== 'read committed') await this.query({ text: greeting })
   }
 
-  async query({ name, ...statement }: Statement): Promise<readonly ResultRow[]> {
-    if (name === undefined || !this.keepsNames) return this.ask(statement)
-    try {
-      return await this.ask({ ...statement, name })
-    } catch (error) {
-      // A pooler has sent it to another connection of the server. Nothing was carried out.
-      if (!nameCodes.has((error as { readonly code?: string }).code ?? '')) throw error
-      this.keepsNames = false
-      return this.ask(statement)
-    }
+  query({ name, ...statement }: Statement): Promise<readonly ResultRow[]> {
+    // Behind a pooler another connection of the server may have another statement of this name.
+    return this.ask(name === undefined || this.isPooled ? statement : { ...statement, name })
   }
 
   private async ask({ name, text: statement, values }: Statement): Promise<readonly ResultRow[]> {
@@ -162,7 +156,9 @@ class PgLink implements Link {
   }
 
   async listen(channel: string, told: (payload: string) => void): Promise<void> {
-    this.client.removeAllListeners('notification').on('notification', ({ payload }) => told(payload ?? ''))
+    // Behind a pooler, those of others may arrive, too.
+    const heard = ({ channel: of, payload }: Notification): unknown => of === channel && told(payload ?? '')
+    this.client.removeAllListeners('notification').on('notification', heard)
     await this.query({ text: `LISTEN ${channel}` })
   }
 
