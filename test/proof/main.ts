@@ -18,6 +18,7 @@ import { postgresVersions } from './postgres-versions.ts'
 import type { Proof, ProofOptions } from './proof.ts'
 import { otherRuntimes } from './runtimes.ts'
 import { site } from './site.ts'
+import { standby } from './standby.ts'
 import { storms } from './storms.ts'
 import { longTests } from './tests.ts'
 
@@ -31,6 +32,7 @@ const proofs: readonly Proof[] = [
   storms,
   postgresVersions,
   pgbouncer,
+  standby,
   bench,
   chartsTwice,
   otherRuntimes,

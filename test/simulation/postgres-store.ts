@@ -41,6 +41,7 @@ export function postgresInVirtualTime(url: string): PostgresInVirtualTime {
       return {
         ifSilent: link.ifSilent,
         isPooled: link.isPooled,
+        epoch: link.epoch,
         query: (statement) => traffic.counted(link.query(statement)),
         transaction: (settings, work) => traffic.counted(link.transaction(settings, work)),
         listen: (channel, told) => traffic.counted(link.listen(channel, told)),

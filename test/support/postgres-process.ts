@@ -45,11 +45,20 @@ export function removeCluster(): void {
   cluster = null
 }
 
-function killIfThere(pid: number): void {
+/** They would live on for a moment, in which no server could take its place. It is stopped, and makes no others. */
+async function killConnections(server: number): Promise<void> {
+  process.kill(server, 'SIGSTOP')
+  const pids = readFileSync(`/proc/${server}/task/${server}/children`, 'utf8').split(' ').map(Number)
+  for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL')
+  while (pids.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+/** One that was killed stays in the list until the server, which is stopped, has asked for it. */
+function isAlive(pid: number): boolean {
   try {
-    globalThis.process.kill(pid, 'SIGKILL')
+    return pid > 0 && !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
-    // It has ended by itself.
+    return false
   }
 }
 
@@ -73,6 +82,15 @@ export class PostgresServer {
     const { uid, gid } = this.owner
     if (uid !== undefined && gid !== undefined) chownSync(this.folder.path, uid, gid)
     execFileSync('cp', ['-a', newCluster(this.owner), join(this.folder.path, 'data')])
+  }
+
+  /** As a standby, which receives what the other one commits: asynchronously. */
+  createFrom(primary: PostgresServer): void {
+    const { uid, gid } = this.owner
+    if (uid !== undefined && gid !== undefined) chownSync(this.folder.path, uid, gid)
+    const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres']
+    const options = ['-D', join(this.folder.path, 'data'), '--write-recovery-conf', '--checkpoint=fast', '--no-sync']
+    execFileSync(join(programs ?? '', 'pg_basebackup'), [...from, ...options], { ...this.owner, stdio: 'ignore' })
   }
 
   async start(): Promise<void> {
@@ -113,15 +131,12 @@ export class PostgresServer {
 
   /** SIGKILL: as if its machine had stopped. SIGINT: ends its connections, and itself. */
   async kill(signal: 'SIGKILL' | 'SIGINT' = 'SIGKILL'): Promise<void> {
-    const { process } = this
+    const server = this.process
     this.process = null
-    if (process === null || process.exitCode !== null) return
-    const ended = once(process, 'exit')
-    // Those of its connections would live on for a moment, in which no other server can take its place.
-    const { pid = 0 } = process
-    const others = signal === 'SIGKILL' ? readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ') : []
-    process.kill(signal)
-    for (const other of others) if (Number(other) > 0) killIfThere(Number(other))
+    if (server === null || server.exitCode !== null) return
+    const ended = once(server, 'exit')
+    if (signal === 'SIGKILL') await killConnections(server.pid ?? 0)
+    server.kill(signal)
     await ended
   }
 
@@ -129,6 +144,14 @@ export class PostgresServer {
     await this.kill('SIGINT')
     this.folder.remove()
   }
+}
+
+/** A standby of a server, which takes no writes before it is promoted. */
+export async function standbyOf(primary: PostgresServer): Promise<PostgresServer> {
+  const server = new PostgresServer(await freePort(), [])
+  server.createFrom(primary)
+  await server.start()
+  return server
 }
 
 export async function postgresServer(...settings: readonly string[]): Promise<PostgresServer> {

@@ -166,6 +166,12 @@ export class FigureReader {
     return { byType: new Map(this.byType), last: this.last, upto: this.upto }
   }
 
+  /** What is known is forgotten: the server may have been set back. */
+  forget(): void {
+    this.upto = -1
+    this.last = 0
+  }
+
   /** Writes down the sum, if there are many moves. @param unfolded how many there are */
   async foldIfMany(unfolded: number): Promise<void> {
     if (unfolded < foldEvery) return

@@ -24,13 +24,18 @@ export class Hints {
   private readonly channel: string
   private readonly origin: string
   private readonly connection: Connection
+  private readonly news: () => Promise<readonly Hint[]>
   private readonly listeners = new Set<(hint: Hint) => void>()
   private readonly waiting = new Set<string>()
   private timer: Timer | null = null
   private isOpen = false
 
-  /** @param origin what the messages of this store begin with */
-  constructor(connection: Connection, schema: string, origin: string) {
+  /**
+   * @param origin what the messages of this store begin with
+   * @param news what was missed until the connection was there
+   */
+  constructor(connection: Connection, schema: string, origin: string, news: () => Promise<readonly Hint[]>) {
+    this.news = news
     this.connection = connection
     this.channel = channelOf(schema)
     this.origin = origin
@@ -80,7 +85,7 @@ export class Hints {
         if (await this.isDeaf()) continue
         const link = await this.connection.listen(this.channel, told)
         tries = 0
-        this.notify([{ kind: 'missed' }])
+        this.notify(await this.news())
         await this.untilLost(link)
       } catch (error) {
         ignoreUnavailable(error)
@@ -95,7 +100,7 @@ export class Hints {
     if (!link.isPooled || (await arrives(this.connection))) return false
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     link.onEnd(resolve)
-    this.notify([{ kind: 'missed', error: unheard(this.connection.where) }])
+    this.notify([{ kind: 'missed', error: unheard(this.connection.where) }, ...(await this.news())])
     await ended
     return true
   }

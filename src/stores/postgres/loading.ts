@@ -54,11 +54,7 @@ export function loadingOf(
   }
   const texts = [...(frequent === null ? [] : [add(frequent, -1)]), ...parts.map(add)]
   return {
-    statement: {
-      text: texts.join(' UNION ALL '),
-      values,
-      ...(frequent !== null && parts.length === 0 && { name: 'jobchart load' }),
-    },
+    statement: { text: texts.join(' UNION ALL '), values, ...(parts.length === 0 && { name: 'jobchart load' }) },
     take(rows) {
       const byPart = Map.groupBy(rows, ([part]) => part as number)
       frequent?.take(rows)

@@ -29,13 +29,9 @@ export function migrationText(schema: string, from: number | null): string {
 
 /** The version of a schema; null if it has none of ours. */
 export async function versionOf(query: Ask, schema: string): Promise<number | null> {
-  // Not to_regclass: in a transaction that has begun before, it does not see what another one has made.
-  const [there] = await query(
-    `SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-      WHERE n.nspname = $1 AND c.relname = 'meta')`,
-    [schema],
-  )
-  if (there?.[0] !== true) return null
+  // From the catalog: what to_regclass knows may be older than a lock that the transaction has taken.
+  const there = await query("SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'meta'", [schema])
+  if (there.length === 0) return null
   const [row] = await query(`SELECT value FROM ${quotedName(schema)}.meta WHERE name = 'version'`)
   return row === undefined ? null : Number(row[0])
 }

@@ -52,6 +52,7 @@ class PgliteLink implements Link {
   readonly ifSilent =
     'Everything waits for a transaction that is open on this PGlite. In it, pass it to calls as `tx`, and await no other.'
   readonly isPooled = false
+  readonly epoch = ''
   private readonly pglite: Pglite
   private ends: (() => Promise<void>)[] = []
 

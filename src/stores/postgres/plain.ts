@@ -82,6 +82,12 @@ export class PostgresPlainWrites implements PlainWrites {
     this.claimed.delete(id)
   }
 
+  /** The server may have been set back. */
+  forgetAll(): void {
+    this.claimed.clear()
+    this.fronts.clear()
+  }
+
   /** @returns null if nothing was written */
   private async call(
     name: string,

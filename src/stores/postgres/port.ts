@@ -20,6 +20,7 @@ import {
   type Executor,
   type Target,
 } from './connection.ts'
+import { Epoch } from './epoch.ts'
 import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
@@ -49,6 +50,7 @@ interface Open {
   readonly hints: Hints
   readonly figures: FigureReader
   readonly time: StoreTime
+  readonly epoch: Epoch
 }
 
 /** The time of the server, learnt from its answers, or of the clock of a test. */
@@ -87,11 +89,7 @@ export function postgresPort(settings: Settings): StorePort {
     schema,
     transitionsMax: settings.transitionsMax,
     now: () => opened().time.now(),
-    async ask(name, text, values) {
-      const { lane, time } = opened()
-      const [row = []] = await time.learn(() => lane.query(text, values, name))
-      return row.slice(1)
-    },
+    ask: (name, text, values) => askPlain(opened(), name, text, values),
     foldIfMany: (unfolded) => opened().figures.foldIfMany(unfolded),
   })
   const transactions = transactionsOf({
@@ -103,7 +101,7 @@ export function postgresPort(settings: Settings): StorePort {
     name: 'postgres',
     capabilities: { durable: settings.isDurable ?? true, shared: true, transactions: true },
     async open({ clock, signal }) {
-      const made = connectionsOf(settings, clock)
+      const made = connectionsOf(settings, clock, () => plain.forgetAll())
       const giveUp = (): void => closeAll(made)
       signal?.addEventListener('abort', giveUp, { once: true })
       try {
@@ -124,8 +122,10 @@ export function postgresPort(settings: Settings): StorePort {
       if (open !== null) closeAll(open)
       open = null
     },
+    epoch: () => open?.epoch.current ?? '',
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
     async load(wanted, into) {
+      if (wanted.length === 0) return
       const { statement, take } = loadingOf(schema, wanted, into)
       take(await opened().lane.query(statement.text, statement.values, statement.name))
     },
@@ -153,22 +153,50 @@ export function postgresPort(settings: Settings): StorePort {
   }
 }
 
+/** @returns the row of a function of plain jobs without the clock: it begins with a number, or none was given */
+async function askPlain(
+  { lane, time, epoch }: Open,
+  name: string,
+  text: string,
+  values: readonly Param[],
+): Promise<ResultRow> {
+  const [[, ...row] = []] = await time.learn(() => lane.query(text, values, name))
+  if (typeof row[0] === 'number') epoch.see(row[0])
+  return row
+}
+
 /** Made with the schema: see `0002-transactions.ts`. */
 async function storeIdOf(connection: Connection, schema: string): Promise<string> {
   const [row] = await connection.query(`SELECT value FROM ${schema}.meta WHERE name = 'store'`)
   return row?.[0] as string
 }
 
-function connectionsOf(settings: Settings, clock: Clock): Open {
-  const connection = (): Connection => new Connection(settings.connect, settings.where)
+/** @param renewed called when another run of the server has begun, which may lack what this process knows */
+function connectionsOf(settings: Settings, clock: Clock, renewed: () => void): Open {
+  const connection = (): Connection =>
+    new Connection(async () => {
+      const link = await settings.connect()
+      epoch.learn(link.epoch)
+      return link
+    }, settings.where)
   const [lane, reads, listening] = [connection(), connection(), connection()]
   const schema = quotedName(settings.schema)
+  const figures = new FigureReader((text, values, name) => reads.query(text, values, name), schema)
+  const epoch = new Epoch(() => {
+    figures.forget()
+    renewed()
+  })
+  const lastOf = async (): Promise<number> => {
+    const [row] = await listening.query(`SELECT coalesce(max(last), 0)::float8 FROM ${schema}.log`)
+    return row?.[0] as number
+  }
   return {
     lane,
     reads,
-    hints: new Hints(listening, settings.schema, randomUUID()),
-    figures: new FigureReader((text, values, name) => reads.query(text, values, name), schema),
+    hints: new Hints(listening, settings.schema, randomUUID(), () => epoch.news(lastOf)),
+    figures,
     time: new StoreTime(clock, settings.clock),
+    epoch,
   }
 }
 
@@ -190,13 +218,17 @@ class Commits {
   }
 
   async commit(commit: Commit): Promise<number | readonly string[]> {
-    const { figures } = this.opened()
+    const { figures, epoch, lane } = this.opened()
+    // Who connects anew learns the epoch.
+    await lane.current()
+    if (commit.epoch !== epoch.current) return ['epoch']
     const until = systemClock.monotonic() + lockedMsMax
     for (;;) {
       const stale = commit.slots.size > 0 ? await this.inTurn(commit) : await this.atOnce(commit)
       if (!('base' in stale)) return stale
       const { base, unfolded, locked } = stale
       if (base !== null) {
+        epoch.see(base)
         await figures.foldIfMany(unfolded)
         return base
       }
@@ -296,5 +328,6 @@ async function readLog(reads: Connection, schema: string, after: number, limit: 
   return {
     entries: entries.toSorted((a, b) => a.seq - b.seq),
     first: (first as number | null) ?? ((last as number | null) ?? 0) + 1,
+    last: (last as number | null) ?? 0,
   }
 }

@@ -96,6 +96,7 @@ const greeting = "SET default_transaction_isolation = 'read committed'"
 class PgLink implements Link {
   readonly ifSilent = lookAtServer
   isPooled = true
+  epoch = ''
   private readonly client: Client
   private readonly socket = new Socket()
 
@@ -116,11 +117,13 @@ class PgLink implements Link {
   async open(): Promise<void> {
     await this.client.connect()
     const [row = []] = await this.query({
-      text: "SELECT current_setting('transaction_read_only'), current_setting('transaction_isolation'), pg_backend_pid()",
+      text: `SELECT current_setting('transaction_read_only'), current_setting('transaction_isolation'), pg_backend_pid(),
+        extract(epoch FROM pg_postmaster_start_time())::text`,
     })
-    const [readOnly, isolation, pid] = row
+    const [readOnly, isolation, pid, started] = row
     // What a server answers to a write that it does not take.
     if (readOnly === 'on') throw Object.assign(new Error('the server takes no writes'), { code: '25006' })
+    this.epoch = started as string
     // A pooler gives each connection a number of its own.
     this.isPooled = pid !== (this.client as { readonly processID?: unknown }).processID
     if (isolation !== 'read committed') await this.query({ text: greeting })

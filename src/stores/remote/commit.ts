@@ -52,6 +52,8 @@ export interface Writes {
 
 /** A commit: if all that is expected holds, `writes` are carried out, and else nothing. */
 export interface Commit {
+  /** That of the server when it was begun, see `StorePort.epoch`. */
+  readonly epoch: string
   /** The revisions of the jobs that were read (`revisionOf`); null: there was none. */
   readonly revisions: ReadonlyMap<string, string | null>
   readonly cells: readonly CellValue[]
@@ -134,6 +136,7 @@ export function commitOf(transaction: Transaction): Commit {
     ...(entry === null ? enqueueEntry(row.birth, row.seq, row.enqueuedAt) : entry.entry),
   }))
   return {
+    epoch: set.epoch,
     revisions,
     cells: expected,
     rooms,

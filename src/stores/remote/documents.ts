@@ -16,7 +16,6 @@ import { selectionName, type WorkingSet } from './working-set.ts'
 
 export class DocumentServer implements Server {
   readonly name: string
-  readonly epoch = ''
   private readonly port: StorePort
   private readonly tell: (hints: readonly Hint[]) => void
   /** Types of which a hand-over was refused here: they wait for a slot, which a job of any type may free. */
@@ -28,6 +27,10 @@ export class DocumentServer implements Server {
     this.name = port.name
     this.port = port
     this.tell = tell
+  }
+
+  get epoch(): string {
+    return this.port.epoch?.() ?? ''
   }
 
   now(): number {

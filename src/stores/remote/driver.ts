@@ -111,6 +111,8 @@ export class RemoteDriver {
   readonly leased: LeasedRows
   readonly server: Server
   private readonly unfence: Unfence | null
+  /** That of the server when it was looked at last. */
+  private epoch = ''
   /** Calls that have not ended. */
   private readonly calls = new Set<Promise<unknown>>()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
@@ -173,7 +175,7 @@ export class RemoteDriver {
 
   private async rounds<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T>): Promise<T> {
     const begin = (): { set: WorkingSet; needs: readonly Need[] } => {
-      const set = new WorkingSet(this.server.epoch)
+      const set = this.newSet()
       prepare.believe?.(set)
       return { set, needs: (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id)) }
     }
@@ -206,7 +208,11 @@ export class RemoteDriver {
   }
 
   newSet(): WorkingSet {
-    return new WorkingSet(this.server.epoch)
+    const { epoch } = this.server
+    // Rows may have been written anew, with the same revisions.
+    if (epoch !== this.epoch) this.leased.forgetAll()
+    this.epoch = epoch
+    return new WorkingSet(epoch)
   }
 
   begin(set: WorkingSet, given: Given | null = null): Transaction {

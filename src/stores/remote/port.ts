@@ -78,6 +78,8 @@ export interface LogPage {
   readonly entries: readonly Transition[]
   /** The number of the first entry that is kept; one more than the last one, if none is. */
   readonly first: number
+  /** The number of the last entry, if there may be less than was read before. */
+  readonly last?: number
 }
 
 export interface StorePort {
@@ -86,6 +88,12 @@ export interface StorePort {
   readonly capabilities: StoreCapabilities
   open(options: Parameters<Store['open']>[0]): Answer<void>
   close(): Answer<void>
+  /**
+   * Which run of the server this is, as far as is known. After another one has begun, rows may come to the revisions
+   * that they had, by other ways: a commit of an earlier epoch is then answered with the name `epoch`. Default: always
+   * the same.
+   */
+  epoch?(): string
   /** The store's time, ms since the epoch: an estimate is enough. */
   now(): number
   /** Loads what is wanted, together. */

@@ -270,7 +270,9 @@ class Reading {
 
   async transitions(cursor: string | null, limit: number): Promise<TransitionPage> {
     const after = entryNumber(cursor)
-    const { entries, first } = await this.port.log(after, limit)
+    const { entries, first, last = after } = await this.port.log(after, limit)
+    // After a rollback from the beginning: a reader that was ahead has seen what never was.
+    if (last < after) return { ...(await this.transitions(null, limit)), lost: true }
     const transitions = entries.map((entry) => ({ ...entry, cursor: cursorOfEntry(entry.seq) }))
     return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: first > after + 1 }
   }
