@@ -176,7 +176,8 @@ DECLARE
   v_unfolded bigint;
 BEGIN
   IF base / 1000 <> (base + numbers) / 1000 THEN
-    DELETE FROM @schema@.log l WHERE l.last < base + numbers - log_max;
+    DELETE FROM @schema@.log WHERE last = ANY(ARRAY(
+      SELECT l.last FROM @schema@.log l WHERE l.last < base + numbers - log_max FOR UPDATE SKIP LOCKED));
   END IF;
   INSERT INTO @schema@.moves (base, types, growth, body) VALUES (base, types, growth, body)
     RETURNING move - (SELECT f.upto FROM @schema@.folds f WHERE f.one) INTO v_unfolded;
@@ -366,10 +367,16 @@ RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '1s' AS $$
 BEGIN
   PERFORM FROM @schema@.folds WHERE upto = known FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN false; END IF;
+  -- Nobody waits for a row that a stranger holds: a later fold does it.
+  IF (SELECT count(*) FROM @schema@.figures f WHERE f.type = ANY(types))
+    > cardinality(ARRAY(SELECT f.type FROM @schema@.figures f WHERE f.type = ANY(types) FOR UPDATE SKIP LOCKED)) THEN
+    RETURN false;
+  END IF;
   UPDATE @schema@.folds SET upto = folded;
   INSERT INTO @schema@.figures (type, backlog, value) SELECT * FROM unnest(types, backlogs, vals)
     ON CONFLICT (type) DO UPDATE SET backlog = excluded.backlog, value = excluded.value;
-  DELETE FROM @schema@.moves WHERE move <= folded;
+  DELETE FROM @schema@.moves
+    WHERE move = ANY(ARRAY(SELECT m.move FROM @schema@.moves m WHERE m.move <= folded FOR UPDATE SKIP LOCKED));
   RETURN true;
 END $$;
 `

@@ -1,0 +1,87 @@
+/** Transactions of others that stay open: over each call with `tx`, and over a row of each table. */
+import { Client } from 'pg'
+import { expect, onTestFinished } from 'vitest'
+import { createClient, createRuntime, defineJob, type JobHandle, type Runtime } from 'jobchart'
+import { postgresStore } from 'jobchart/postgres'
+import { postgresOfFile, postgresTest as test } from '../support/postgres-server.ts'
+
+const server = postgresOfFile()
+const echo = defineJob<number, number>({ type: 'echo', run: (n) => n })
+const keyed = defineJob<number, number>({ type: 'keyed', run: (n) => n })
+const gates = new Map<string, PromiseWithResolvers<void>>()
+const gated = defineJob<string, void>({ type: 'gated', run: async (name) => gates.get(name)?.promise })
+const jobs = [echo, keyed, gated]
+
+async function connected(): Promise<Client> {
+  const client = new Client({ connectionString: server().url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+async function started(schema: string): Promise<Runtime> {
+  const store = postgresStore({ url: server().url, schema })
+  const runtime = createRuntime({ jobs, store, concurrency: 8, lease: '2s', logger: {} })
+  await runtime.start()
+  return runtime
+}
+
+/** Plain jobs, and documents, run to their ends; a run that outlasts its lease keeps it; the runtime stops in time. */
+async function worksFully(runtime: Runtime, name: string): Promise<void> {
+  const gate = Promise.withResolvers<void>()
+  gates.set(name, gate)
+  const long = await runtime.enqueue(gated, name)
+  const from = performance.now()
+  for (let round = 0; performance.now() - from < 2_500 || round < 3; round++) {
+    const plain = await runtime.enqueueMany(echo, [1, 2, 3, 4, 5, 6, 7, 8])
+    const others = await Promise.all(
+      [1, 2].map((n) => runtime.enqueue(keyed, n, { unique: { key: `${name} ${n}` }, priority: n })),
+    )
+    const all: JobHandle<number>[] = [...plain, ...others]
+    await Promise.all(all.map((job) => job.result({ timeout: '20s' })))
+  }
+  gate.resolve()
+  await long.result({ timeout: '20s' })
+  expect((await long.record())?.attempt).toBe(1)
+}
+
+test('nobody waits for a transaction with calls in it, however long it is open', async () => {
+  const runtime = await started('calls')
+  const target = await runtime.enqueue(keyed, 0, { delay: '1h' })
+  const db = await connected()
+  const client = createClient({ jobs, store: postgresStore({ url: server().url, schema: 'calls' }) })
+  onTestFinished(() => client.close())
+  await db.query('BEGIN')
+  const made = await client.enqueue(echo, 41, { tx: db })
+  await client.enqueueMany(echo, [1, 2, 3], { tx: db })
+  await client.tryEnqueue(keyed, 4, { tx: db, unique: { key: 'calls 1' } })
+  await client.cancel([target.id], { tx: db })
+  await worksFully(runtime, 'calls')
+  await db.query('COMMIT')
+  expect(await made.result({ timeout: '20s' })).toBe(41)
+  await expect.poll(async () => (await target.record())?.state).toBe('cancelled')
+  const from = performance.now()
+  await runtime.stop({ timeout: '5s' })
+  expect(performance.now() - from).toBeLessThan(5_000)
+})
+
+/** Without `cells`: a commit that writes one that a stranger holds waits for it, see docs/postgres.md. */
+const tables = ['meta', 'jobs', 'waiting', 'claims', 'completions', 'log', 'moves', 'figures', 'folds']
+
+for (const table of tables) {
+  test(`rows of ${table} that a stranger holds stop nobody`, async () => {
+    const schema = `held_${table}`
+    const runtime = await started(schema)
+    const parked = await runtime.enqueue(keyed, 0, { delay: '1h' })
+    await worksFully(runtime, `${table} before`)
+    const db = await connected()
+    await db.query('BEGIN')
+    await db.query(`SELECT FROM ${schema}.${table} FOR UPDATE`)
+    await worksFully(runtime, table)
+    await db.query('ROLLBACK')
+    expect((await parked.record())?.state).toBe('scheduled')
+    const from = performance.now()
+    await runtime.stop({ timeout: '5s' })
+    expect(performance.now() - from).toBeLessThan(5_000)
+  })
+}
