@@ -4,7 +4,7 @@ import { setup } from 'xstate'
 
 export type OrderEvent = { readonly type: 'PAID' } | { readonly type: 'PACKED' }
 
-export const order = defineJob<null, string>({
+export const order = defineJob({
   type: 'order',
   version: '1',
   machine: setup({ types: { events: {} as OrderEvent } }).createMachine({

@@ -3,7 +3,7 @@ import { defineJob } from 'jobchart'
 import { setup } from 'xstate'
 import type { OrderEvent } from './jobs-1.ts'
 
-export const order = defineJob<null, string>({
+export const order = defineJob({
   type: 'order',
   version: '2',
   machine: setup({ types: { events: {} as OrderEvent | { readonly type: 'LABELLED' } } }).createMachine({

@@ -1,6 +1,6 @@
 /**
- * A process of a deployment: `member.ts worker|web <version> <store>`. A web process enqueues orders and sends events to
- * them as it is told; a worker runs them. Both end by SIGTERM.
+ * A process of a deployment: `member.ts worker|web <version> <store>`. A web process enqueues orders, and sends them
+ * events, as it is told; a worker runs them. Both end by SIGTERM.
  */
 import { createClient, createRuntime } from 'jobchart'
 import { jobs as first } from './jobs-1.ts'

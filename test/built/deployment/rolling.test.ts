@@ -1,4 +1,4 @@
-/** The rolling deployment of docs/deployments.md, step by step, with two versions at once, in processes of their own. */
+/** The rolling deployment of docs/deployments.md, step by step, with two versions at once, in processes. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ class Member {
   constructor(...args: readonly string[]) {
     const options = { env: plainEnvironment, execArgv: [] }
     this.child = fork(new URL('member.ts', import.meta.url), args, options)
-    this.child.on('message', (word) => this.words.push(String(word)))
+    this.child.on('message', (word) => this.words.push(word as string))
     onTestFinished(() => void this.child.kill('SIGKILL'))
   }
 
