@@ -1,6 +1,7 @@
 /** A schema of a server as the port of `remoteStore`. */
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
+import { counted } from '../../core/counted.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { leaseOfIntents } from '../../core/tx-intent.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
@@ -246,7 +247,7 @@ class Commits {
 }
 
 const heldByOthers = (where: string, locked: readonly string[]): Error =>
-  failed(where, new Error(`another transaction holds the rows of ${locked.length} jobs`))
+  failed(where, new Error(`another transaction holds the rows of ${counted(locked.length, 'job')}`))
 
 async function readLog(reads: Connection, schema: string, after: number, limit: number): Promise<LogPage> {
   const values: Param[] = [after, limit]
