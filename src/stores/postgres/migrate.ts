@@ -27,14 +27,11 @@ export function migrationText(schema: string, from: number | null): string {
   return [...made, ...texts, set].join('\n')
 }
 
-/** Asks tables of the server: what it remembers of names may be from before a commit of another process. */
-const isThereText = `SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = $1 AND c.relname = 'meta')`
-
 /** The version of a schema; null if it has none of ours. */
 export async function versionOf(query: Ask, schema: string): Promise<number | null> {
-  const [there] = await query(isThereText, [schema])
-  if (there?.[0] !== true) return null
+  // From the catalog: what to_regclass knows may be older than a lock that the transaction has taken.
+  const there = await query("SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'meta'", [schema])
+  if (there.length === 0) return null
   const [row] = await query(`SELECT value FROM ${quotedName(schema)}.meta WHERE name = 'version'`)
   return row === undefined ? null : Number(row[0])
 }
