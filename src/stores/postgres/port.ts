@@ -16,7 +16,7 @@ import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { migrate } from './migrate.ts'
-import { find } from './search.ts'
+import { find, firstQueued } from './search.ts'
 import { repair, unreadable } from './repair.ts'
 import { checkServer } from './server.ts'
 import type { Target } from './target.ts'
@@ -131,6 +131,8 @@ export function postgresPort(settings: Settings): PostgresPort {
     },
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
     load: (wanted, into) => aside.reading(() => loaded(opened().lane, schema, wanted, into)),
+    read: (wanted, into) => aside.reading(() => loaded(opened().reads, schema, wanted, into)),
+    firstQueued: (types) => firstQueued((text, values) => opened().reads.query(text, values), schema, types),
     commit(commit) {
       for (const id of commit.revisions.keys()) plain.forget(id)
       return commits.commit(commit)

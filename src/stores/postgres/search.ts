@@ -6,7 +6,7 @@ import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { concurrencyColumn, documentColumns, documentOfRow } from './jobs.ts'
-import { columnText } from './texts.ts'
+import { columnText, textOfColumn } from './texts.ts'
 
 type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
 
@@ -51,6 +51,32 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
     }
     if (rows.length < limit) return { documents, more: false, last }
   }
+}
+
+/** Of each type the queued job that comes first: that of each concurrency key is found by an index. */
+export async function firstQueued(
+  ask: Ask,
+  schema: string,
+  types: readonly string[],
+): Promise<readonly (string | null)[]> {
+  const params = new Params()
+  const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.type = t.type`
+  const text = `SELECT t.number::float8, j.id, NULL::text
+    FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS t(type, number)
+    CROSS JOIN LATERAL (
+      WITH RECURSIVE keys AS (
+        (SELECT j.concurrency AS name ${queued} ORDER BY j.concurrency LIMIT 1)
+        UNION ALL SELECT (SELECT j.concurrency ${queued} AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
+        FROM keys WHERE keys.name IS NOT NULL)
+      SELECT f.seq FROM (
+        SELECT q.* FROM keys CROSS JOIN LATERAL (SELECT j.seq, j.priority, j.place ${queued}
+          AND j.concurrency = keys.name ORDER BY j.priority DESC, j.place LIMIT 1) q
+        UNION ALL (SELECT w.job, 0, w.job FROM ${schema}.waiting w WHERE w.type = t.type ORDER BY w.job LIMIT 1)) f
+      ORDER BY f.priority DESC, f.place LIMIT 1) f
+    JOIN ${schema}.jobs j ON j.seq = f.seq`
+  const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
+  const byNumber = new Map(rows.map(([number, id]) => [number as number, textOfColumn(id as string)]))
+  return types.map((_, i) => byNumber.get(i + 1) ?? null)
 }
 
 /** First where the jobs are, then the documents of those that come first. */
