@@ -2,6 +2,7 @@
 import { documentMatches, type JobDocument } from '../remote/document.ts'
 import type { FindQuery, Found } from '../remote/port.ts'
 import { positionIn } from '../remote/store.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
@@ -30,6 +31,9 @@ class Params {
   }
 }
 
+/** So much of documents is read in one turn of the event loop. */
+const turnChars = 1_000_000
+
 const quoted = (item: string): string => `"${item.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 
 /** @returns the documents that match, and the number of the last transition as of the search or before */
@@ -43,7 +47,14 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
     const params = new Params()
     const text = textOf(schema, params, { ...query, after, limit })
     const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
-    for (const document of rows.map(documentOfRow)) {
+    let read = 0
+    for (const row of rows) {
+      read += (row[1] as string).length
+      if (read > turnChars) {
+        read = 0
+        await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+      }
+      const document = documentOfRow(row)
       after = positionIn(query.by, document)
       if (!query.states.has(document.state) || !documentMatches(document, query.filter)) continue
       if (documents.length === query.limit) return { documents, more: true, last }

@@ -155,8 +155,9 @@ const queriesOf = (
   reading: Reading,
   read: <T>(ask: () => Promise<T>) => Promise<T>,
 ): Pick<Store, Queries> => ({
-  checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
-  get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
+  checkpoints: (id) => read(async () => structuredClone([...((await reading.documents([id]))[0]?.checkpoints ?? [])])),
+  get: (ids) =>
+    read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(structuredClone(each)))),
   list: (query) => read(() => reading.list(query)),
   counts: () => read(() => reading.counts()),
   machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
@@ -203,12 +204,13 @@ class Reading {
     await (port.read === undefined ? port.load(wanted, into) : port.read(wanted, into))
   }
 
+  /** Those of the port: they are copied before anything of them is handed out. */
   async documents(ids: readonly string[]): Promise<(JobDocument | null)[]> {
     const documents = new Map<string, JobDocument | null>()
     const ignored = loadedInto(this.driver.newSet())
     const wanted = [...new Set(ids)].map((id) => ({ kind: 'row', id }) as const)
     if (ids.length > 0) await this.read(wanted, { ...ignored, row: (id, each) => void documents.set(id, each) })
-    return ids.map((id) => structuredClone(documents.get(id) ?? null))
+    return ids.map((id) => documents.get(id) ?? null)
   }
 
   async values(cells: CellKind): Promise<readonly string[]> {

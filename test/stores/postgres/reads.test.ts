@@ -6,6 +6,7 @@ import { postgresPort } from '../../../src/stores/postgres/port.ts'
 import { postgresStoreOn } from '../../../src/stores/postgres/store.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
 import type { Store } from '../../../src/store.ts'
+import { longestTurn } from '../../support/loop-probe.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 import { movingClock } from '../moving-clock.ts'
 
@@ -80,4 +81,17 @@ test('since when a type has queued jobs is told by one row with a thousand concu
   const answers = asked.flatMap((own, i) => own.slice(before[i]).filter(({ text }) => !/notify/i.test(text)))
   // Two types have a first job; then two jobs are read.
   expect(answers.map(({ rows }) => rows)).toEqual([2, 2])
+})
+
+test('large jobs are read in turns of the event loop', async () => {
+  const { store } = await world()
+  const text = 'x'.repeat(900_000)
+  for (let i = 0; i < 16; i++) await put(store, newJob(`job ${i}`, { input: text }))
+  await store.worker('w1', workerInfo('w1'))
+  await take(store, { max: 16, leaseMs: 600_000 })
+  const shortest = async (work: () => Promise<unknown>): Promise<number> =>
+    Math.min(await longestTurn(work), await longestTurn(work), await longestTurn(work))
+  const texts = Array.from({ length: 16 }, (_, i) => JSON.stringify(`${i}${text}`))
+  const all = await shortest(async () => texts.forEach((each) => JSON.parse(each)))
+  expect(await shortest(() => store.workers())).toBeLessThan(all)
 })
