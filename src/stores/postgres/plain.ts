@@ -65,6 +65,8 @@ interface PlainOptions {
   readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
   /** @param unfolded how many moves are not in the figures yet */
   readonly foldIfMany: (unfolded: number) => Promise<void>
+  /** Sets jobs aside that cannot be read. */
+  readonly setAside: (ids: readonly string[]) => Promise<void>
 }
 
 export class PostgresPlainWrites implements PlainWrites {
@@ -148,9 +150,17 @@ export class PostgresPlainWrites implements PlainWrites {
     const typeOf = linesOf(types)
     const [seqs, times] = halves((numbers ?? '').split(' ').map(Number))
     const taken = new Map<string, number>()
-    const jobs = linesOf(docs).map((doc, i): ClaimedJob => {
+    const texts = linesOf(docs)
+    const unreadable: string[] = []
+    // Somebody else has written a text of several lines.
+    const all = texts.length === names.length ? texts : await this.docsOf(seqs)
+    const jobs = all.flatMap((doc, i): ClaimedJob | [] => {
       const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], times[i]]
-      const terms = JSON.parse(doc) as PlainTerms
+      const terms = termsOf(doc)
+      if (terms === null) {
+        unreadable.push(id)
+        return []
+      }
       const start = { seq: (base ?? 0) + i, at: now, worker, token, maxAttempts: attempts.get(type) ?? null, wakeAt }
       const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
       const differs = maxAttempts !== terms.maxAttempts
@@ -168,6 +178,8 @@ export class PostgresPlainWrites implements PlainWrites {
       this.fronts.set(type, { job, at: this.fronts.get(type)?.at ?? now })
       return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
+    // If that fails, whoever meets them next does it: the others were claimed.
+    if (unreadable.length > 0) await this.options.setAside(unreadable).catch(() => {})
     const left = new Set(others)
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
     for (const { type } of fewer) this.fronts.delete(type)
@@ -181,6 +193,14 @@ export class PostgresPlainWrites implements PlainWrites {
       },
       hints: jobs.length === 0 ? [] : roomHints(taken.keys()),
     }
+  }
+
+  /** What is stored of jobs, by the numbers of their rows. */
+  private async docsOf(seqs: readonly number[]): Promise<readonly string[]> {
+    const text = `SELECT ${clockColumn}, array_agg(j.doc ORDER BY u.n)
+      FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${this.options.schema}.jobs j ON j.seq = u.seq`
+    const [docs] = await this.options.ask('jobchart docs', text, [seqs])
+    return docs as string[]
   }
 
   /** Where the jobs of a type that wait begin, as far as is known. */
@@ -291,6 +311,16 @@ function textsOf<I>(items: readonly I[], textOf: (item: I) => string): string[] 
   }
 }
 
+/** Null if it cannot be read. */
+function termsOf(doc: string): PlainTerms | null {
+  try {
+    const terms = JSON.parse(doc) as PlainTerms | null
+    return typeof terms?.maxAttempts === 'number' ? terms : null
+  } catch {
+    return null
+  }
+}
+
 const linesOf = (text: string | null | undefined): string[] =>
   text === null || text === undefined ? [] : text.split('\n')
 
@@ -349,7 +379,9 @@ export function plainDocumentFrom(doc: string, facts: string): JobDocument {
     maxAttempts,
     wakeAt,
   }
-  return plainDocument(JSON.parse(doc) as PlainTerms, {
+  const terms = termsOf(doc)
+  if (terms === null) throw new SyntaxError('the document of a plain job cannot be read')
+  return plainDocument(terms, {
     id,
     type,
     seq,
