@@ -32,6 +32,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   }
   return {
     ...target,
+    events: new Set(planned.events as readonly string[]),
     delays: delayPlaces(planned),
     config: planned.config,
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
