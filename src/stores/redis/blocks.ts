@@ -58,8 +58,14 @@ export async function* walkBlocks(
   }
 }
 
-/** All ids of an index. */
-export async function idsOf(redis: Commands, keys: readonly string[]): Promise<string[]> {
-  const replies = await redis.pipeline(keys.map((key) => ['XRANGE', key, '-', '+']))
-  return replies.flatMap((reply) => entriesOf(reply).map(([id]) => id))
+/** All ids of indexes; null if there are more than so many. */
+export async function idsOf(redis: Commands, keys: readonly string[], most: number): Promise<string[] | null> {
+  const ids: string[] = []
+  for (const key of keys) {
+    for await (const entries of walkBlocks(redis, key, { after: null, newestFirst: false }, blocksMax)) {
+      for (const [id] of entries) ids.push(id)
+      if (ids.length > most) return null
+    }
+  }
+  return ids
 }

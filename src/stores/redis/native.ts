@@ -54,7 +54,7 @@ export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store,
     async settle(settlements) {
       const redis = opened()
       return joined(
-        partsOf(settlements, ({ output }) => output),
+        partsOf(settlements, ({ output }) => output, weightOf),
         (part) => (native && maySettle(redis, part) ? settlePlain(redis, part) : settlePart(redis.driver, part)),
       )
     },
@@ -88,6 +88,8 @@ const timed = statesTagged('timed')
 // ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const plain: ReadonlySet<string> = new Set(plainEvents)
+/** The row of a failed job is written whole, with its error in three places. */
+const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : 2)
 /** Rows with these letters are left to the core. */
 const notPlain = [flagLetters.machine, flagLetters.key]
 
