@@ -80,7 +80,9 @@ test('ends of failed runs are written 100 at a time, others 200 at a time', asyn
   const jobs = (await take(subject.store, { max: 800 })).map(lease)
   const before = await scripts()
   const error = { name: 'Error', message: 'boom' }
-  await subject.store.settle(jobs.slice(0, 400).map((each) => ({ ...each, event: 'FAIL', to: 'retrying', error, delayMs: 1_000 })))
+  await subject.store.settle(
+    jobs.slice(0, 400).map((each) => ({ ...each, event: 'FAIL', to: 'retrying', error, delayMs: 1_000 })),
+  )
   expect((await scripts()) - before).toBe(4)
   await subject.store.settle(jobs.slice(400).map((each) => ({ ...each, event: 'COMPLETE', to: 'done' })))
   expect((await scripts()) - before).toBe(6)

@@ -60,11 +60,7 @@ export const partsOf = <I>(
 ): (readonly I[])[] =>
   items.length === 1
     ? [items]
-    : parted(
-        items,
-        weightOf,
-        (item) => (payload === undefined ? 0 : sizeOf(() => payload(item))),
-      )
+    : parted(items, weightOf, (item) => (payload === undefined ? 0 : sizeOf(() => payload(item))))
 
 const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0
 
