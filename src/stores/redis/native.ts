@@ -5,7 +5,7 @@
 import { shortfallOf } from '../../core/claim.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
-import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
+import { countersAfter, isEnded, nextArrow, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type {
   ClaimAnswer,
@@ -88,8 +88,8 @@ const timed = statesTagged('timed')
 // ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const plain: ReadonlySet<string> = new Set(plainEvents)
-/** The row of a failed job is written whole, with its error in three places. */
-const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : 2)
+/** The row of a failed job is written whole, with its error in three places, and counted in its group. */
+const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : 4)
 /** Rows with these letters are left to the core. */
 const notPlain = [flagLetters.machine, flagLetters.key]
 
@@ -192,6 +192,8 @@ async function settlePlain({ server, driver }: Redis, settlements: readonly Sett
     else if (other[0] === 'lost') answers[i] = lostAnswer(settlement)
     else answers[i] = unexpectedAnswer(other, ++seq, at)
   }
+  const ended = settlements.flatMap(({ id }, i) => (hasEnded(answers[i]) ? [id] : []))
+  if (ended.length > 0) server.notify([{ kind: 'ended', ids: ended }])
   if (left.length > 0) {
     const byCore = await settlePart(
       driver,
@@ -201,6 +203,8 @@ async function settlePlain({ server, driver }: Redis, settlements: readonly Sett
   }
   return answers
 }
+
+const hasEnded = (answer: SettleAnswer | undefined): boolean => answer?.outcome === 'settled' && isEnded(answer.to)
 
 function unexpectedAnswer([, from, to, attempt, due]: readonly Reply[], seq: number, at: number): SettleAnswer {
   return {

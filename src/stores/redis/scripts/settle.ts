@@ -245,20 +245,20 @@ end
 local function finishClaim(run, ids, rows, first, outputs)
   local suffix, type, amount = run.suffix, run.type, run.amount
   local from, prefix, post = -#suffix, '\\0D' .. int(base) .. '+', ',' .. now .. '\\1'
-  local n, gone, key = #later, {}, P .. 'ended:${finished}:' .. type
+  local n, gone, done, before, key = #later, {}, 0, #ended, P .. 'ended:${finished}:' .. type
   for i = first, first + amount - 1 do
     local row, id = rows[i], ids[i]
     if row and row:find(suffix, from, true) then
-      given = given + 1
-      gone[#gone + 1] = id
-      later[n + 1], later[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
-      ended[#ended + 1] = id
+      done, given = done + 1, given + 1
+      gone[done], ended[before + done] = id, id
+      local output = outputs[i]
+      later[n + 1] = id
+      later[n + 2] = output and row .. output .. prefix .. TEXTS[given] .. post or row .. prefix .. TEXTS[given] .. post
       n = n + 2
     else
       unexpected[#unexpected + 1] = { int(i - 1), 'generic' }
     end
   end
-  local done = #gone
   if done == 0 then return end
   endedOf[run.claim] = (endedOf[run.claim] or 0) + done
   count('${started}', type, -done)
@@ -303,6 +303,7 @@ end
 -- before the first transition, its time, and what differs.
 local function settleAll(items, from)
   base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
+  ended.known = true
   endedOf = {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
   local before
