@@ -1,8 +1,8 @@
 /**
  * Indexes in the order of numbers of transitions: all jobs by that of their enqueue, and ended jobs of a state and
  * type by that of their end. Each is a stream, whose entries are blocks: ids that were entered together, whose
- * numbers follow each other, as one text; the entry has the number of the last one. Nothing is taken out of a block: a row tells
- * whether its job still stands where a block names it. A block of which no job does is removed.
+ * numbers follow each other, as one text; the entry has the number of the last one. Nothing is taken out of a block: a
+ * row tells whether its job still stands where a block names it. A block of which no job does is removed.
  */
 import { inSequence, type Position } from '../../core/cursor.ts'
 import type { Commands, Reply } from './connection.ts'

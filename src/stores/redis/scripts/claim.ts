@@ -210,8 +210,7 @@ end
 
 -- Claims the jobs of entries of queues, which the caller removes from them. Gives which is the first that is not
 -- claimed because of its size.
--- @param entries lists: ids and demands; the places of those of lists whose rows have to tell it, the entries of those of
--- lists, members and scores of those of sorted sets
+-- @param entries lists: ids, demands, places that rows have to tell; entries of lists, members and scores of sets
 local function claim(entries)
   local ids, demands, places = entries.ids, entries.demands, entries.places
   local rows, written, i, last = values(JOBS, ids), {}, 1, #ids
@@ -417,11 +416,10 @@ local function takeEntries(demand, wanted, entries)
   local areAll = not isSorted and figuresOf(type)[${figureAt.listed}] == countOf('${arrow.from}', type)
   local popped = popList(type, left)
   for i = 1, #popped do
-    local entry, place = popped[i], nil
+    local place, id = parseEntry(popped[i])
     n = n + 1
-    place, ids[n] = parseEntry(entry)
     if not areAll then places[n] = place end
-    demands[n], listed[n] = demand, entry
+    ids[n], demands[n], listed[n] = id, demand, popped[i]
   end
   left = left - #popped
   if isSorted and left > 0 then

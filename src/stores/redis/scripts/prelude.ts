@@ -139,8 +139,8 @@ local function begin(KEYS, ARGV, types)
   -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
   -- gave a claim fewer jobs than it asked for.
   ready, more, quiet = {}, {}, {}
-  -- Types of which a run has ended. Jobs that have ended (known, if the caller knows them from the answer), and leased ones
-  -- that were cancelled.
+  -- Types of which a run has ended. Jobs that have ended (known, if the caller knows them from the answer), and leased
+  -- ones that were cancelled.
   left, ended, cancelled = {}, {}, {}
   hints = {}
   -- The earliest due time, and by how much the backlog became shorter; also by type.
