@@ -77,6 +77,7 @@ async function loadedFacts(server: RedisServer): Promise<Facts> {
   const due = texts(first)
   const nextAt = scored(next)[0]?.[1] ?? Infinity
   if (due.length === 0) return new Facts(now, nextAt, hasOldLimits, due, [], new Map())
+  // Together: where one of them fails, nobody would wait for the other.
   const [policies, [, , figures]] = await Promise.all([
     redis.send(['HMGET', keys.retention, ...due, others]),
     server.run('figures', due),
