@@ -29,10 +29,10 @@ export function migrationText(schema: string, from: number | null): string {
 
 /** The version of a schema; null if it has none of ours. */
 export async function versionOf(query: Ask, schema: string): Promise<number | null> {
-  const name = `${quotedName(schema)}.meta`
-  const [there] = await query('SELECT to_regclass($1) IS NOT NULL', [name])
-  if (there?.[0] !== true) return null
-  const [row] = await query(`SELECT value FROM ${name} WHERE name = 'version'`)
+  // From the catalog: what to_regclass knows may be older than a lock that the transaction has taken.
+  const there = await query("SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'meta'", [schema])
+  if (there.length === 0) return null
+  const [row] = await query(`SELECT value FROM ${quotedName(schema)}.meta WHERE name = 'version'`)
   return row === undefined ? null : Number(row[0])
 }
 
