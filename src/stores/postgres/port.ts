@@ -116,6 +116,7 @@ export function postgresPort(settings: Settings): StorePort {
     },
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
     async load(wanted, into) {
+      if (wanted.length === 0) return
       const { statement, take } = loadingOf(schema, wanted, into)
       take(await opened().lane.query(statement.text, statement.values, statement.name))
     },
