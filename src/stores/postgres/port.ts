@@ -91,7 +91,7 @@ export function postgresPort(settings: Settings): StorePort {
   })
   return {
     name: 'postgres',
-    capabilities: { durable: true, shared: true, transactions: true },
+    capabilities: { durable: true, shared: true, transactions: true, wholeClaims: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock)
       const giveUp = (): void => closeAll(made)
