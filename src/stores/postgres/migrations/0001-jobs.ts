@@ -147,9 +147,10 @@ INSERT INTO @schema@.folds (upto) VALUES (0);
 
 -- Commits are one after the other: each takes the turn first, and keeps it until its transaction has ended. What is
 -- read afterwards is what all commits before it have left.
-CREATE FUNCTION @schema@.take_turn() RETURNS void LANGUAGE sql VOLATILE AS $$
-  SELECT pg_advisory_xact_lock((1785684579::bigint << 32) | '@schema@.jobs'::regclass::oid::bigint)
-$$;
+CREATE FUNCTION @schema@.take_turn() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock((1785684579::bigint << 32) | '@schema@.jobs'::regclass::oid::bigint);
+END $$;
 
 CREATE FUNCTION @schema@.backlog(of_type text) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT sum(backlog) FROM @schema@.figures WHERE of_type IS NULL OR type = of_type), 0)::bigint
