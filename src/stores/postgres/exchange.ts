@@ -26,7 +26,7 @@ export type ClaimedRow = readonly [
 
 const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, numbers, docs'
 const noEnds: readonly Param[] = [[], [], [], [], '', '', '', [], '', '', '']
-const noClaim: readonly Param[] = [[], [], [], '', '', 0, '', '']
+const noClaim: readonly Param[] = [[], [], '', '', 0, '', '']
 const claimMove = [plainMoveText(plainMoves.claim), JSON.stringify(plainMoves.claim.counted)]
 
 export class Exchange {

@@ -58,8 +58,6 @@ interface Claim {
 
 /** So many are known at most: those of which nothing was heard for long are forgotten. */
 const claimedMax = 10_000
-/** Jobs before the last one that was claimed are looked for again after this time, ms. */
-const frontMs = 1_000
 
 /** What a call of a function needs of the port. */
 interface PlainOptions {
@@ -76,8 +74,6 @@ interface PlainOptions {
 export class PostgresPlainWrites implements PlainWrites {
   private readonly options: PlainOptions
   private readonly claimed = new Map<string, Claimed>()
-  /** By type: the last job that was claimed, and when that was found. */
-  private readonly fronts = new Map<string, { readonly job: number; readonly at: number }>()
   private readonly exchange = new Exchange((columns, values) => this.call('exchange', columns, values))
 
   constructor(options: PlainOptions) {
@@ -136,7 +132,6 @@ export class PostgresPlainWrites implements PlainWrites {
     const [base, number, others, ids, types, numbers, docs] = await this.exchange.claim(now, [
       demand.map(({ type }) => type),
       demand.map(({ max }) => max),
-      demand.map(({ type }) => this.frontOf(type, now)),
       columnText(token),
       columnText(worker),
       wakeAt,
@@ -156,12 +151,10 @@ export class PostgresPlainWrites implements PlainWrites {
       const differs = maxAttempts !== terms.maxAttempts
       this.keep(id, { claim, job, type, turn: i + 1, maxAttempts: differs ? maxAttempts : null })
       taken.set(type, (taken.get(type) ?? 0) + 1)
-      this.fronts.set(type, { job, at: this.fronts.get(type)?.at ?? now })
       return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
     const left = new Set(others)
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
-    for (const { type } of fewer) this.fronts.delete(type)
     return {
       answer: {
         jobs,
@@ -172,14 +165,6 @@ export class PostgresPlainWrites implements PlainWrites {
       },
       hints: jobs.length === 0 ? [] : roomHints(taken.keys()),
     }
-  }
-
-  /** Where the jobs of a type that wait begin, as far as is known. */
-  private frontOf(type: string, now: number): number {
-    const front = this.fronts.get(type)
-    if (front !== undefined && now - front.at < frontMs && now >= front.at) return front.job
-    this.fronts.delete(type)
-    return 0
   }
 
   private keep(id: string, claimed: Claimed): void {

@@ -8,7 +8,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET lock_time
 
 export const plainJobs = `
 -- Fails in a schema that was made before there were releases, which has no such table.
-SELECT FROM @schema@.waiting LIMIT 0;
+SELECT FROM @schema@.fronts LIMIT 0;
 
 -- "moves", "activity": what plain jobs are in the figures, as JSON with commas between them.
 CREATE FUNCTION @schema@.finish_plain(log_max bigint, now bigint, base bigint, numbers int, types text[], growth int[],
@@ -34,7 +34,6 @@ BEGIN
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
   WITH born AS MATERIALIZED (SELECT v_base - 1 + u.number AS seq, u.*
     FROM unnest(ids, types, string_to_array(docs, E'\\n'), tags) WITH ORDINALITY AS u(id, type, doc, tags, number)),
-  waits AS (INSERT INTO @schema@.waiting (type, job) SELECT b.type, b.seq FROM born b),
   logged AS (INSERT INTO @schema@.log (last, ids, types, entry)
     VALUES (v_base + cardinality(ids) - 1, insert_plain.ids, insert_plain.types, insert_plain.entry))
   INSERT INTO @schema@.jobs (id, plain, type, seq, enqueued_at, tags, doc)
@@ -50,13 +49,12 @@ END $$;
 -- "ended" is null, and none of them is written, if one is not in its claim any more, or a transaction of a user is to
 -- be carried out first. "end_moves" and "end_activity" are what they are in the figures; "move" and "counted" what a
 -- claim is.
--- "fronts": jobs with a lower number do not wait any more. Of types in "others" there may be more to claim, or a reason
--- for there being less, that this does not judge.
+-- Of types in "others" there may be more to claim, or a reason for there being less, that this does not judge.
 CREATE FUNCTION @schema@.exchange(
   log_max bigint, now bigint,
   claims bigint[], tokens text[], of_claims bigint[], turns int[], end_ids text, end_types text, outputs text,
   max_attempts int[], end_entry text, end_moves text, end_activity text,
-  of_types text[], most int[], fronts bigint[], token text, worker text, wake_at bigint, attempts text, entry text,
+  of_types text[], most int[], token text, worker text, wake_at bigint, attempts text, entry text,
   move text, counted text
 ) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], ids text, types text,
   numbers text, docs text) LANGUAGE plpgsql ${settings} AS $$
@@ -65,6 +63,7 @@ DECLARE
   v_ends int := 0;
   v_gone int;
   v_endings bigint[];
+  v_upto bigint[] := '{}';
   v_n int := 0;
   v_ms bigint := 0;
   v_jobs bigint[];
@@ -81,7 +80,7 @@ BEGIN
 
   IF claims <> '{}' THEN
     WITH held AS MATERIALIZED (SELECT c.* FROM unnest(exchange.claims, tokens) AS k(claim, token)
-      JOIN @schema@.claims c ON c.claim = k.claim AND c.token = k.token),
+      JOIN @schema@.claims c ON c.claim = k.claim AND c.token = k.token FOR UPDATE OF c SKIP LOCKED),
     ending AS MATERIALIZED (
       SELECT u.number, u.type, u.output, u.max_attempts, u.turn, h.first, h.at, h.rev, h.token, h.worker,
         h.jobs[u.turn] AS job
@@ -131,16 +130,14 @@ BEGIN
       others := ARRAY(SELECT w.type FROM unnest(of_types, v_endings) AS w(type, ending)
         WHERE w.ending = 0 OR EXISTS (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = w.type));
     END IF;
-    WITH took AS MATERIALIZED (SELECT w.number, q.* FROM unnest(of_types, most, fronts, v_endings)
-      WITH ORDINALITY AS w(type, most, front, ending, number) CROSS JOIN LATERAL (
-        SELECT q.ctid AS tid, q.job FROM @schema@.waiting q
-        WHERE q.type = w.type AND q.job >= w.front AND q.job < coalesce(w.ending, 9223372036854775807)
-        ORDER BY q.job LIMIT w.most) q),
-    gone AS (DELETE FROM @schema@.waiting q WHERE q.ctid = ANY(ARRAY(SELECT took.tid FROM took)))
     SELECT array_agg(s.seq), array_agg(s.id), array_agg(s.type), array_agg(s.enqueued_at), string_agg(s.doc, E'\\n')
       INTO v_jobs, v_ids, v_types, v_at, docs
-      FROM (SELECT j.seq, j.id, j.type, j.doc, j.enqueued_at FROM took t JOIN @schema@.jobs j ON j.seq = t.job
-        ORDER BY t.number, t.job) s;
+      FROM (SELECT q.* FROM unnest(of_types, most, v_endings) WITH ORDINALITY AS w(type, most, ending, number)
+        CROSS JOIN LATERAL (SELECT @schema@.front(w.type) AS upto OFFSET 0) f
+        CROSS JOIN LATERAL (SELECT j.seq, j.id, j.type, j.doc, j.enqueued_at FROM @schema@.jobs j
+          WHERE j.plain AND j.type = w.type AND j.seq > f.upto AND j.seq < coalesce(w.ending, 9223372036854775807)
+          ORDER BY j.seq LIMIT w.most) q
+        ORDER BY w.number, q.seq) s;
   END IF;
   IF v_jobs IS NOT NULL THEN
     base := v_base + v_ends;
@@ -154,6 +151,7 @@ BEGIN
       v_ms := v_ms + greatest(0, now - v_at[i]);
       CONTINUE WHEN v_types[i + 1] = v_types[i];
       v_move_types := v_move_types || v_types[i];
+      v_upto := v_upto || v_jobs[i];
       v_growth := v_growth || -v_n;
       v_move := concat_ws(',', v_move, '{"type":' || to_json(v_types[i]) || ',"n":' || v_n || ',' || move || '}');
       v_activity := concat_ws(',', v_activity, '{"type":' || to_json(v_types[i]) || ',"n":' || v_n || ',"ms":' || v_ms
@@ -161,6 +159,7 @@ BEGIN
       v_n := 0;
       v_ms := 0;
     END LOOP;
+    INSERT INTO @schema@.fronts (type, upto) SELECT * FROM unnest(v_move_types, v_upto);
     ids := array_to_string(v_ids, E'\\n');
     types := array_to_string(v_types, E'\\n');
     numbers := array_to_string(v_jobs || v_at, ' ');
@@ -182,15 +181,14 @@ DECLARE
 BEGIN
   PERFORM @schema@.take_turn();
   v_jobs := ARRAY(SELECT j.seq FROM unnest(types, remove_plain.jobs, remove_plain.ended) AS u(type, job, ended)
-    JOIN @schema@.completions d ON d.type = u.type AND d.job = u.job AND d.ended = u.ended
+    JOIN @schema@.completions d ON d.job = u.job AND d.ended = u.ended
     JOIN @schema@.jobs j ON j.seq = u.job FOR UPDATE OF j SKIP LOCKED);
   IF v_jobs = '{}' THEN
     RETURN NEXT;
     RETURN;
   END IF;
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
-  WITH gone AS (DELETE FROM @schema@.completions d USING @schema@.jobs j
-    WHERE j.seq = ANY(v_jobs) AND d.type = j.type AND d.job = j.seq RETURNING d.type),
+  WITH gone AS (DELETE FROM @schema@.completions d WHERE d.job = ANY(v_jobs) RETURNING d.type),
   counted AS (SELECT g.type, count(*)::int AS n FROM gone g GROUP BY g.type)
   SELECT @schema@.finish_plain(log_max, now, v_base, 0, array_agg(c.type), array_agg(0),
       string_agg('{"type":' || to_json(c.type) || ',"n":' || c.n || ',' || move || '}', ','), '')
