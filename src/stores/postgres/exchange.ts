@@ -20,11 +20,12 @@ export type ClaimedRow = readonly [
   others: string[] | null,
   ids: string | null,
   types: string | null,
-  numbers: string | null,
+  jobs: string | null,
+  times: string | null,
   docs: string | null,
 ]
 
-const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, numbers, docs'
+const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, jobs, times, docs'
 const noEnds: readonly Param[] = [[], [], [], [], '', '', '', [], '', '', '']
 const noClaim: readonly Param[] = [[], [], '', '', 0, '', '']
 const claimMove = [plainMoveText(plainMoves.claim), JSON.stringify(plainMoves.claim.counted)]

@@ -129,7 +129,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const now = this.exchange.now ?? this.options.now()
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
-    const [base, number, others, ids, types, numbers, docs] = await this.exchange.claim(now, [
+    const [base, number, others, ids, types, numbers, times, docs] = await this.exchange.claim(now, [
       demand.map(({ type }) => type),
       demand.map(({ max }) => max),
       columnText(token),
@@ -141,17 +141,21 @@ export class PostgresPlainWrites implements PlainWrites {
     const claim: Claim = { number, token, worker, at: now }
     const names = linesOf(ids)
     const typeOf = linesOf(types)
-    const [seqs, times] = halves((numbers ?? '').split(' ').map(Number))
+    const [seqs, enqueuedAt] = [numbers, times].map((each) => (each ?? '').split(' ').map(Number))
     const taken = new Map<string, number>()
     const jobs = linesOf(docs).map((doc, i): ClaimedJob => {
-      const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], times[i]]
+      const [id, type, job] = [names[i] as string, typeOf[i] as string, seqs?.[i] as number]
       const terms = JSON.parse(doc) as PlainTerms
       const start = { seq: (base ?? 0) + i, at: now, worker, token, maxAttempts: attempts.get(type) ?? null, wakeAt }
       const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
       const differs = maxAttempts !== terms.maxAttempts
       this.keep(id, { claim, job, type, turn: i + 1, maxAttempts: differs ? maxAttempts : null })
       taken.set(type, (taken.get(type) ?? 0) + 1)
-      return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
+      return plainClaimed(
+        terms,
+        { id, type, seq: job, enqueuedAt: enqueuedAt?.[i] as number, rev: 2, start, end: null },
+        start,
+      )
     })
     const left = new Set(others)
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
@@ -273,8 +277,6 @@ function textsOf<I>(items: readonly I[], textOf: (item: I) => string): string[] 
 
 const linesOf = (text: string | null | undefined): string[] =>
   text === null || text === undefined ? [] : text.split('\n')
-
-const halves = <T>(items: readonly T[]): [T[], T[]] => [items.slice(0, items.length / 2), items.slice(items.length / 2)]
 
 const roomHints = (types: Iterable<string>): Hint[] => [
   { kind: 'room' },

@@ -57,22 +57,16 @@ CREATE FUNCTION @schema@.exchange(
   of_types text[], most int[], token text, worker text, wake_at bigint, attempts text, entry text,
   move text, counted text
 ) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], ids text, types text,
-  numbers text, docs text) LANGUAGE plpgsql ${settings} AS $$
+  jobs text, times text, docs text) LANGUAGE plpgsql ${settings} AS $$
 DECLARE
   v_base bigint;
   v_ends int := 0;
   v_gone int;
   v_endings bigint[];
-  v_upto bigint[] := '{}';
-  v_n int := 0;
-  v_ms bigint := 0;
-  v_jobs bigint[];
-  v_ids text[];
+  v_claimed bigint[];
   v_types text[];
-  v_at bigint[];
-  v_move_types text[] := '{}';
-  v_growth int[] := '{}';
-  v_move text;
+  v_growth int[];
+  v_moves text;
   v_activity text;
 BEGIN
   PERFORM @schema@.take_turn();
@@ -98,8 +92,8 @@ BEGIN
   END IF;
   IF v_ends > 0 THEN
     ended := v_base;
-    DELETE FROM @schema@.claims c USING (SELECT u.claim, count(*) AS n FROM unnest(of_claims) AS u(claim) GROUP BY 1) e
-      WHERE c.claim = e.claim AND cardinality(array_remove(c.jobs, 0)) = e.n;
+    DELETE FROM @schema@.claims c WHERE c.claim = ANY(claims)
+      AND cardinality(array_remove(c.jobs, 0)) = cardinality(array_positions(of_claims, c.claim));
     GET DIAGNOSTICS v_gone = ROW_COUNT;
     IF v_gone < cardinality(claims) THEN
       UPDATE @schema@.claims c SET jobs = ARRAY(SELECT CASE WHEN o.turn = ANY(e.turns) THEN 0 ELSE o.job END
@@ -110,7 +104,7 @@ BEGIN
     END IF;
     INSERT INTO @schema@.log (last, ids, types, entry)
       VALUES (v_base + v_ends - 1, string_to_array(end_ids, E'\\n'), string_to_array(end_types, E'\\n'), end_entry);
-    v_move := end_moves;
+    v_moves := end_moves;
     v_activity := end_activity;
   END IF;
 
@@ -130,43 +124,39 @@ BEGIN
       others := ARRAY(SELECT w.type FROM unnest(of_types, v_endings) AS w(type, ending)
         WHERE w.ending = 0 OR EXISTS (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = w.type));
     END IF;
-    SELECT array_agg(s.seq), array_agg(s.id), array_agg(s.type), array_agg(s.enqueued_at), string_agg(s.doc, E'\\n')
-      INTO v_jobs, v_ids, v_types, v_at, docs
-      FROM (SELECT q.* FROM unnest(of_types, most, v_endings) WITH ORDINALITY AS w(type, most, ending, number)
-        CROSS JOIN LATERAL (SELECT @schema@.front(w.type) AS upto OFFSET 0) f
-        CROSS JOIN LATERAL (SELECT j.seq, j.id, j.type, j.doc, j.enqueued_at FROM @schema@.jobs j
+    WITH taken AS MATERIALIZED (
+      SELECT w.type, q.* FROM unnest(of_types, most, v_endings) WITH ORDINALITY AS w(type, most, ending, number)
+      CROSS JOIN LATERAL (
+        SELECT coalesce((SELECT o.upto FROM @schema@.fronts o WHERE o.type = w.type ORDER BY o.upto DESC LIMIT 1), 0) AS upto
+        OFFSET 0) f
+      CROSS JOIN LATERAL (
+        SELECT count(*)::int AS n, max(j.seq) AS upto, sum(greatest(0, now - j.enqueued_at)) AS ms,
+          string_agg(j.id, E'\\n') AS ids, string_agg(j.seq::text, ' ') AS jobs,
+          string_agg(j.enqueued_at::text, ' ') AS times, string_agg(j.doc, E'\\n') AS docs
+        FROM (SELECT j.seq, j.id, j.doc, j.enqueued_at FROM @schema@.jobs j
           WHERE j.plain AND j.type = w.type AND j.seq > f.upto AND j.seq < coalesce(w.ending, 9223372036854775807)
-          ORDER BY j.seq LIMIT w.most) q
-        ORDER BY w.number, q.seq) s;
+          ORDER BY j.seq LIMIT w.most) j) q
+      WHERE q.n > 0 ORDER BY w.number),
+    passed AS (INSERT INTO @schema@.fronts (type, upto) SELECT t.type, t.upto FROM taken t)
+    SELECT string_agg(t.ids, E'\\n'), string_agg(array_to_string(array_fill(t.type, ARRAY[t.n]), E'\\n'), E'\\n'),
+        string_agg(t.jobs, ' '), string_agg(t.times, ' '), string_agg(t.docs, E'\\n'), array_agg(t.type), array_agg(-t.n),
+        concat_ws(',', v_moves, string_agg('{"type":' || to_json(t.type) || ',"n":' || t.n || ',' || move || '}', ',')),
+        concat_ws(',', v_activity, string_agg('{"type":' || to_json(t.type) || ',"n":' || t.n || ',"ms":' || t.ms
+          || ',"counted":' || counted || '}', ','))
+      INTO ids, types, jobs, times, docs, v_types, v_growth, v_moves, v_activity FROM taken t;
   END IF;
-  IF v_jobs IS NOT NULL THEN
+  IF jobs IS NOT NULL THEN
     base := v_base + v_ends;
-    INSERT INTO @schema@.log (last, ids, types, entry)
-      VALUES (base + cardinality(v_ids) - 1, v_ids, v_types, exchange.entry);
+    v_claimed := string_to_array(jobs, ' ')::bigint[];
+    INSERT INTO @schema@.log (last, ids, types, entry) VALUES (base + cardinality(v_claimed) - 1,
+      string_to_array(exchange.ids, E'\\n'), string_to_array(exchange.types, E'\\n'), exchange.entry);
     INSERT INTO @schema@.claims AS c (rev, first, at, wake_at, jobs, token, worker, attempts)
-      VALUES (2, base, now, exchange.wake_at, v_jobs, exchange.token, exchange.worker, exchange.attempts)
+      VALUES (2, base, now, exchange.wake_at, v_claimed, exchange.token, exchange.worker, exchange.attempts)
       RETURNING c.claim INTO claim;
-    FOR i IN 1 .. cardinality(v_types) LOOP
-      v_n := v_n + 1;
-      v_ms := v_ms + greatest(0, now - v_at[i]);
-      CONTINUE WHEN v_types[i + 1] = v_types[i];
-      v_move_types := v_move_types || v_types[i];
-      v_upto := v_upto || v_jobs[i];
-      v_growth := v_growth || -v_n;
-      v_move := concat_ws(',', v_move, '{"type":' || to_json(v_types[i]) || ',"n":' || v_n || ',' || move || '}');
-      v_activity := concat_ws(',', v_activity, '{"type":' || to_json(v_types[i]) || ',"n":' || v_n || ',"ms":' || v_ms
-        || ',"counted":' || counted || '}');
-      v_n := 0;
-      v_ms := 0;
-    END LOOP;
-    INSERT INTO @schema@.fronts (type, upto) SELECT * FROM unnest(v_move_types, v_upto);
-    ids := array_to_string(v_ids, E'\\n');
-    types := array_to_string(v_types, E'\\n');
-    numbers := array_to_string(v_jobs || v_at, ' ');
   END IF;
-  IF v_move IS NOT NULL THEN
-    unfolded := @schema@.finish_plain(log_max, now, v_base, v_ends + coalesce(cardinality(v_jobs), 0), v_move_types,
-      v_growth, v_move, v_activity);
+  IF v_moves <> '' THEN
+    unfolded := @schema@.finish_plain(log_max, now, v_base, v_ends + coalesce(cardinality(v_claimed), 0),
+      coalesce(v_types, '{}'), coalesce(v_growth, '{}'), v_moves, v_activity);
   END IF;
   RETURN NEXT;
 END $$;
