@@ -107,10 +107,10 @@ export class PostgresPlainWrites implements PlainWrites {
     const types = jobs.map(({ type }) => type)
     const [base] = (await this.call('insert_plain', 'base::float8', [
       now,
-      jobs.map(({ id }) => id),
-      types,
+      jobs.map(({ id }) => id).join('\n'),
+      types.join('\n'),
       docs.join('\n'),
-      jobs.map(({ tags }) => listText(tags)),
+      jobs.some(({ tags }) => tags.length > 0) ? jobs.map(({ tags }) => listText(tags)) : [],
       [...rooms.keys()].map((type) => type && columnText(type)),
       [...rooms.values()],
       plainEntries.enqueue(now),

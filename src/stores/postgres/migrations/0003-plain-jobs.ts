@@ -18,27 +18,30 @@ BEGIN
     || '"paused":[],"moves":[' || moves || '],"activity":[' || activity || ']}');
 END $$;
 
--- New jobs. "docs": a line for each. "base" is null, and nothing written, if an id is taken or there is no room.
+-- New jobs. "ids", "types", "docs": a line for each; "tags": of each, if any has some. "base" is null, and nothing
+-- written, if an id is taken or there is no room.
 CREATE FUNCTION @schema@.insert_plain(
-  log_max bigint, now bigint, ids text[], types text[], docs text, tags text[], room_types text[], rooms bigint[],
+  log_max bigint, now bigint, ids text, types text, docs text, tags text[], room_types text[], rooms bigint[],
   entry text, move_types text[], move_growth int[], moves text, activity text
 ) RETURNS TABLE (base bigint, unfolded bigint) LANGUAGE plpgsql ${settings} AS $$
 DECLARE
   v_base bigint;
+  v_ids text[] := string_to_array(ids, E'\\n');
+  v_types text[] := string_to_array(types, E'\\n');
 BEGIN
   PERFORM @schema@.take_turn();
-  IF EXISTS (SELECT FROM @schema@.jobs j WHERE j.id = ANY(ids)) OR (rooms <> '{}' AND @schema@.lacks_room(room_types, rooms)) THEN
+  IF EXISTS (SELECT FROM @schema@.jobs j WHERE j.id = ANY(v_ids)) OR (rooms <> '{}' AND @schema@.lacks_room(room_types, rooms)) THEN
     RETURN NEXT;
     RETURN;
   END IF;
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
-  WITH born AS MATERIALIZED (SELECT v_base - 1 + u.number AS seq, u.*
-    FROM unnest(ids, types, string_to_array(docs, E'\\n'), tags) WITH ORDINALITY AS u(id, type, doc, tags, number)),
-  logged AS (INSERT INTO @schema@.log (last, ids, types, entry)
-    VALUES (v_base + cardinality(ids) - 1, insert_plain.ids, insert_plain.types, insert_plain.entry))
+  WITH logged AS (INSERT INTO @schema@.log (last, ids, types, entry)
+    VALUES (v_base + cardinality(v_ids) - 1, v_ids, v_types, insert_plain.entry))
   INSERT INTO @schema@.jobs (id, plain, type, seq, enqueued_at, tags, doc)
-    SELECT b.id, true, b.type, b.seq, now, b.tags::text[], b.doc FROM born b;
-  unfolded := @schema@.finish_plain(log_max, now, v_base, cardinality(ids), move_types, move_growth, moves, activity);
+    SELECT u.id, true, u.type, v_base - 1 + u.number, now, u.tags::text[], u.doc
+    FROM unnest(v_ids, v_types, string_to_array(docs, E'\\n'), insert_plain.tags)
+      WITH ORDINALITY AS u(id, type, doc, tags, number);
+  unfolded := @schema@.finish_plain(log_max, now, v_base, cardinality(v_ids), move_types, move_growth, moves, activity);
   base := v_base;
   RETURN NEXT;
 END $$;
