@@ -14,7 +14,7 @@ interface Waiting {
 }
 
 /** What the server has claimed: see the function `exchange`. */
-export type ClaimedRow = readonly [
+type ClaimedRow = readonly [
   base: number | null,
   claim: number,
   others: string[] | null,

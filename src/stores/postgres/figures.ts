@@ -72,7 +72,7 @@ export function moveParams(writes: Writes): Param[] {
   return [[...growth.keys()].map(columnText), [...growth.values()], JSON.stringify(body)]
 }
 
-/** The same of plain jobs, each with the time that counts: the last two are moves and activity as JSON, separated by commas. */
+/** The same of plain jobs, each with the time that counts. Moves and activity are JSON, with commas between them. */
 export function plainMoveParams(
   { before, after, counted }: PlainMove,
   types: readonly string[],

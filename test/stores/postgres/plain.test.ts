@@ -25,10 +25,10 @@ function seenBy(target: Target, { links, names }: Seen): Target {
     ...target,
     async connect() {
       const link = await target.connect()
-      const { query } = link
+      const query = link.query.bind(link)
       link.query = (statement) => {
         if (statement.name !== undefined) names.push(statement.name)
-        return query.call(link, statement)
+        return query(statement)
       }
       links.push(link)
       return link
@@ -224,10 +224,11 @@ test('the ends of a turn and the claim of the same turn are one call, whatever b
   expect((await store.counts()).types['mail']).toMatchObject({ queued: 0, running: 3, done: 2 })
 })
 
-test('statements stay prepared, also when a runtime finds nothing at first', async () => {
+test('statements stay prepared, also when nothing is there to be loaded', async () => {
   const clock = movingClock()
   const asked: Seen = { links: [], names: [] }
   const store = await opened('prepared', true, clock, asked)
+  expect(await store.get(['nobody'])).toEqual([null])
   expect(await store.queues()).toEqual([])
   await put(store, ...jobs)
   await take(store, { max: 2 })

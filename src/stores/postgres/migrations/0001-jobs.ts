@@ -54,8 +54,8 @@ CREATE INDEX jobs_by_tag ON @schema@.jobs USING gin (tags) WHERE tags IS NOT NUL
 CREATE INDEX jobs_by_machine_state ON @schema@.jobs USING gin (machine_states) WHERE machine_states IS NOT NULL;
 CREATE INDEX jobs_by_machine_tag ON @schema@.jobs USING gin (machine_tags) WHERE machine_tags IS NOT NULL;
 
--- Plain jobs of a type are claimed in the order of their numbers: those above the last "upto" are queued. Each claim adds
--- one, so that none is looked for among rows of the past; "fold" removes those before the last.
+-- Plain jobs of a type are claimed in the order of their numbers: those above the last "upto" are queued. Each claim
+-- adds one, so that none is looked for among rows of the past; "fold" removes those before the last.
 CREATE TABLE @schema@.fronts (type text COLLATE "C" NOT NULL, upto bigint NOT NULL, PRIMARY KEY (type, upto));
 
 CREATE FUNCTION @schema@.front(of_type text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$

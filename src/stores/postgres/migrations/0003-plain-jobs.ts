@@ -30,7 +30,8 @@ DECLARE
   v_types text[] := string_to_array(types, E'\\n');
 BEGIN
   PERFORM @schema@.take_turn();
-  IF EXISTS (SELECT FROM @schema@.jobs j WHERE j.id = ANY(v_ids)) OR (rooms <> '{}' AND @schema@.lacks_room(room_types, rooms)) THEN
+  IF EXISTS (SELECT FROM @schema@.jobs j WHERE j.id = ANY(v_ids))
+    OR (rooms <> '{}' AND @schema@.lacks_room(room_types, rooms)) THEN
     RETURN NEXT;
     RETURN;
   END IF;
@@ -121,7 +122,8 @@ BEGIN
             OR EXISTS (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency > '')
           THEN 0
           ELSE (SELECT CASE sign(j.priority) WHEN 1 THEN 0 WHEN 0 THEN j.place END FROM @schema@.jobs j
-            WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency = '' ORDER BY j.priority DESC, j.place LIMIT 1)
+            WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency = ''
+            ORDER BY j.priority DESC, j.place LIMIT 1)
         END ORDER BY w.number)
         INTO v_endings FROM unnest(of_types) WITH ORDINALITY AS w(type, number);
       others := ARRAY(SELECT w.type FROM unnest(of_types, v_endings) AS w(type, ending)
@@ -130,8 +132,8 @@ BEGIN
     WITH taken AS MATERIALIZED (
       SELECT w.type, q.* FROM unnest(of_types, most, v_endings) WITH ORDINALITY AS w(type, most, ending, number)
       CROSS JOIN LATERAL (
-        SELECT coalesce((SELECT o.upto FROM @schema@.fronts o WHERE o.type = w.type ORDER BY o.upto DESC LIMIT 1), 0) AS upto
-        OFFSET 0) f
+        SELECT coalesce((SELECT o.upto FROM @schema@.fronts o WHERE o.type = w.type ORDER BY o.upto DESC LIMIT 1), 0)
+          AS upto OFFSET 0) f
       CROSS JOIN LATERAL (
         SELECT count(*)::int AS n, max(j.seq) AS upto, sum(greatest(0, now - j.enqueued_at)) AS ms,
           string_agg(j.id, E'\\n') AS ids, string_agg(j.seq::text, ' ') AS jobs,
@@ -142,7 +144,8 @@ BEGIN
       WHERE q.n > 0 ORDER BY w.number),
     passed AS (INSERT INTO @schema@.fronts (type, upto) SELECT t.type, t.upto FROM taken t)
     SELECT string_agg(t.ids, E'\\n'), string_agg(array_to_string(array_fill(t.type, ARRAY[t.n]), E'\\n'), E'\\n'),
-        string_agg(t.jobs, ' '), string_agg(t.times, ' '), string_agg(t.docs, E'\\n'), array_agg(t.type), array_agg(-t.n),
+        string_agg(t.jobs, ' '), string_agg(t.times, ' '), string_agg(t.docs, E'\\n'), array_agg(t.type),
+        array_agg(-t.n),
         concat_ws(',', v_moves, string_agg('{"type":' || to_json(t.type) || ',"n":' || t.n || ',' || move || '}', ',')),
         concat_ws(',', v_activity, string_agg('{"type":' || to_json(t.type) || ',"n":' || t.n || ',"ms":' || t.ms
           || ',"counted":' || counted || '}', ','))
