@@ -2,8 +2,10 @@
 import { expect, onTestFinished } from 'vitest'
 import { inspectPostgresServer, postgresMigration, postgresStore } from 'jobchart/postgres'
 import { systemClock } from '../../src/core/clock.ts'
-import { migrationText } from '../../src/stores/postgres/migrate.ts'
+import { Connection, type Link } from '../../src/stores/postgres/connection.ts'
+import { migrate, migrationText } from '../../src/stores/postgres/migrate.ts'
 import { migrations, schemaVersion } from '../../src/stores/postgres/migrations/index.ts'
+import { targetOf } from '../../src/stores/postgres/target.ts'
 import { lease, newJob, put, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import type { Store } from '../../src/store.ts'
 import { postgresOfFile, postgresTest as test } from '../support/postgres-server.ts'
@@ -64,6 +66,25 @@ test('a migration that another process carries out is waited for', async () => {
   await server().query('SELECT pg_sleep(0.2)')
   await works(await opened('slow'), 'a')
   await other
+})
+
+test('a schema that another process makes between the look and the lock is not made again', async () => {
+  const { connect, where } = targetOf({ url: server().url })
+  const connection = new Connection(async () => {
+    const link = await connect()
+    let tries = 0
+    const query: Link['query'] = async (statement) => {
+      if (!statement.text.includes('pg_try_advisory')) return link.query(statement)
+      // At the second try the server process remembers that there is no such schema.
+      if (++tries === 2) await server().query(`BEGIN; ${migrationText('late', null)} COMMIT`)
+      const rows = await link.query(statement)
+      return tries === 1 ? [[false]] : rows
+    }
+    return Object.assign(Object.create(link) as Link, { query })
+  }, where)
+  onTestFinished(() => connection.close())
+  await migrate(connection, 'late', where)
+  await works(await opened('late'), 'a')
 })
 
 test('the rights that the guide names are enough, and fewer are told', async () => {

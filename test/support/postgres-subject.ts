@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { postgresPort } from '../../src/stores/postgres/port.ts'
+import { postgresStoreOn } from '../../src/stores/postgres/store.ts'
 import { targetOf } from '../../src/stores/postgres/target.ts'
-import { remoteStore } from '../../src/stores/remote/store.ts'
 import type { Subject } from '../../src/store-testing/conformance/index.ts'
 import { movingClock } from '../stores/moving-clock.ts'
 import type { PostgresServer } from './postgres-process.ts'
@@ -23,7 +23,7 @@ export class Schemas {
   }
 
   async giveBack(schema: string): Promise<void> {
-    const tables = ['jobs', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures']
+    const tables = ['jobs', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
     const client = await (this.client ??= this.connect())
     await client.query(`${removed} UPDATE ${schema}.folds SET upto = 0`)
@@ -41,7 +41,7 @@ export class Schemas {
 
 /** A PostgreSQL store in a schema, for one case of the conformance suite. */
 export async function postgresSubject(url: string, schema: string, clock = movingClock()): Promise<Subject> {
-  const store = remoteStore(postgresPort({ ...targetOf({ url }), schema, transitionsMax: 10_000, clock }))
+  const store = postgresStoreOn(postgresPort({ ...targetOf({ url }), schema, transitionsMax: 10_000, clock }))
   await store.open({ clock })
   return { store, advance: (ms) => clock.advance(ms), close: () => store.close() }
 }

@@ -69,6 +69,8 @@ interface PlainOptions {
   readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
   /** @param unfolded how many moves are not in the figures yet */
   readonly foldIfMany: (unfolded: number) => Promise<void>
+  /** Sets jobs aside that cannot be read. */
+  readonly setAside: (ids: readonly string[]) => Promise<void>
 }
 
 export class PostgresPlainWrites implements PlainWrites {
@@ -141,22 +143,28 @@ export class PostgresPlainWrites implements PlainWrites {
     const claim: Claim = { number, token, worker, at: now }
     const names = linesOf(ids)
     const typeOf = linesOf(types)
-    const [seqs, enqueuedAt] = [numbers, times].map((each) => (each ?? '').split(' ').map(Number))
+    const [seqs, enqueued] = [numbersOf(numbers), numbersOf(times)]
     const taken = new Map<string, number>()
-    const jobs = linesOf(docs).map((doc, i): ClaimedJob => {
-      const [id, type, job] = [names[i] as string, typeOf[i] as string, seqs?.[i] as number]
-      const terms = JSON.parse(doc) as PlainTerms
+    const texts = linesOf(docs)
+    const unreadable: string[] = []
+    // Somebody else has written a text of several lines.
+    const all = texts.length === names.length ? texts : await this.docsOf(seqs)
+    const jobs = all.flatMap((doc, i): ClaimedJob | [] => {
+      const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], enqueued[i]]
+      const terms = termsOf(doc)
+      if (terms === null) {
+        unreadable.push(id)
+        return []
+      }
       const start = { seq: (base ?? 0) + i, at: now, worker, token, maxAttempts: attempts.get(type) ?? null, wakeAt }
       const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
       const differs = maxAttempts !== terms.maxAttempts
       this.keep(id, { claim, job, type, turn: i + 1, maxAttempts: differs ? maxAttempts : null })
       taken.set(type, (taken.get(type) ?? 0) + 1)
-      return plainClaimed(
-        terms,
-        { id, type, seq: job, enqueuedAt: enqueuedAt?.[i] as number, rev: 2, start, end: null },
-        start,
-      )
+      return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
+    // If that fails, whoever meets them next does it: the others were claimed.
+    if (unreadable.length > 0) await this.options.setAside(unreadable).catch(() => {})
     const left = new Set(others)
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
     return {
@@ -169,6 +177,14 @@ export class PostgresPlainWrites implements PlainWrites {
       },
       hints: jobs.length === 0 ? [] : roomHints(taken.keys()),
     }
+  }
+
+  /** What is stored of jobs, by the numbers of their rows. */
+  private async docsOf(seqs: readonly number[]): Promise<readonly string[]> {
+    const text = `SELECT ${clockColumn}, array_agg(j.doc ORDER BY u.n)
+      FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${this.options.schema}.jobs j ON j.seq = u.seq`
+    const [docs] = await this.options.ask('jobchart docs', text, [seqs])
+    return docs as string[]
   }
 
   private keep(id: string, claimed: Claimed): void {
@@ -275,6 +291,19 @@ function textsOf<I>(items: readonly I[], textOf: (item: I) => string): string[] 
   }
 }
 
+/** Null if it cannot be read. */
+function termsOf(doc: string): PlainTerms | null {
+  try {
+    const terms = JSON.parse(doc) as PlainTerms | null
+    return typeof terms?.maxAttempts === 'number' ? terms : null
+  } catch {
+    return null
+  }
+}
+
+/** Numbers that a function has joined. */
+const numbersOf = (text: string | null | undefined): number[] => (text ?? '').split(' ').map(Number)
+
 const linesOf = (text: string | null | undefined): string[] =>
   text === null || text === undefined ? [] : text.split('\n')
 
@@ -331,7 +360,9 @@ export function plainDocumentFrom(doc: string, facts: string): JobDocument {
     maxAttempts,
     wakeAt,
   }
-  return plainDocument(JSON.parse(doc) as PlainTerms, {
+  const terms = termsOf(doc)
+  if (terms === null) throw new SyntaxError('the document of a plain job cannot be read')
+  return plainDocument(terms, {
     id,
     type,
     seq,

@@ -2,11 +2,12 @@
 import { documentMatches, type JobDocument } from '../remote/document.ts'
 import type { FindQuery, Found } from '../remote/port.ts'
 import { positionIn } from '../remote/store.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { concurrencyColumn, documentColumns, documentOfRow } from './jobs.ts'
-import { columnText } from './texts.ts'
+import { columnText, textOfColumn } from './texts.ts'
 
 type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
 
@@ -30,6 +31,9 @@ class Params {
   }
 }
 
+/** So much of documents is read in one turn of the event loop. */
+const turnChars = 1_000_000
+
 const quoted = (item: string): string => `"${item.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 
 /** @returns the documents that match, and the number of the last transition as of the search or before */
@@ -43,7 +47,14 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
     const params = new Params()
     const text = textOf(schema, params, { ...query, after, limit })
     const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
-    for (const document of rows.map(documentOfRow)) {
+    let read = 0
+    for (const row of rows) {
+      read += (row[1] as string).length
+      if (read > turnChars) {
+        read = 0
+        await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+      }
+      const document = documentOfRow(row)
       after = positionIn(query.by, document)
       if (!query.states.has(document.state) || !documentMatches(document, query.filter)) continue
       if (documents.length === query.limit) return { documents, more: true, last }
@@ -51,6 +62,33 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
     }
     if (rows.length < limit) return { documents, more: false, last }
   }
+}
+
+/** Of each type the queued job that comes first: that of each concurrency key is found by an index. */
+export async function firstQueued(
+  ask: Ask,
+  schema: string,
+  types: readonly string[],
+): Promise<readonly (string | null)[]> {
+  const params = new Params()
+  const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.type = t.type`
+  const text = `SELECT t.number::float8, j.id, NULL::text
+    FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS t(type, number)
+    CROSS JOIN LATERAL (
+      WITH RECURSIVE keys AS (
+        (SELECT j.concurrency AS name ${queued} ORDER BY j.concurrency LIMIT 1)
+        UNION ALL SELECT (SELECT j.concurrency ${queued} AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
+        FROM keys WHERE keys.name IS NOT NULL)
+      SELECT f.seq FROM (
+        SELECT q.* FROM keys CROSS JOIN LATERAL (SELECT j.seq, j.priority, j.place ${queued}
+          AND j.concurrency = keys.name ORDER BY j.priority DESC, j.place LIMIT 1) q
+        UNION ALL (SELECT j.seq, 0, j.seq FROM ${schema}.jobs j
+          WHERE j.plain AND j.type = t.type AND j.seq > ${schema}.front(t.type) ORDER BY j.seq LIMIT 1)) f
+      ORDER BY f.priority DESC, f.place LIMIT 1) f
+    JOIN ${schema}.jobs j ON j.seq = f.seq`
+  const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
+  const byNumber = new Map(rows.map(([number, id]) => [number as number, textOfColumn(id as string)]))
+  return types.map((_, i) => byNumber.get(i + 1) ?? null)
 }
 
 /** First where the jobs are, then the documents of those that come first. */

@@ -218,4 +218,7 @@ BEGIN
   SELECT array_agg(o.job) INTO v_extended FROM extended e CROSS JOIN LATERAL unnest(e.jobs) AS o(job) WHERE o.job > 0;
   RETURN v_extended;
 END $$;
+
+-- Jobs of which something cannot be read, as the view "standing" had them: nothing finds them but their ids.
+CREATE TABLE @schema@.aside (id text COLLATE "C" NOT NULL, base bigint, doc text NOT NULL, facts text);
 `
