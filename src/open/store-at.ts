@@ -37,7 +37,7 @@ export function storeAt(address: string, option: string): Store {
     case 'postgres':
       return lateStore({
         name: 'postgres',
-        capabilities: { durable: true, shared: true, transactions: true },
+        capabilities: { durable: true, shared: true, transactions: true, wholeClaims: true },
         optional: ['repair', 'terms', 'unreadable'],
         load: () => postgres(parsed.url, parsed.schema),
       })

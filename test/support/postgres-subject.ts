@@ -23,7 +23,7 @@ export class Schemas {
   }
 
   async giveBack(schema: string): Promise<void> {
-    const tables = ['jobs', 'waiting', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
+    const tables = ['jobs', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
     const client = await (this.client ??= this.connect())
     await client.query(`${removed} UPDATE ${schema}.folds SET upto = 0`)

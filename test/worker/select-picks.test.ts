@@ -36,7 +36,7 @@ test('no more is picked than jobs may be there, and one claim at a time', () => 
 })
 
 test('with a server and many slots a claim takes half of them, and the next follows when it is written', async () => {
-  const parts = workerParts({ slots: 200, isRemote: true })
+  const parts = workerParts({ slots: 200, isDivided: true })
   parts.selector.wake('mail')
   const pick = (marble: string, expected: string) =>
     marbles(({ hot, expectObservable }) => {

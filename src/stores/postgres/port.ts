@@ -106,7 +106,7 @@ export function postgresPort(settings: Settings): PostgresPort {
   })
   return {
     name: 'postgres',
-    capabilities: { durable: true, shared: true, transactions: true },
+    capabilities: { durable: true, shared: true, transactions: true, wholeClaims: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock)
       const giveUp = (): void => closeAll(made)
@@ -158,6 +158,7 @@ export function postgresPort(settings: Settings): PostgresPort {
 }
 
 async function loaded(lane: Connection, schema: string, wanted: readonly Wanted[], into: Loaded): Promise<void> {
+  if (wanted.length === 0) return
   const { statement, take } = loadingOf(schema, wanted, into)
   take(await lane.query(statement.text, statement.values, statement.name))
 }
