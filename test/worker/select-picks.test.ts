@@ -51,7 +51,7 @@ test('with a server and many slots a claim takes half of them, and the next foll
 })
 
 test('with a server and fewer slots a claim takes all of them', () => {
-  const parts = workerParts({ slots: 199, isRemote: true })
+  const parts = workerParts({ slots: 199, isDivided: true })
   parts.selector.wake('mail')
   marbles(({ hot, expectObservable }) => {
     const claims = hot<void>('-ff').pipe(selectPicks({ ...parts, ...mayPick }), demand)
