@@ -76,7 +76,11 @@ export function checkSize(drawn: ChartGraph, whole: ChartGraph, statesMax: numbe
     depth === 0
       ? 'Draw a part of it, or raise `statesMax` if you can wait.'
       : `Pass \`depth: ${depth}\`: it draws ${depths.filter((each) => each <= depth).length} of them. Or raise \`statesMax\`.`
-  throw new JobchartError('CHART_TOO_LARGE', `chart ${drawn.id} has ${counted(size, 'state')} to draw, ${statesMax} at most`, {
-    hint,
-  })
+  throw new JobchartError(
+    'CHART_TOO_LARGE',
+    `chart ${drawn.id} has ${counted(size, 'state')} to draw, ${statesMax} at most`,
+    {
+      hint,
+    },
+  )
 }

@@ -373,9 +373,13 @@ export class Inserter {
 const nothing = (): void => {}
 
 function tooMany(count: number, capacity: number): JobchartError {
-  return new JobchartError('CAPACITY', `${counted(count, 'job')} in one call never fit into a \`capacity\` of ${capacity}`, {
-    hint: 'Enqueue fewer jobs per call, or raise `capacity`.',
-  })
+  return new JobchartError(
+    'CAPACITY',
+    `${counted(count, 'job')} in one call never fit into a \`capacity\` of ${capacity}`,
+    {
+      hint: 'Enqueue fewer jobs per call, or raise `capacity`.',
+    },
+  )
 }
 
 const delayed = ({ type }: QueueLimit): JobchartError =>
