@@ -117,6 +117,11 @@ export interface StoreCapabilities {
    * Default: no.
    */
   readonly groupsCalls?: boolean
+  /**
+   * Does a call cost so much, whatever its size, that one claim at a time is faster than two that overlap, each for
+   * half of the slots? Default: no.
+   */
+  readonly wholeClaims?: boolean
   /** Can calls be part of a transaction of the caller, `{ tx }`? Default: no. */
   readonly transactions?: boolean
 }

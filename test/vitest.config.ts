@@ -37,8 +37,8 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
-    // One more than there are cores: many tests wait for processes of their own.
-    maxWorkers: Math.min(availableParallelism() + 1, 8),
+    // Two more than there are cores: many tests wait for processes of their own, for disks and for browsers.
+    maxWorkers: Math.min(availableParallelism() + 2, 8),
     execArgv: ['--expose-gc'],
     // A test that hangs ends by these; no test proves anything by being quicker.
     testTimeout: 600_000,

@@ -1,4 +1,5 @@
 /** Cuts a chart at a depth, so that a large one can be drawn: what lies deeper is shown as one state with a number. */
+import { counted } from '../core/counted.ts'
 import { JobchartError } from '../core/errors.ts'
 import { lineage, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 
@@ -65,7 +66,7 @@ export function checkSize(drawn: ChartGraph, whole: ChartGraph, statesMax: numbe
   const transitionsMax = transitionsPerState * statesMax
   if (size <= statesMax) {
     const hint = 'Draw fewer levels with `depth`, or raise `statesMax`: ten transitions are allowed for each state.'
-    const message = `chart ${drawn.id} has ${drawn.transitions.length} transitions to draw, ${transitionsMax} at most`
+    const message = `chart ${drawn.id} has ${counted(drawn.transitions.length, 'transition')} to draw, ${transitionsMax} at most`
     throw new JobchartError('CHART_TOO_LARGE', message, { hint })
   }
   const depths = whole.states.map(({ path }) => path.length)
@@ -75,7 +76,11 @@ export function checkSize(drawn: ChartGraph, whole: ChartGraph, statesMax: numbe
     depth === 0
       ? 'Draw a part of it, or raise `statesMax` if you can wait.'
       : `Pass \`depth: ${depth}\`: it draws ${depths.filter((each) => each <= depth).length} of them. Or raise \`statesMax\`.`
-  throw new JobchartError('CHART_TOO_LARGE', `chart ${drawn.id} has ${size} states to draw, ${statesMax} at most`, {
-    hint,
-  })
+  throw new JobchartError(
+    'CHART_TOO_LARGE',
+    `chart ${drawn.id} has ${counted(size, 'state')} to draw, ${statesMax} at most`,
+    {
+      hint,
+    },
+  )
 }

@@ -1,4 +1,5 @@
 /** What stands in the box of a state and in the label of an arrow, measured and placed relative to the box. */
+import { counted } from '../core/counted.ts'
 import { countWidth } from './count-badge.ts'
 import { hasOwnId, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
 import { guardLabel, hiddenText } from './lines.ts'
@@ -215,7 +216,7 @@ export function labelContent(
     const names = rest.map(({ label }) => label).join(', ')
     sheet.line([{ role: 'action', text: `${rest.length} more: ${names}` }], 16, 12)
   }
-  if (from.length > 0) sheet.hinted({ role: 'action', text: `from ${from.length} states` }, from.join(', '))
+  if (from.length > 0) sheet.hinted({ role: 'action', text: `from ${counted(from.length, 'state')}` }, from.join(', '))
   return sheet.items.length === 0 ? null : sheet.content(8, 4)
 }
 

@@ -3,6 +3,7 @@
  * Calls that find no room wait in the order of arrival: those of a type with a capacity in a line of their own.
  */
 import type { Timer } from '../core/clock.ts'
+import { counted } from '../core/counted.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import { TurnBudget } from '../core/turn-budget.ts'
 import type { InsertAnswer, NewJob, QueueLimit, Store } from '../store.ts'
@@ -372,9 +373,13 @@ export class Inserter {
 const nothing = (): void => {}
 
 function tooMany(count: number, capacity: number): JobchartError {
-  return new JobchartError('CAPACITY', `${count} jobs in one call never fit into a \`capacity\` of ${capacity}`, {
-    hint: 'Enqueue fewer jobs per call, or raise `capacity`.',
-  })
+  return new JobchartError(
+    'CAPACITY',
+    `${counted(count, 'job')} in one call never fit into a \`capacity\` of ${capacity}`,
+    {
+      hint: 'Enqueue fewer jobs per call, or raise `capacity`.',
+    },
+  )
 }
 
 const delayed = ({ type }: QueueLimit): JobchartError =>

@@ -20,8 +20,8 @@ export class MachineTally {
     this.byOutcome = new Map(Object.entries(outcomes))
   }
 
-  /** One job more, or one fewer, with these states and tags. */
-  add({ states, tags }: MachineStanding, by: 1 | -1): void {
+  /** So many jobs more, or fewer, with these states and tags. */
+  add({ states, tags }: MachineStanding, by: number): void {
     for (const name of states) addTo(this.byState, name, by)
     for (const name of tags) addTo(this.byTag, name, by)
   }
@@ -44,7 +44,7 @@ export class MachineTally {
   }
 }
 
-function addTo(counts: Map<string, number>, name: string, by: 1 | -1): void {
+function addTo(counts: Map<string, number>, name: string, by: number): void {
   const count = (counts.get(name) ?? 0) + by
   if (count === 0) counts.delete(name)
   else counts.set(name, count)

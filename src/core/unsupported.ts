@@ -10,13 +10,17 @@ import type { Unsupported } from './machine-record.ts'
 import type { JobRow } from './job-row.ts'
 import type { Unit } from './unit.ts'
 
-const delayMs = { first: 30_000, max: 600_000 }
+/**
+ * While two versions run, a worker of the other one is as likely to claim the job: the first delays are short. Where
+ * nobody knows the version, the twentieth is the longest.
+ */
+const delayMs = { first: 250, growth: 1.5, max: 600_000 }
 
 const promotable = new Set<string>(Object.keys(arrows('DUE')))
 
 /** The delay of the next postponement, ms. */
 export const unsupportedDelayMs = ({ machine }: JobRow): number =>
-  Math.min(delayMs.first * 2 ** Math.min(machine?.unsupported?.tries ?? 0, 10), delayMs.max)
+  Math.min(Math.round(delayMs.first * delayMs.growth ** (machine?.unsupported?.tries ?? 0)), delayMs.max)
 
 /** Is the job postponed as unsupported, and waiting for its due time? */
 export const isPutOff = ({ machine, state, dueAt }: JobRow): boolean =>

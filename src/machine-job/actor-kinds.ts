@@ -13,6 +13,8 @@ export type PlannedLogic = AnyActorLogic & {
   readonly actions: MachineActions
   /** The machine; the machines among its actors are planned, too. */
   readonly machine: AnyStateMachine
+  /** The events that the chart names. */
+  readonly events: ReadonlySet<string>
   /** The delayed transitions of the machine, by event type. */
   readonly delays: ReadonlyMap<string, DelayPlace>
 }

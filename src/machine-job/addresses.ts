@@ -5,6 +5,7 @@
  * actor of the same id.
  */
 import { createActor, type AnyActorLogic, type AnyActorRef } from 'xstate'
+import { setMember } from '../core/payload.ts'
 import { factsOf } from './actor-facts.ts'
 import { parentOf } from './xstate-internals.ts'
 
@@ -104,39 +105,13 @@ export class ActorAddresses {
   /** What a checkpoint keeps. */
   state(): AddressState {
     const starts: Record<string, StartCounts> = {}
-    // Nothing was started, so there is nothing to count.
-    if (this.starts.size === 0) return { starts }
-    const visited = new Set<string>()
-    const visit = (parent: AnyActorRef): void => {
-      const address = this.of(parent)
-      const children = childrenOf(parent)
-      visited.add(address)
-      const kept = this.startCountsOf(address, children)
+    for (const [address, counted] of this.starts) {
+      const parent = this.actorAt(address)
+      const kept = parent === null ? null : startCountsOf(counted, childrenOf(parent))
       if (kept !== null) starts[address] = kept
-      for (const child of Object.values(children)) if (child !== undefined) visit(child)
+      if (parent === null) this.starts.delete(address)
     }
-    visit(this.root())
-    for (const parent of this.starts.keys()) if (!visited.has(parent)) this.starts.delete(parent)
     return { starts }
-  }
-
-  private startCountsOf(parent: string, children: Children): StartCounts | null {
-    const starts = this.starts.get(parent)
-    if (starts === undefined) return null
-    const isGone = (name: string): boolean => !Object.hasOwn(children, idIn(name))
-    let gone = 0
-    if (starts.counts.size > goneCountsMax) for (const name of starts.counts.keys()) if (isGone(name)) gone++
-    const kept: (readonly [name: string, count: number])[] = []
-    for (const entry of starts.counts) {
-      const [name, count] = entry
-      if (!isGone(name)) {
-        if (count > 1) kept.push(entry)
-      } else if (gone-- > goneCountsMax) {
-        starts.floor = Math.max(starts.floor, count)
-        starts.counts.delete(name)
-      } else kept.push(entry)
-    }
-    return starts.floor === 0 && kept.length === 0 ? null : { floor: starts.floor, counts: Object.fromEntries(kept) }
   }
 
   private assign(actor: AnyActorRef, numberOf: (starts: Starts, id: string) => number): string {
@@ -157,6 +132,22 @@ export class ActorAddresses {
     actor.sessionId = address === '' ? this.jobId : `${this.jobId}/${address}`
     return address
   }
+}
+
+function startCountsOf(starts: Starts, children: Children): StartCounts | null {
+  const isGone = (name: string): boolean => !Object.hasOwn(children, idIn(name))
+  let gone = 0
+  if (starts.counts.size > goneCountsMax) for (const name of starts.counts.keys()) if (isGone(name)) gone++
+  let kept: Record<string, number> | null = null
+  for (const [name, count] of starts.counts) {
+    if (!isGone(name)) {
+      if (count > 1) setMember((kept ??= {}), name, count)
+    } else if (gone-- > goneCountsMax) {
+      starts.floor = Math.max(starts.floor, count)
+      starts.counts.delete(name)
+    } else setMember((kept ??= {}), name, count)
+  }
+  return starts.floor === 0 && kept === null ? null : { floor: starts.floor, counts: kept ?? {} }
 }
 
 export type Children = Readonly<Record<string, AnyActorRef | undefined>>

@@ -3,6 +3,7 @@
  * or repeated wrongly after a crash. All problems are reported in one error, each with its place in the chart.
  */
 import { getInitialSnapshot, type AnyStateMachine, type AnyStateNode } from 'xstate'
+import { counted } from '../core/counted.ts'
 import { describe, JobchartError } from '../core/errors.ts'
 import { runnableCopy } from './built-ins.ts'
 import { encode } from './codec.ts'
@@ -33,7 +34,7 @@ export class MachineError extends JobchartError {
     const message =
       lines.length === 1
         ? `machine ${machine} cannot be a job: ${lines[0]}`
-        : `machine ${machine} cannot be a job, ${problems.length} problems:\n- ${lines.join('\n- ')}`
+        : `machine ${machine} cannot be a job, ${counted(problems.length, 'problem')}:\n- ${lines.join('\n- ')}`
     super(code, message, { hint: [...new Set(problems.map(({ hint }) => hint))].join(' ') })
     this.problems = problems
   }

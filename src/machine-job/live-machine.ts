@@ -197,6 +197,7 @@ export class LiveMachine {
 
   /** Does the current state handle this event by its name, not by a wildcard? */
   namesEvent(event: EventObject): boolean {
+    if (!this.options.logic.events.has(event.type)) return false
     return this.status === 'active' && isNamedByState(this.root.getSnapshot(), event)
   }
 
@@ -230,6 +231,7 @@ export class LiveMachine {
    */
   fireTimers(by: number, around?: { readonly before: (at: number) => void; readonly after: () => void }): void {
     this.firedBy = Math.max(this.firedBy, by)
+    if (this.timers.isEmpty) return
     for (const timer of this.timers.list()) {
       if (timer.at > by) return
       around?.before(timer.at)
@@ -245,9 +247,8 @@ export class LiveMachine {
   }
 
   private record(event: EventObject, target: AnyActorRef): void {
-    const at = this.options.now()
-    const to = this.addresses.of(target)
-    this.recorder.record(event, { at, by: this.firedBy, to, ...(this.isFiring && { timer: true }) })
+    const { firedBy: by, isFiring: timer } = this
+    this.recorder.record(event, { at: this.options.now(), by, to: this.addresses.of(target), timer })
   }
 
   /** Sends a recorded event to a machine of the job. */
@@ -324,18 +325,17 @@ export class LiveMachine {
 
   /** Delayed transitions of active states whose timer has fired or was cancelled. */
   private passedDelays(machines: readonly MachineActor[]): PassedDelay[] {
-    const delayed = machines.filter(({ logic }) => logic.delays.size > 0)
-    if (delayed.length === 0) return []
-    const set = new Set(this.timers.records().map(({ source, id }) => `${source}\n${id}`))
-    return delayed.flatMap(({ actor, logic }) => {
+    const passed: PassedDelay[] = []
+    for (const { actor, logic } of machines) {
       const { status, value } = actor.getSnapshot() as { readonly status: Status; readonly value: StateValue }
-      if (status !== 'active') return []
-      const active = new Set(activeNodes(logic.machine.root, value).map(({ id }) => id))
-      const source = this.addresses.of(actor)
-      return [...logic.delays].flatMap(([type, after]) =>
-        active.has(after.node) && !set.has(`${source}\n${type}`) ? [{ source, after }] : [],
-      )
-    })
+      if (logic.delays.size === 0 || status !== 'active') continue
+      const active = activeNodes(logic.machine.root, value)
+      for (const [type, after] of logic.delays) {
+        if (active.every(({ id }) => id !== after.node) || this.timers.isSet(actor, type)) continue
+        passed.push({ source: this.addresses.of(actor), after })
+      }
+    }
+    return passed
   }
 
   /**
@@ -405,11 +405,11 @@ export class LiveMachine {
    */
   private noticeFailure(event: EventObject, actor: AnyActorRef, snapshot: unknown): void {
     const facts = factsOf(actor)
-    const now = this.options.now()
-    if (isNextAttempt(event)) facts.beganAt = now
+    if (isNextAttempt(event)) facts.beganAt = this.options.now()
     if (actor === this.root || !doesWork(actor) || this.failures.length >= failuresMax) return
     const failure = failedAttempt(event, actor, snapshot)
     if (failure === null) return
+    const now = this.options.now()
     this.failures.push({ error: recordError(failure.error), ms: Math.max(0, now - (facts.beganAt ?? now)) })
   }
 

@@ -233,23 +233,27 @@ export class MachineRun {
     const note = machine.notes.splice(0).join(', ')
     const takesCancel = machine.namesEvent(cancelled(null))
     try {
+      const { read, cancel } = this
       const state = machine.state(pending)
-      const stale = this.steps.takeStale((address) => machine.isActive(address))
+      const forgetSteps = this.steps.takeStale((address) => machine.isActive(address))
       const jobs = this.childJobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
       const failures = machine.failures.splice(0)
-      return {
+      const next: NewCheckpoint = {
         number: ++this.number,
-        state: packState(Object.assign(state, { jobs, read: this.read, cancel: this.cancel }), machine.encode),
-        read: this.read,
+        state: packState(state, { jobs, read, cancel }, machine.encode),
+        read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,
         states,
         tags,
-        ...this.deferred.takeChanges(),
-        ...(stale.length > 0 && { forgetSteps: stale }),
-        ...(failures.length > 0 && { failures }),
       }
+      return Object.assign(
+        next,
+        this.deferred.takeChanges(),
+        forgetSteps.length > 0 && { forgetSteps },
+        failures.length > 0 && { failures },
+      )
     } catch (error) {
       // A state that cannot be encoded now cannot be encoded by a retry.
       throw fatal(error)

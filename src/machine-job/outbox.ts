@@ -20,13 +20,14 @@ interface ActionLookup {
 
 /** The effects that must survive a crash. The others follow from the snapshot: a restored machine plans them again. */
 export function outboxOf(pending: readonly PendingEffect[], addresses: ActorAddresses): OutboxEntry[] {
-  return pending.flatMap((each): OutboxEntry[] => {
-    if (each.kind === 'start' || each.kind === 'stop' || each.kind === 'attempt' || each.kind === 'log') return []
+  const outbox: OutboxEntry[] = []
+  for (const each of pending) {
+    if (each.kind === 'start' || each.kind === 'stop' || each.kind === 'attempt' || each.kind === 'log') continue
     if (each.kind === 'send') {
-      return [{ ...each, actor: addresses.of(each.actor), event: storable(each.event) as EventObject }]
-    }
-    return [each.kind === 'action' ? entryOf(each, addresses) : each]
-  })
+      outbox.push({ ...each, actor: addresses.of(each.actor), event: storable(each.event) as EventObject })
+    } else outbox.push(each.kind === 'action' ? entryOf(each, addresses) : each)
+  }
+  return outbox
 }
 
 function entryOf({ actor, name, params, context, event }: PendingAction, addresses: ActorAddresses): OutboxEntry {

@@ -250,8 +250,9 @@ export class Plan {
     if (children === undefined || facts.children === children) return snapshot
     const before = facts.children as Children | null
     facts.children = children
-    for (const actor of childrenOf(snapshot)) {
-      if (factsOf(actor).isStarting) continue
+    for (const id of Object.keys(children)) {
+      const actor = children[id]
+      if (actor === undefined || factsOf(actor).isStarting) continue
       this.warnReplaced(before?.[actor.id], actor)
       if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
       this.actorsAdded++
@@ -289,14 +290,14 @@ export class Plan {
 
   /** Registers a restored machine and its actors, under the addresses of the checkpoint. */
   registerRestored<S extends Snapshot<unknown>>(snapshot: S): S {
-    const restored = (this.restoredSnapshots ??= new WeakSet())
     for (const actor of childrenOf(snapshot)) {
       this.actorsAdded++
       this.addresses.restored(actor)
       if (actor.getSnapshot().status !== 'active') factsOf(actor).isStarting = true
-      if (!doesWork(actor) || isReportedSnapshot(actor)) restored.add(actor.getSnapshot() as object)
+      if (doesWork(actor) && !isReportedSnapshot(actor)) continue
+      this.restoredSnapshots ??= new WeakSet()
+      this.restoredSnapshots.add(actor.getSnapshot() as object)
     }
-    restored.add(snapshot)
     return snapshot
   }
 }

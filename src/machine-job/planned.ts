@@ -32,6 +32,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   }
   return {
     ...target,
+    events: new Set(planned.events as readonly string[]),
     delays: delayPlaces(planned),
     config: planned.config,
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
@@ -83,8 +84,10 @@ function mapMembers<From, To>(
   map: (member: From) => To | undefined,
 ): Record<string, To> | undefined {
   let mapped: Record<string, To> | undefined
-  for (const name in members) {
-    if (!Object.hasOwn(members, name)) continue
+  // `for … in` would be compiled anew for nearly each of these objects, which have names of their own.
+  const names = Object.keys(members)
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
     const member = map(members[name] as From)
     if (member !== undefined) setMember((mapped ??= {}), name, member)
   }

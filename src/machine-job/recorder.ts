@@ -12,13 +12,21 @@ export interface RecordedEvent {
   /** ms since the epoch. */
   readonly at: number
   /** Timers that were due by then have fired before. Left out if it is `at`. */
-  readonly by?: number
+  readonly by?: number | undefined
   /** The address of the machine. Left out for the root. */
-  readonly to?: string
+  readonly to?: string | undefined
   /** Encoded as in a checkpoint. `xstate.init` is the start of the machine. */
   readonly event: Json
   /** Was it the event of a timer? */
-  readonly timer?: true
+  readonly timer?: true | undefined
+}
+
+/** When and where an event arrives, as `RecordedEvent` has it. */
+interface Arrival {
+  readonly at: number
+  readonly by: number
+  readonly to: string
+  readonly timer: boolean
 }
 
 /** About how many characters of the events of a checkpoint are kept. */
@@ -33,16 +41,16 @@ export class Recorder {
     this.encode = encode
   }
 
-  record(event: EventObject, { at, by, to, timer }: Omit<RecordedEvent, 'event'>): void {
+  record(event: EventObject, { at, by, to, timer }: Arrival): void {
     if (this.chars > charsMax) return
     const encoded = this.encoded(event)
     this.chars += roughSize(encoded)
     this.events.push({
       at,
-      ...(by !== undefined && by !== at && { by }),
-      ...(to !== undefined && to !== '' && { to }),
+      by: by === at ? undefined : by,
+      to: to === '' ? undefined : to,
       event: encoded,
-      ...(timer === true && { timer }),
+      timer: timer || undefined,
     })
   }
 

@@ -79,10 +79,13 @@ const defaults = {
   read: 0,
 } as const satisfies Partial<MachineState>
 
+/** What a run knows of its state beside its machine. */
+type OfRun = Pick<WrittenState, 'jobs' | 'cancel' | 'read'>
+
 /** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
-export function packState(state: WrittenState, encode: Encode): Json {
-  const { format, machine, job, snapshot, timers, passed, actors, actorNumber, outbox, jobs, cancel, events, read } =
-    state
+export function packState(state: Omit<WrittenState, keyof OfRun>, ofRun: OfRun, encode: Encode): Json {
+  const { format, machine, job, snapshot, timers, passed, actors, actorNumber, outbox, events } = state
+  const { jobs, cancel, read } = ofRun
   return encode({
     format,
     machine,

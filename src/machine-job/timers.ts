@@ -130,6 +130,10 @@ export class DurableTimers {
     for (const { detached, ...record } of records) this.add(record, detached)
   }
 
+  get isEmpty(): boolean {
+    return this.timers.size === 0
+  }
+
   /** All timers for a checkpoint, in the order in which they were set. */
   records(): TimerRecord[] {
     return [...this.timers].map((timer) => (this.isDetached(timer) ? { ...timer, detached: true } : timer))

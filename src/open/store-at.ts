@@ -37,8 +37,8 @@ export function storeAt(address: string, option: string): Store {
     case 'postgres':
       return lateStore({
         name: 'postgres',
-        capabilities: { durable: true, shared: true, transactions: true },
-        optional: ['terms'],
+        capabilities: { durable: true, shared: true, transactions: true, wholeClaims: true },
+        optional: ['repair', 'terms', 'unreadable'],
         load: () => postgres(parsed.url, parsed.schema),
       })
   }

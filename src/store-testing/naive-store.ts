@@ -278,7 +278,7 @@ export class NaiveStore extends NaiveMachines {
         this.applyEvent(job, 'CANCEL', { reason: record.cancelReason })
       }
       const from = record.state
-      const longer = Math.min(30_000 * 2 ** (record.unsupported?.tries ?? 0), 600_000)
+      const longer = Math.min(Math.round(250 * 1.5 ** (record.unsupported?.tries ?? 0)), 600_000)
       const delay = settlement.unsupported === undefined ? delayMs : longer
       const dueAt = event === 'PARK' && delay === undefined ? null : this.time + (delay ?? 0)
       const transition = this.applyEvent(job, event, { reason, fatal, dueAt, error })

@@ -1,8 +1,9 @@
 /**
  * The claims in flight, each from its pick to the starts of its jobs. One is in flight at a time; slots that become
- * free meanwhile go into the next, together with the settles. With many slots and a store that takes a round trip it is
- * two, each for half of the slots at most: while the store carries out one, the jobs of the other run. The second is
- * sent when the first has been written: a server that reads both at once answers both at once.
+ * free meanwhile go into the next, together with the settles. With 200 slots and more and a store that takes a round
+ * trip it is two, each for half of the slots at most: while the store carries out one, the jobs of the other run. The
+ * second is sent when the first has been written: a server that reads both at once answers both at once. A store whose
+ * calls cost much, whatever their size, says that it is faster with one.
  */
 import type { JobchartError } from '../core/errors.ts'
 import type { ClaimAnswer, ClaimedJob } from '../store.ts'
@@ -13,8 +14,8 @@ import type { Picks, Selector } from './selector.ts'
 import type { Workload } from './workload.ts'
 
 const retryMs = { first: 50, max: 5_000 }
-/** With so many slots a claim is worth dividing. */
-const dividedSlotsMin = 16
+/** With so many slots a claim is worth dividing: a half is as much as a server answers in one call. */
+const dividedSlotsMin = 200
 
 export class Claim {
   /** It has taken a permit for each job. */
@@ -62,8 +63,8 @@ interface ClaimsOptions {
   readonly workload: Workload
   readonly timers: Timers
   readonly lanes: Pick<Lanes, 'nudge'>
-  /** Does the store take a round trip to a server? */
-  readonly isRemote: boolean
+  /** May two claims be in flight: is the store a round trip away, and a call cheap? */
+  readonly isDivided: boolean
 }
 
 export class Claims {
@@ -99,7 +100,7 @@ export class Claims {
   }
 
   private get isDivided(): boolean {
-    return this.options.isRemote && this.options.permits.slots >= dividedSlotsMin
+    return this.options.isDivided && this.options.permits.slots >= dividedSlotsMin
   }
 
   /** Takes the permits. */

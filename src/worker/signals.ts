@@ -30,7 +30,8 @@ export function stopOnSignals(
     askedAt = clock.monotonic()
     logger.info(again ? `${signal} again: aborting` : `${signal}: stopping`)
     const stopping = runtime.stop(again ? { ...options, mode: 'abort' } : options)
-    if (again) return
+    // Both resolve with one report: the first tells how it ended.
+    if (again) return void stopping.catch(() => {})
     stopping.then(
       (report) => {
         logger.info('stopped', { ...report })

@@ -103,8 +103,8 @@ export class Worker {
     const now = (): number => clock.monotonic()
     const selector = (this.selector = new Selector({ jobs: jobs.values(), selection, random, now, logger }))
     const workload = (this.workload = new Workload(options.changed))
-    const isRemote = store.confirm === undefined
-    const claims = (this.claims = new Claims({ selector, permits, workload, timers, lanes, isRemote }))
+    const isDivided = store.confirm === undefined && store.capabilities.wholeClaims !== true
+    const claims = (this.claims = new Claims({ selector, permits, workload, timers, lanes, isDivided }))
 
     const registration = (this.registration = new Registration({ id: worker, settings, connection, permits, halted }))
     const heartbeat = (this.heartbeat = new Heartbeat({

@@ -1,7 +1,7 @@
 /** The package as other tools read it: bundlers, publint and arethetypeswrong. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -10,6 +10,7 @@ import { inPage } from '../browser/page.ts'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import { missingPackages } from '../support/own-packages.ts'
 import { installPacked, packPackage, type PackedPackage } from '../support/packed-package.ts'
+import { canStartRedis, serverOfFile } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
@@ -32,6 +33,23 @@ const program = `
     return [answer, typeof toText, typeof VirtualClock]
   }`
 
+/** The same in Node, on a file and on a server of Redis as well. */
+const nodeProgram = `
+  import { createClient } from 'jobchart'
+  import { main } from './program.js'
+  const results = [await main()]
+  for (const store of process.argv.slice(2)) {
+    const client = createClient({ store })
+    try {
+      await client.enqueueByName('mail', null)
+      results.push((await client.counts()).queued)
+    } catch ({ code, hint }) {
+      results.push(code + ': ' + hint)
+    }
+    await client.close()
+  }
+  console.log(JSON.stringify(results))`
+
 type Target = 'browser' | 'node'
 
 const tool = (name: string, ...args: string[]): string =>
@@ -46,9 +64,12 @@ const bundlers: Readonly<Record<string, (target: Target, entry: string, file: st
     build({ entryPoints: [entry], outfile, platform, bundle: true, format: 'esm', logLevel: 'error' }),
   ...(!areMissing && {
     rollup: (...args) => tool('bundle.mjs', 'rollup', ...args),
+    vite: (...args) => tool('bundle.mjs', 'vite', ...args),
     webpack: (...args) => tool('bundle.mjs', 'webpack', ...args),
   }),
 }
+
+const server = serverOfFile()
 
 let browser: Browser
 let packed: PackedPackage
@@ -60,6 +81,7 @@ beforeAll(async () => {
   installPacked(packed, project, [])
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
   writeFileSync(join(project, 'program.js'), program)
+  writeFileSync(join(project, 'node-program.js'), nodeProgram)
   if (canStartBrowser) browser = await startBrowser()
 })
 afterAll(async () => {
@@ -68,12 +90,16 @@ afterAll(async () => {
 })
 
 async function bundled(name: string, target: Target): Promise<string> {
-  const file = join(project, `${name}-${target}.mjs`)
-  await bundlers[name]?.(target, join(project, 'program.js'), file)
+  const file = join(folder.path, name, `${target}.mjs`)
+  mkdirSync(dirname(file), { recursive: true })
+  await bundlers[name]?.(target, join(project, target === 'node' ? 'node-program.js' : 'program.js'), file)
   return file
 }
 
-describe.runIf(canStartBrowser).each(Object.keys(bundlers))('%s', (name) => {
+/** Vite bundles for a browser as Rollup does. */
+const ofBrowser = Object.keys(bundlers).filter((name) => name !== 'vite')
+
+describe.runIf(canStartBrowser).each(ofBrowser)('%s', (name) => {
   test('bundles the package for a browser, which runs it', async () => {
     const text = readFileSync(await bundled(name, 'browser'), 'utf8')
     expect(text).not.toMatch(/from ?['"]node:|import\(['"]node:/)
@@ -81,15 +107,24 @@ describe.runIf(canStartBrowser).each(Object.keys(bundlers))('%s', (name) => {
   })
 })
 
-/** In the short form one: they differ less in what they make for Node, and two of them take half a minute. */
-const ofNode = Object.keys(bundlers).filter((name) => isLong || name === 'esbuild')
+/** In the short form two: they differ less in what they make for Node, and the others take half a minute. */
+const ofNode = Object.keys(bundlers).filter((name) => isLong || name === 'esbuild' || name === 'vite')
 
 describe.each(ofNode)('%s', (name) => {
-  test('bundles the package for Node, which runs it without a driver', async () => {
+  test('bundles the package for Node, which runs it: on a file, and on Redis if a driver is beside it', async () => {
     const file = await bundled(name, 'node')
-    const call = `import('${file}').then(async ({ main }) => console.log(JSON.stringify(await main())))`
-    const printed = execFileSync(process.execPath, ['-e', call], { cwd: folder.path, encoding: 'utf8', env: {} })
-    expect(JSON.parse(printed)).toEqual([42, 'function', 'function'])
+    const cwd = dirname(file)
+    const run = (...stores: string[]): unknown =>
+      JSON.parse(execFileSync(process.execPath, [file, ...stores], { cwd, encoding: 'utf8', env: {} }))
+    const began = [42, 'function', 'function']
+    expect(run('jobs.db', 'redis://127.0.0.1:1')).toEqual([
+      began,
+      1,
+      expect.stringMatching(/^UNSUPPORTED: .*npm install @redis\/client/),
+    ])
+    if (!canStartRedis) return
+    symlinkSync(join(repositoryRoot, 'node_modules'), join(cwd, 'node_modules'))
+    expect(run(`${server().url}?prefix=${name}`)).toEqual([began, 1])
   })
 })
 

@@ -324,6 +324,8 @@ test.runIf(canStartBrowser)(
     await command('dead-1')
     await expect.poll(() => text(page, 'h1'), patient).toMatch('dead-1')
     await expect.poll(() => page.getByRole('dialog').count(), patient).toBe(0)
+    // The palette offers the buttons that are there when it is opened.
+    await page.getByRole('button', { name: 'Discard' }).waitFor()
     await command('discard')
     await page.getByRole('heading', { name: 'Discard this job?' }).waitFor()
     await page.keyboard.press('Escape')

@@ -124,7 +124,7 @@ test('an event wakes a job that nobody can run: it is put off as any other, from
   await runtime.store.send([
     { id: id ?? '', message: { kind: 'event', event: { type: 'GO' } }, key: 'k', expect: null },
   ])
-  await at.clock.advance('31s')
+  await at.clock.advance('300ms')
   const { state, unsupported, history } = await recordOf(at, id)
   expect({ state, unsupported }).toMatchObject({ state: 'scheduled', unsupported: { tries: 2, since } })
   expect(history.slice(-4).map(({ event }) => event)).toEqual(['PARK', 'WAKE', 'CLAIM', 'SNOOZE'])

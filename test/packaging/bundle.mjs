@@ -1,8 +1,10 @@
-/** `node bundle.mjs <bundler> <browser|node> <entry> <file>`: a program as one file, as the documentation of each bundler says. */
+/** `node bundle.mjs <bundler> <browser|node> <entry> <file>`: a program as a module, with the settings that docs/bundling.md names. */
 import commonjs from '@rollup/plugin-commonjs'
 import resolve from '@rollup/plugin-node-resolve'
 import { basename, dirname } from 'node:path'
 import { rollup } from 'rollup'
+// The one of vitest.
+import { build } from 'vite'
 import webpack from 'webpack'
 
 const bundlers = {
@@ -16,19 +18,46 @@ const bundlers = {
         if (code === 'UNRESOLVED_IMPORT') throw new Error(message)
       },
     })
-    await bundle.write({ file, format: 'es', inlineDynamicImports: true })
+    const output =
+      target === 'node'
+        ? { dir: dirname(file), entryFileNames: basename(file), chunkFileNames: '[name].mjs' }
+        : { file, inlineDynamicImports: true }
+    await bundle.write({ ...output, format: 'es' })
+  },
+  async vite(target, entry, file) {
+    if (target !== 'node') throw new Error('Vite bundles for a browser as Rollup does')
+    await build({
+      configFile: false,
+      root: dirname(entry),
+      logLevel: 'error',
+      build: {
+        ssr: entry,
+        target: 'node22',
+        outDir: dirname(file),
+        emptyOutDir: false,
+        rollupOptions: { output: { entryFileNames: basename(file) } },
+      },
+      ssr: { noExternal: true },
+    })
   },
   async webpack(target, entry, file) {
+    const isForNode = target === 'node'
     const config = {
       entry,
       mode: 'production',
-      target: target === 'node' ? 'node22' : 'web',
+      target: isForNode ? 'node22' : 'web',
       experiments: { outputModule: true },
-      output: { path: dirname(file), filename: basename(file), module: true, library: { type: 'module' } },
+      output: {
+        path: dirname(file),
+        filename: basename(file),
+        module: true,
+        library: { type: 'module' },
+        ...(isForNode && { chunkFormat: 'module', chunkFilename: '[id].mjs' }),
+      },
       performance: { hints: false },
       // What minifies is terser, which takes minutes for the layout engine of charts.
       optimization: { minimize: false },
-      plugins: [new webpack.optimize.LimitChunkCountPlugin({ maxChunks: 1 })],
+      plugins: isForNode ? [] : [new webpack.optimize.LimitChunkCountPlugin({ maxChunks: 1 })],
     }
     await new Promise((done, failed) => {
       webpack(config, (error, stats) => {

@@ -66,7 +66,7 @@ test('nobody waits for a transaction with calls in it, however long it is open',
 })
 
 /** Without `cells`: a commit that writes one that a stranger holds waits for it, see docs/postgres.md. */
-const tables = ['meta', 'jobs', 'waiting', 'claims', 'completions', 'log', 'moves', 'figures', 'folds']
+const tables = ['meta', 'jobs', 'fronts', 'claims', 'completions', 'log', 'moves', 'figures', 'folds']
 
 for (const table of tables) {
   test(`rows of ${table} that a stranger holds stop nobody`, async () => {

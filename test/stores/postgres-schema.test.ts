@@ -3,8 +3,10 @@ import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { inspectPostgresServer, postgresMigration, postgresStore } from 'jobchart/postgres'
 import { systemClock } from '../../src/core/clock.ts'
-import { migrationText, versionOf } from '../../src/stores/postgres/migrate.ts'
+import { Connection, type Link } from '../../src/stores/postgres/connection.ts'
+import { migrate, migrationText } from '../../src/stores/postgres/migrate.ts'
 import { migrations, schemaVersion } from '../../src/stores/postgres/migrations/index.ts'
+import { targetOf } from '../../src/stores/postgres/target.ts'
 import { lease, newJob, put, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import type { Store } from '../../src/store.ts'
 import { postgresOfFile, postgresTest as test } from '../support/postgres-server.ts'
@@ -67,25 +69,23 @@ test('a migration that another process carries out is waited for', async () => {
   await other
 })
 
-test('a schema that another process has made since this transaction began is there', async () => {
-  const client = new Client({ connectionString: server().url })
-  await client.connect()
-  onTestFinished(() => client.end())
-  const version = (): Promise<number | null> =>
-    versionOf(
-      async (text, values) => (await client.query({ text, values: [...(values ?? [])], rowMode: 'array' })).rows,
-      'seen',
-    )
-  // The server looks for what it does not know yet, and then also learns of what others have made.
-  await client.query('SELECT pg_try_advisory_xact_lock(1)')
-  expect(await version()).toBeNull()
-  await client.query("BEGIN; SET LOCAL lock_timeout = '5s'")
-  // Of more, the server would tell the connection by itself.
-  const made =
-    "CREATE SCHEMA seen; CREATE TABLE seen.meta (name text, value text); INSERT INTO seen.meta VALUES ('version', '1')"
-  await server().query(made)
-  await client.query('SELECT pg_try_advisory_xact_lock(1)')
-  expect(await version()).toBe(1)
+test('a schema that another process makes between the look and the lock is not made again', async () => {
+  const { connect, where } = targetOf({ url: server().url })
+  const connection = new Connection(async () => {
+    const link = await connect()
+    let tries = 0
+    const query: Link['query'] = async (statement) => {
+      if (!statement.text.includes('pg_try_advisory')) return link.query(statement)
+      // At the second try the server process remembers that there is no such schema.
+      if (++tries === 2) await server().query(`BEGIN; ${migrationText('late', null)} COMMIT`)
+      const rows = await link.query(statement)
+      return tries === 1 ? [[false]] : rows
+    }
+    return Object.assign(Object.create(link) as Link, { query })
+  }, where)
+  onTestFinished(() => connection.close())
+  await migrate(connection, 'late', where)
+  await works(await opened('late'), 'a')
 })
 
 test('the rights that the guide names are enough, and fewer are told', async () => {

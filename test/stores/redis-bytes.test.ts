@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
 import { lease, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
+import type { RedisClient } from '../../src/stores/redis/connection.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -72,6 +73,22 @@ test('ends of runs with large outputs are written a megabyte at a time', async (
   expect((await subject.store.counts()).done).toBe(40)
 })
 
+test('ends of failed runs are written 50 at a time, others 200 at a time', async () => {
+  const subject = await redisSubject(server().url, nodeRedisAt, { prefix: randomUUID() })
+  onTestFinished(() => subject.close())
+  await put(subject.store, ...Array.from({ length: 800 }, (_, i) => newJob(`job ${i}`)))
+  const jobs = (await take(subject.store, { max: 800 })).map(lease)
+  const before = await scripts()
+  const error = { name: 'Error', message: 'boom' }
+  await subject.store.settle(
+    jobs.slice(0, 400).map((each) => ({ ...each, event: 'FAIL', to: 'retrying', error, delayMs: 1_000 })),
+  )
+  expect((await scripts()) - before).toBe(8)
+  await subject.store.settle(jobs.slice(400).map((each) => ({ ...each, event: 'COMPLETE', to: 'done' })))
+  expect((await scripts()) - before).toBe(10)
+  expect(await subject.store.counts()).toMatchObject({ done: 400, retrying: 400 })
+})
+
 test('inserts of large jobs are written a megabyte at a time, and answered in their order', async () => {
   const subject = await redisSubject(server().url, nodeRedisAt, { prefix: randomUUID() })
   onTestFinished(() => subject.close())
@@ -95,3 +112,37 @@ test('inserts of small jobs are one script', async () => {
   await subject.store.insert(Array.from({ length: 200 }, (_, i) => ({ jobs: [newJob(`job ${i}`)], capacity: null })))
   expect((await scripts()) - before).toBe(1)
 })
+
+test('a list of few ended jobs reads at most 500 rows in one command, also beside many that have been retried', async () => {
+  const lengths: number[] = []
+  const clientAt = async (url: string): Promise<RedisClient> => counting(await nodeRedisAt(url), lengths)
+  const subject = await redisSubject(server().url, clientAt)
+  onTestFinished(() => subject.close())
+  const { store } = subject
+  const ids = Array.from({ length: 2_400 }, (_, i) => `job ${i}`)
+  await put(store, ...ids.map((id) => newJob(id, { maxAttempts: 1 })))
+  const error = { name: 'Error', message: 'boom' }
+  const jobs = (await take(store, { max: ids.length })).map(lease)
+  await store.settle(jobs.map((each) => ({ ...each, event: 'FAIL', to: 'dead', error })))
+  await store.retry(ids.slice(60))
+  lengths.length = 0
+  const page = await store.list({ state: 'dead', limit: 100, order: 'newest' })
+  expect(page.map(({ id }) => id)).toEqual(ids.slice(0, 60).toReversed())
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(500)
+})
+
+/** A client that tells how many rows each of its commands reads. */
+function counting(client: RedisClient, lengths: number[]): RedisClient {
+  return {
+    connect: () => client.connect(),
+    send(command) {
+      if (command[0] === 'HMGET') lengths.push(command.length - 2)
+      return client.send(command)
+    },
+    subscribe: (channel, told) => client.subscribe(channel, told),
+    onReady: (listener) => client.onReady(listener),
+    close: () => client.close(),
+    duplicate: () => counting(client.duplicate(), lengths),
+    hasOneServer: client.hasOneServer,
+  }
+}

@@ -5,6 +5,7 @@ import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { boom, cancel, lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import type { BulkAnswer, Hint, StartBulk, Store } from '../../src/store.ts'
+import { Epochs } from '../../src/stores/redis/epoch.ts'
 import { putDeadJobs } from '../support/dead-jobs.ts'
 import { delayedStore } from '../support/delayed-redis.ts'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
@@ -113,6 +114,17 @@ test('a server that is started again with all that was written is not taken for 
   await answers(() => store.counts())
   const page = await store.transitions(next, 100)
   expect([page.lost, page.transitions.map(({ id }) => id)]).toEqual([false, ['b0', 'b1']])
+})
+
+test('an answer to a later call that is read before that about the epochs is no rollback', () => {
+  const epochs = new Epochs(['one 0'])
+  epochs.see(2)
+  const { seen } = epochs
+  // Of an insert that was sent after the question.
+  expect(epochs.see(3)).toBe(true)
+  expect(epochs.learn(['one 0', 'two 2'], 2, seen)).toEqual({ rollback: null, isOther: true })
+  expect(epochs.see(2)).toBe(false)
+  expect(epochs.learn(['one 0', 'two 2', 'three 2'], 2, epochs.seen).rollback).toEqual({ seen: 3, left: 2 })
 })
 
 test('whatever is answered first after a rollback, also a read, is known to be of another log', async () => {

@@ -77,9 +77,9 @@ export const settled: SettleAnswer = {
 /** The parts of a worker that hold state, in virtual time. */
 export function workerParts({
   slots = 10,
-  isRemote = false,
+  isDivided = false,
   jobs = [defineJob({ type: 'mail', run: () => {} })],
-}: { readonly slots?: number; readonly isRemote?: boolean; readonly jobs?: readonly JobDefinition[] } = {}) {
+}: { readonly slots?: number; readonly isDivided?: boolean; readonly jobs?: readonly JobDefinition[] } = {}) {
   const clock = new VirtualClock()
   const timers = new Timers(clock)
   const logger = { ...quiet, error: vi.fn(), warn: vi.fn() }
@@ -88,7 +88,7 @@ export function workerParts({
   const workload = new Workload(changed)
   const nudge = vi.fn()
   const selector = new Selector({ jobs, selection: 'weighted', random: () => 0.5, now: () => 0, logger })
-  const claims = new Claims({ selector, permits, workload, timers, lanes: { nudge }, isRemote })
+  const claims = new Claims({ selector, permits, workload, timers, lanes: { nudge }, isDivided })
   const services: RunServices = {
     middleware: [],
     telemetry: null,

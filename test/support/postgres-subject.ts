@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { postgresPort } from '../../src/stores/postgres/port.ts'
+import { postgresStoreOn } from '../../src/stores/postgres/store.ts'
 import { targetOf, type TargetOptions } from '../../src/stores/postgres/target.ts'
-import { remoteStore } from '../../src/stores/remote/store.ts'
 import type { Subject } from '../../src/store-testing/conformance/index.ts'
 import { movingClock } from '../stores/moving-clock.ts'
 import type { PostgresServer } from './postgres-process.ts'
@@ -27,7 +27,7 @@ export class Schemas {
   }
 
   async giveBack(schema: string): Promise<void> {
-    const tables = ['jobs', 'waiting', 'claims', 'completions', 'cells', 'log', 'moves', 'figures']
+    const tables = ['jobs', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
     const database = await (this.database ??= this.connect())
     await database.query(`${removed} UPDATE ${schema}.folds SET upto = 0`)
@@ -46,7 +46,7 @@ export const schemasOf = (server: () => PostgresServer): Schemas =>
 
 /** A PostgreSQL store in a schema, for one case of the conformance suite. */
 export async function postgresSubject(where: TargetOptions, schema: string, clock = movingClock()): Promise<Subject> {
-  const store = remoteStore(postgresPort({ ...targetOf(where), schema, transitionsMax: 10_000, clock }))
+  const store = postgresStoreOn(postgresPort({ ...targetOf(where), schema, transitionsMax: 10_000, clock }))
   await store.open({ clock })
   return { store, advance: (ms) => clock.advance(ms), close: () => store.close() }
 }

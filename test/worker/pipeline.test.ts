@@ -29,7 +29,7 @@ function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unkn
   const lanes = new Lanes()
   const parts = workerParts({ slots, jobs: [job] })
   const { permits, selector, workload, timers } = parts
-  const claims = new Claims({ selector, permits, workload, timers, lanes, isRemote: false })
+  const claims = new Claims({ selector, permits, workload, timers, lanes, isDivided: false })
   const runs = new Runs()
   const inputs = {
     cancels: new Subject<CancelCommand>(),

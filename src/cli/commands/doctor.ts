@@ -136,11 +136,11 @@ async function ofDatabase({ url, schema, where }: PostgresAddress): Promise<Find
   if (info.oldestTransactionMs > oldMs)
     tell(
       'warning',
-      `a transaction has been open for ${grouped(Math.round(info.oldestTransactionMs / 60_000))} minutes: no dead row can be removed`,
+      `a transaction has been open for ${counted(Math.round(info.oldestTransactionMs / 60_000), 'minute')}: no dead row can be removed`,
       'SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start; end it.',
     )
   if (info.deadRows > deadRowsMax && info.deadRows > info.liveRows)
-    tell('warning', `${grouped(info.deadRows)} dead rows`, 'Autovacuum does not keep up: docs/postgres.md, vacuum.')
+    tell('warning', counted(info.deadRows, 'dead row'), 'Autovacuum does not keep up: docs/postgres.md, vacuum.')
   if (!info.notifies)
     tell(
       'warning',

@@ -7,7 +7,7 @@ import { integer, withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { queueColumns, queueRows, totalRates } from '../queue-rows.ts'
 import { table } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
+import { printable, type Terminal } from '../terminal.ts'
 import { counted, grouped } from '../../core/counted.ts'
 import { duration, rate, timeOfDay } from '../words.ts'
 
@@ -101,7 +101,7 @@ async function live(client: Client, { interval }: TopOptions, terminal: Terminal
     while (!terminal.signal.aborted && !keys.signal.aborted) {
       const lines = (await picture(client, terminal)).split('\n').slice(0, terminal.rows - 1)
       // Clears the rest of the line: the previous content may have been longer.
-      terminal.write(`${screen.home}${lines.map((line) => `${line}\u001B[K`).join('\n')}${screen.end}`)
+      terminal.write(`${screen.home}${lines.map((line) => `${printable(line)}\u001B[K`).join('\n')}${screen.end}`)
       await terminal.sleep(interval * 1_000, keys.signal)
     }
   } finally {

@@ -7,7 +7,6 @@ import { metaText } from '../meta-member.ts'
 import { useResource } from './api.ts'
 import { Empty, Loaded, Panel, State, Time } from './parts.tsx'
 import { go, jobLink, link, place, replace } from './router.ts'
-import { number } from './words.ts'
 
 /** What was typed is searched when nothing was typed for so long, ms. */
 const typingMs = 150
@@ -157,7 +156,7 @@ function Result({ of: { text, hits, near, searched } }: { readonly of: FindResul
       <p class="muted hint">
         {wholly.length > 0 && `Searched of all jobs: ${list(wholly)}.`}{' '}
         {partly.length > 0 &&
-          `Of the ${number(partly[0]?.newest ?? 0)} jobs that were enqueued last: ${list(partly)}. This store has no index of these.`}
+          `Of the ${counted(partly[0]?.newest ?? 0, 'job')} that were enqueued last: ${list(partly)}. This store has no index of these.`}
       </p>
     </>
   )

@@ -1,5 +1,6 @@
 /** What the slots of a worker ran and run: a row per slot, a bar per run. */
 import type { JSX } from 'preact'
+import { counted } from '../../core/counted.ts'
 import type { WorkerRecord } from '../../index.ts'
 import type { EndedRun } from '../worker-runs.ts'
 import { go, jobLink } from './router.ts'
@@ -89,7 +90,7 @@ export function SlotChart({
       </svg>
       <figcaption class="legend muted">
         <span>{date(begin).slice(11)}</span>
-        <span>{left > 0 ? `${left} more rows` : ''}</span>
+        <span>{left > 0 ? counted(left, 'more row') : ''}</span>
         <span>now</span>
       </figcaption>
     </figure>

@@ -62,7 +62,7 @@ export function Timeline({ of: { job } }: { readonly of: JobView }): JSX.Element
         <span class="muted">{duration(whole)} in all</span>
       </p>
       <details class="moves" open={history.length <= 12}>
-        <summary>{history.length} moves</summary>
+        <summary>{counted(history.length, 'move')}</summary>
         <ol>
           {history.map(({ seq, at, event, from, to, attempt, reason }, i) => (
             <li key={seq}>

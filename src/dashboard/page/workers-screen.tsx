@@ -21,7 +21,8 @@ interface Workers {
 const openMax = 6
 
 const chips: Readonly<Record<string, (worker: WorkerRecord) => boolean>> = {
-  busy: ({ running, slots }) => running.length >= slots && slots > 0,
+  full: ({ running, slots, lost }) => running.length >= slots && slots > 0 && !lost,
+  busy: ({ running, lost }) => running.length > 0 && !lost,
   idle: ({ running, lost }) => running.length === 0 && !lost,
   lost: ({ lost }) => lost,
 }

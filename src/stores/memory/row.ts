@@ -1,8 +1,8 @@
 /** A row of the memory store: a job, and where its indexes have it. */
-import { JobRow, Terms, Tick, type InsertedJob } from '../../core/job-row.ts'
+import { JobRow, Terms, Tick, type Additions, type InsertedJob } from '../../core/job-row.ts'
 import { Packed, valueOf, type Cell } from '../../core/cell.ts'
 import type { JobState } from '../../core/lifecycle.ts'
-import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
+import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { phases, type Phase } from './phases.ts'
 import { Queue, type QueuedJob } from './queue.ts'
@@ -15,7 +15,7 @@ export class KeptCheckpoint {
   readonly note: string
   private readonly packed: Cell<Json>
 
-  constructor({ number, seq, at, note }: Omit<CheckpointEntry, 'state'>, state: Cell<Json>) {
+  constructor({ number, state, seq, at, note }: Additions['checkpoints'][number]) {
     this.number = number
     this.seq = seq
     this.at = at

@@ -317,7 +317,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
       this.dropMessages(row)
     }
     if (forgetsCheckpoints) lists.checkpoints = []
-    for (const { state, ...entry } of checkpoints) lists.checkpoints.push(new KeptCheckpoint(entry, state))
+    for (const entry of checkpoints) lists.checkpoints.push(new KeptCheckpoint(entry))
     if (lists.checkpoints.length > caps.checkpoints)
       lists.checkpoints.splice(0, lists.checkpoints.length - caps.checkpoints)
     if (forgetsSteps) lists.steps.clear()

@@ -72,13 +72,12 @@ export function moveParams(writes: Writes): Param[] {
   return [[...growth.keys()].map(columnText), [...growth.values()], JSON.stringify(body)]
 }
 
-/** The same of plain jobs, each with the time that counts. */
+/** The same of plain jobs, each with the time that counts. Moves and activity are JSON, with commas between them. */
 export function plainMoveParams(
-  now: number,
   { before, after, counted }: PlainMove,
   types: readonly string[],
   times: readonly number[] = [],
-): [types: string[], growth: number[], body: string] {
+): [types: string[], growth: number[], moves: string, activity: string] {
   const sums = new Map<string, { n: number; ms: number }>()
   for (const [i, type] of types.entries()) {
     const sum = sums.get(type) ?? { n: 0, ms: 0 }
@@ -89,9 +88,10 @@ export function plainMoveParams(
   const by = Number(isWaiting(after)) - Number(isWaiting(before))
   const moves = [...sums].map(([type, { n }]) => ({ type, before, after, n }))
   const activity = [...sums].map(([type, { n, ms }]) => ({ type, counted, ms, n }))
-  const body: Body = { now, moves, activity, failures: [], outcomes: [], paused: [] }
-  return [[...sums.keys()], [...sums.values()].map(({ n }) => n * by), JSON.stringify(body)]
+  return [[...sums.keys()], moves.map(({ n }) => n * by), listed(moves), listed(activity)]
 }
+
+const listed = (items: readonly object[]): string => JSON.stringify(items).slice(1, -1)
 
 /** The members of a move, as JSON: for a server that counts the jobs itself. */
 export const plainMoveText = ({ before, after }: Omit<PlainMove, 'counted'>): string =>
@@ -103,10 +103,12 @@ const isWaiting = (job: Standing | null): boolean => job !== null && backlog.has
 function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, base: number): Writes {
   const document = (type: string, standing: Standing | null): JobDocument | null =>
     standing && ({ type, failure: null, machine: null, finishedAt: null, ...standing } as JobDocument)
-  const jobs = moves.flatMap(({ type, before, after, n }) => {
-    const job = { id: '', before: document(type, before), after: document(type, after) }
-    return Array.from({ length: n }, () => job)
-  })
+  const jobs = moves.map(({ type, before, after, n }) => ({
+    id: '',
+    before: document(type, before),
+    after: document(type, after),
+    n,
+  }))
   const failures = body.failures.map((each) => ({ ...each, seq: each.seq - pending + base }))
   const cells = paused.map((field) => ({ cells: 'paused', field, value: null }) as const)
   return { now, count: 0, jobs, log: [], cells, activity, failures, outcomes }

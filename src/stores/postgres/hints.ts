@@ -71,9 +71,13 @@ export class Hints {
     this.timer = systemClock.timer(() => this.flush(), togetherMs, { keepAlive: false })
     const payloads = payloadsOf(this.origin, [...this.waiting])
     this.waiting.clear()
-    // What is lost here costs others time, not jobs.
+    // What is lost here costs others time, not jobs: this commit does not wait for the disk.
     this.connection
-      .query('SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p', [this.channel, payloads])
+      .query(
+        "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, p) FROM unnest($2::text[]) AS p",
+        [this.channel, payloads],
+        'jobchart notify',
+      )
       .catch(ignoreUnavailable)
   }
 

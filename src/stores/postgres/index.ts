@@ -3,9 +3,9 @@ import '../../core/node-version.ts'
 import { byDefault, given, integer, table, type RulesOf } from '../../core/checks.ts'
 import { caps } from '../../core/caps.ts'
 import type { Store } from '../../store.ts'
-import { remoteStore } from '../remote/store.ts'
 import { postgresPort } from './port.ts'
 import { schemaName } from './schema-name.ts'
+import { postgresStoreOn } from './store.ts'
 import { targetOf } from './target.ts'
 
 export { inspectPostgresServer, postgresMigration, type PostgresServerInfo } from './inspect.ts'
@@ -53,5 +53,5 @@ const postgresOptions = table(
  */
 export function postgresStore(options: PostgresStoreOptions): Store {
   const { schema, transitionsMax } = postgresOptions(options, 'options of postgresStore')
-  return remoteStore(postgresPort({ ...targetOf(options), schema, transitionsMax }))
+  return postgresStoreOn(postgresPort({ ...targetOf(options), schema, transitionsMax }))
 }

@@ -4,15 +4,24 @@ import type { Writes } from '../remote/commit.ts'
 import type { ResultRow } from './connection.ts'
 import { plainDocumentFrom } from './plain.ts'
 import { columnText } from './texts.ts'
+import { UnreadableJob } from './unreadable-job.ts'
 
 /** What `documentOfRow` reads, of the view `standing`. */
 export const documentColumns = 's.base::float8, s.doc, s.facts'
 
-/** @param base the number that the doc counts from. See `jobs` in the migrations */
-export const documentFrom = (base: unknown, doc: unknown, facts: unknown): JobDocument =>
-  facts === null
-    ? numberedDocument(JSON.parse(doc as string) as JobDocument, base as number)
-    : plainDocumentFrom(doc as string, facts as string)
+/**
+ * @param base the number that the doc counts from. See `jobs` in the migrations
+ * @throws UnreadableJob
+ */
+export function documentFrom(base: unknown, doc: unknown, facts: unknown): JobDocument {
+  try {
+    return facts === null
+      ? numberedDocument(JSON.parse(doc as string) as JobDocument, base as number)
+      : plainDocumentFrom(doc as string, facts as string)
+  } catch (cause) {
+    throw new UnreadableJob(doc as string, facts as string | null, cause)
+  }
+}
 
 export const documentOfRow = ([base, doc, facts]: ResultRow): JobDocument => documentFrom(base, doc, facts)
 

@@ -35,25 +35,29 @@ import type { JobDocument } from '../remote/document.ts'
 import { clockColumn, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
 import { columnText, listText, textOfColumn } from './texts.ts'
+import { Exchange } from './exchange.ts'
 
 /** What this process knows of a plain job that it has claimed. */
 interface Claimed {
+  readonly claim: Claim
   readonly job: number
   readonly type: string
-  readonly claim: number
-  readonly token: string
-  readonly worker: string
   /** Its place in the claim, from 1. */
   readonly turn: number
-  readonly startedAt: number
   /** How many attempts it has, if not as many as its enqueue has told. */
   readonly maxAttempts: number | null
 }
 
+/** A claim that it has made. */
+interface Claim {
+  readonly number: number
+  readonly token: string
+  readonly worker: string
+  readonly at: number
+}
+
 /** So many are known at most: those of which nothing was heard for long are forgotten. */
 const claimedMax = 10_000
-/** Jobs before the last one that was claimed are looked for again after this time, ms. */
-const frontMs = 1_000
 
 /** What a call of a function needs of the port. */
 interface PlainOptions {
@@ -65,13 +69,14 @@ interface PlainOptions {
   readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
   /** @param unfolded how many moves are not in the figures yet */
   readonly foldIfMany: (unfolded: number) => Promise<void>
+  /** Sets jobs aside that cannot be read. */
+  readonly setAside: (ids: readonly string[]) => Promise<void>
 }
 
 export class PostgresPlainWrites implements PlainWrites {
   private readonly options: PlainOptions
   private readonly claimed = new Map<string, Claimed>()
-  /** By type: the last job that was claimed, and when that was found. */
-  private readonly fronts = new Map<string, { readonly job: number; readonly at: number }>()
+  private readonly exchange = new Exchange((columns, values) => this.call('exchange', columns, values))
 
   constructor(options: PlainOptions) {
     this.options = options
@@ -85,22 +90,17 @@ export class PostgresPlainWrites implements PlainWrites {
   /** The server may have been set back. */
   forgetAll(): void {
     this.claimed.clear()
-    this.fronts.clear()
   }
 
-  /** @returns null if nothing was written */
-  private async call(
-    name: string,
-    columns: string,
-    values: readonly Param[],
-  ): Promise<{ readonly base: number | null; readonly row: ResultRow }> {
+  /** @param columns what the function returns, beside `unfolded`. @returns these */
+  private async call(name: string, columns: string, values: readonly Param[]): Promise<ResultRow> {
     const { schema, transitionsMax, ask, foldIfMany } = this.options
     const all = [transitionsMax, ...values]
     const list = all.map((_, i) => `$${i + 1}`).join(', ')
-    const text = `SELECT ${clockColumn}, base::float8, unfolded::float8${columns} FROM ${schema}.${name}(${list})`
-    const [base, unfolded, ...row] = await ask(`jobchart ${name}`, text, all)
-    if (base !== null) await foldIfMany(unfolded as number)
-    return { base: base as number | null, row }
+    const text = `SELECT ${clockColumn}, unfolded::float8, ${columns} FROM ${schema}.${name}(${list})`
+    const [unfolded, ...row] = await ask(`jobchart ${name}`, text, all)
+    if (unfolded !== null) await foldIfMany(unfolded as number)
+    return row
   }
 
   async insert(requests: readonly InsertRequest[]): Promise<PlainWrite<InsertAnswer[][]> | null> {
@@ -112,17 +112,17 @@ export class PostgresPlainWrites implements PlainWrites {
     if (docs === null) return null
     const now = this.options.now()
     const types = jobs.map(({ type }) => type)
-    const { base } = await this.call('insert_plain', '', [
+    const [base] = (await this.call('insert_plain', 'base::float8', [
       now,
-      jobs.map(({ id }) => id),
-      types,
+      jobs.map(({ id }) => id).join('\n'),
+      types.join('\n'),
       docs.join('\n'),
-      jobs.map(({ tags }) => listText(tags)),
+      jobs.some(({ tags }) => tags.length > 0) ? jobs.map(({ tags }) => listText(tags)) : [],
       [...rooms.keys()].map((type) => type && columnText(type)),
       [...rooms.values()],
       plainEntries.enqueue(now),
-      ...plainMoveParams(now, plainMoves.enqueue, types),
-    ])
+      ...plainMoveParams(plainMoves.enqueue, types),
+    ])) as [number | null]
     if (base === null) return null
     let seq = base
     return {
@@ -133,50 +133,45 @@ export class PostgresPlainWrites implements PlainWrites {
 
   async claim(request: ClaimRequest): Promise<PlainWrite<PlainClaim>> {
     const { demand, token, worker, leaseMs } = request
-    const now = this.options.now()
+    const now = this.exchange.now ?? this.options.now()
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
-    const { base, row } = await this.call('claim_plain', ', claim::float8, others, ids, types, numbers, docs', [
-      now,
+    const [base, number, others, ids, types, numbers, times, docs] = await this.exchange.claim(now, [
       demand.map(({ type }) => type),
       demand.map(({ max }) => max),
-      demand.map(({ type }) => this.frontOf(type, now)),
       columnText(token),
       columnText(worker),
       wakeAt,
       JSON.stringify(Object.fromEntries(attempts)),
       plainEntries.claim(now, worker),
-      plainMoveText(plainMoves.claim),
-      JSON.stringify(plainMoves.claim.counted),
     ])
-    const [claim, others, ids, types, numbers, docs] = row as [number, string[] | null, ...(string | null)[]]
+    const claim: Claim = { number, token, worker, at: now }
     const names = linesOf(ids)
     const typeOf = linesOf(types)
-    const [seqs, times] = halves((numbers ?? '').split(' ').map(Number))
+    const [seqs, enqueued] = [numbersOf(numbers), numbersOf(times)]
     const taken = new Map<string, number>()
-    const jobs = linesOf(docs).map((doc, i): ClaimedJob => {
-      const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], times[i]]
-      const terms = JSON.parse(doc) as PlainTerms
+    const texts = linesOf(docs)
+    const unreadable: string[] = []
+    // Somebody else has written a text of several lines.
+    const all = texts.length === names.length ? texts : await this.docsOf(seqs)
+    const jobs = all.flatMap((doc, i): ClaimedJob | [] => {
+      const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], enqueued[i]]
+      const terms = termsOf(doc)
+      if (terms === null) {
+        unreadable.push(id)
+        return []
+      }
       const start = { seq: (base ?? 0) + i, at: now, worker, token, maxAttempts: attempts.get(type) ?? null, wakeAt }
       const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
       const differs = maxAttempts !== terms.maxAttempts
-      this.keep(id, {
-        job,
-        type,
-        claim,
-        token,
-        worker,
-        turn: i + 1,
-        startedAt: now,
-        maxAttempts: differs ? maxAttempts : null,
-      })
+      this.keep(id, { claim, job, type, turn: i + 1, maxAttempts: differs ? maxAttempts : null })
       taken.set(type, (taken.get(type) ?? 0) + 1)
-      this.fronts.set(type, { job, at: this.fronts.get(type)?.at ?? now })
       return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
+    // If that fails, whoever meets them next does it: the others were claimed.
+    if (unreadable.length > 0) await this.options.setAside(unreadable).catch(() => {})
     const left = new Set(others)
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
-    for (const { type } of fewer) this.fronts.delete(type)
     return {
       answer: {
         jobs,
@@ -189,12 +184,12 @@ export class PostgresPlainWrites implements PlainWrites {
     }
   }
 
-  /** Where the jobs of a type that wait begin, as far as is known. */
-  private frontOf(type: string, now: number): number {
-    const front = this.fronts.get(type)
-    if (front !== undefined && now - front.at < frontMs && now >= front.at) return front.job
-    this.fronts.delete(type)
-    return 0
+  /** What is stored of jobs, by the numbers of their rows. */
+  private async docsOf(seqs: readonly number[]): Promise<readonly string[]> {
+    const text = `SELECT ${clockColumn}, array_agg(j.doc ORDER BY u.n)
+      FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${this.options.schema}.jobs j ON j.seq = u.seq`
+    const [docs] = await this.options.ask('jobchart docs', text, [seqs])
+    return docs as string[]
   }
 
   private keep(id: string, claimed: Claimed): void {
@@ -208,40 +203,39 @@ export class PostgresPlainWrites implements PlainWrites {
   }
 
   mayComplete(settlement: Settlement): boolean {
-    return isPlainEnd(settlement) && this.claimed.get(settlement.id)?.token === settlement.token
+    return isPlainEnd(settlement) && this.claimed.get(settlement.id)?.claim.token === settlement.token
   }
 
   async complete(settlements: readonly Settlement[]): Promise<PlainWrite<SettleAnswer[]> | null> {
     const now = this.options.now()
     const ends = settlements.flatMap((settlement, i) => {
       const claimed = this.claimed.get(settlement.id)
-      return claimed === undefined ? [] : [{ ...claimed, i, id: settlement.id, output: settlement.output }]
+      this.claimed.delete(settlement.id)
+      return claimed === undefined ? [] : [{ claimed, i, settlement }]
     })
-    ends.sort((a, b) => a.claim - b.claim)
-    const [worker, ...others] = new Set(ends.map((end) => end.worker))
-    const outputs = textsOf(ends, ({ output }) => (output === undefined ? '' : JSON.stringify(output)))
-    for (const { id } of settlements) this.claimed.delete(id)
+    ends.sort((a, b) => a.claimed.claim.number - b.claimed.claim.number)
+    const claims = [...new Set(ends.map(({ claimed }) => claimed.claim))]
+    const [worker, ...others] = new Set(claims.map((claim) => claim.worker))
+    const outputs = textsOf(ends, ({ settlement: { output } }) => (output === undefined ? '' : JSON.stringify(output)))
     if (ends.length < settlements.length || others.length > 0 || worker === undefined || outputs === null) return null
-    const tokens = new Map(ends.map(({ claim, token }) => [claim, columnText(token)]))
-    const types = ends.map(({ type }) => type)
-    const { base } = await this.call('complete_plain', '', [
-      now,
-      [...tokens.keys()],
-      [...tokens.values()],
-      ends.map(({ job }) => job),
-      ends.map(({ claim }) => claim),
-      ends.map(({ turn }) => turn),
-      ends.map(({ id }) => id),
+    const types = ends.map(({ claimed }) => claimed.type)
+    const [, , moves, activity] = plainMoveParams(
+      plainMoves.complete,
       types,
+      ends.map(({ claimed }) => now - claimed.claim.at),
+    )
+    const base = await this.exchange.end(now, [
+      claims.map(({ number }) => number),
+      claims.map(({ token }) => columnText(token)),
+      ends.map(({ claimed }) => claimed.claim.number),
+      ends.map(({ claimed }) => claimed.turn),
+      ends.map(({ settlement }) => settlement.id).join('\n'),
+      types.join('\n'),
       outputs.join('\n'),
-      ends.map(({ maxAttempts }) => maxAttempts),
+      ends.some(({ claimed }) => claimed.maxAttempts !== null) ? ends.map(({ claimed }) => claimed.maxAttempts) : [],
       plainEntries.complete(now, worker),
-      ...plainMoveParams(
-        now,
-        plainMoves.complete,
-        types,
-        ends.map(({ startedAt }) => now - startedAt),
-      ).filter((_, i) => i !== 1),
+      moves,
+      activity,
     ])
     if (base === null) return null
     const answer: SettleAnswer[] = []
@@ -259,7 +253,7 @@ export class PostgresPlainWrites implements PlainWrites {
 
   async remove(jobs: readonly JobDocument[]): Promise<ReadonlySet<JobDocument>> {
     if (jobs.length === 0) return new Set()
-    const { row } = await this.call('remove_plain', ', removed', [
+    const row = await this.call('remove_plain', 'removed', [
       this.options.now(),
       jobs.map(({ type }) => columnText(type)),
       jobs.map(({ seq }) => seq),
@@ -273,15 +267,20 @@ export class PostgresPlainWrites implements PlainWrites {
   async extend(heartbeats: readonly HeartbeatPayload[], leaseMs: number): Promise<ReadonlySet<HeartbeatPayload>> {
     const plain = heartbeats.flatMap((heartbeat) => {
       const claimed = this.claimed.get(heartbeat.id)
-      return claimed?.token === heartbeat.token && isPlainHeartbeat(heartbeat) ? [{ ...claimed, heartbeat }] : []
+      return claimed?.claim.token === heartbeat.token && isPlainHeartbeat(heartbeat) ? [{ ...claimed, heartbeat }] : []
     })
     if (plain.length === 0) return new Set()
-    const tokens = new Map(plain.map(({ claim, token }) => [claim, columnText(token)]))
+    const claims = [...new Set(plain.map(({ claim }) => claim))]
     const { schema, ask, now } = this.options
     const [extended] = await ask(
       'jobchart extend_plain',
       `SELECT ${clockColumn}, ${schema}.extend_plain($1, $2, $3, $4)::text[]`,
-      [[...tokens.keys()], [...tokens.values()], plain.map(({ job }) => job), now() + leaseMs],
+      [
+        claims.map(({ number }) => number),
+        claims.map(({ token }) => columnText(token)),
+        plain.map(({ job }) => job),
+        now() + leaseMs,
+      ],
     )
     const jobs = new Set((extended as string[] | null)?.map(Number))
     return new Set(plain.flatMap(({ job, heartbeat }) => (jobs.has(job) ? heartbeat : [])))
@@ -297,10 +296,21 @@ function textsOf<I>(items: readonly I[], textOf: (item: I) => string): string[] 
   }
 }
 
+/** Null if it cannot be read. */
+function termsOf(doc: string): PlainTerms | null {
+  try {
+    const terms = JSON.parse(doc) as PlainTerms | null
+    return typeof terms?.maxAttempts === 'number' ? terms : null
+  } catch {
+    return null
+  }
+}
+
+/** Numbers that a function has joined. */
+const numbersOf = (text: string | null | undefined): number[] => (text ?? '').split(' ').map(Number)
+
 const linesOf = (text: string | null | undefined): string[] =>
   text === null || text === undefined ? [] : text.split('\n')
-
-const halves = <T>(items: readonly T[]): [T[], T[]] => [items.slice(0, items.length / 2), items.slice(items.length / 2)]
 
 const roomHints = (types: Iterable<string>): Hint[] => [
   { kind: 'room' },
@@ -355,7 +365,9 @@ export function plainDocumentFrom(doc: string, facts: string): JobDocument {
     maxAttempts,
     wakeAt,
   }
-  return plainDocument(JSON.parse(doc) as PlainTerms, {
+  const terms = termsOf(doc)
+  if (terms === null) throw new SyntaxError('the document of a plain job cannot be read')
+  return plainDocument(terms, {
     id,
     type,
     seq,

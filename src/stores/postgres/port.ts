@@ -1,13 +1,15 @@
 /** A schema of a server as the port of `remoteStore`. */
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
+import { counted } from '../../core/counted.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { leaseOfIntents } from '../../core/tx-intent.ts'
-import type { TransactionStore } from '../../store.ts'
+import type { Store, TransactionStore } from '../../store.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { allCountsOf, countsFrom } from '../remote/figures.ts'
-import type { LogPage, StorePort } from '../remote/port.ts'
+import type { Loaded, LogPage, StorePort, Wanted } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
+import { Aside } from './aside.ts'
 import { commitStatement, committedOf, type Committed } from './commit.ts'
 import {
   clockColumn,
@@ -25,11 +27,12 @@ import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { migrate } from './migrate.ts'
-import { find } from './search.ts'
+import { find, firstQueued } from './search.ts'
+import { repair, unreadable } from './repair.ts'
 import { checkServer } from './server.ts'
 import { PostgresPlainWrites } from './plain.ts'
 import { findTerms } from './terms.ts'
-import { quotedName, textOfColumn } from './texts.ts'
+import { columnText, quotedName, textOfColumn } from './texts.ts'
 import { transactionsOf } from './transactions/index.ts'
 
 interface Settings extends Target {
@@ -76,7 +79,15 @@ class StoreTime {
   }
 }
 
-export function postgresPort(settings: Settings): StorePort {
+/** A port, and what of a store is not derived from one. */
+export interface PostgresPort extends StorePort, Required<Pick<Store, 'unreadable' | 'repair'>> {
+  /** The jobs that were set aside here, because they cannot be read, since the last call. */
+  takeUnreadable(): readonly string[]
+  /** Removes jobs that were set aside. @returns those of the ids that were there */
+  discardUnreadable(ids: readonly string[]): Promise<readonly string[]>
+}
+
+export function postgresPort(settings: Settings): PostgresPort {
   const schema = quotedName(settings.schema)
   let open: Open | null = null
   let storeId = ''
@@ -85,10 +96,13 @@ export function postgresPort(settings: Settings): StorePort {
     return open
   }
   const commits = new Commits(opened, schema, settings)
+  const now = (): number => opened().time.now()
+  const aside = new Aside({ ...settings, schema, now, inTurn: (work) => inTurn(opened().lane, schema, work) })
   const plain = new PostgresPlainWrites({
     schema,
     transitionsMax: settings.transitionsMax,
-    now: () => opened().time.now(),
+    now,
+    setAside: (ids) => aside.set({ ids }),
     ask: (name, text, values) => askPlain(opened(), name, text, values),
     foldIfMany: (unfolded) => opened().figures.foldIfMany(unfolded),
   })
@@ -99,7 +113,7 @@ export function postgresPort(settings: Settings): StorePort {
   })
   return {
     name: 'postgres',
-    capabilities: { durable: settings.isDurable ?? true, shared: true, transactions: true },
+    capabilities: { durable: settings.isDurable ?? true, shared: true, transactions: true, wholeClaims: true },
     async open({ clock, signal }) {
       const made = connectionsOf(settings, clock, () => plain.forgetAll())
       const giveUp = (): void => closeAll(made)
@@ -124,17 +138,15 @@ export function postgresPort(settings: Settings): StorePort {
     },
     epoch: () => open?.epoch.current ?? '',
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
-    async load(wanted, into) {
-      if (wanted.length === 0) return
-      const { statement, take } = loadingOf(schema, wanted, into)
-      take(await opened().lane.query(statement.text, statement.values, statement.name))
-    },
+    load: (wanted, into) => aside.reading(() => loaded(opened().lane, schema, wanted, into)),
+    read: (wanted, into) => aside.reading(() => loaded(opened().reads, schema, wanted, into)),
+    firstQueued: (types) => firstQueued((text, values) => opened().reads.query(text, values), schema, types),
     commit(commit) {
       for (const id of commit.revisions.keys()) plain.forget(id)
       return commits.commit(commit)
     },
     plain,
-    find: (query) => find((text, values) => opened().reads.query(text, values), schema, query),
+    find: (query) => aside.reading(() => find((text, values) => opened().reads.query(text, values), schema, query)),
     terms: (query) => findTerms((text, values) => opened().reads.query(text, values), schema, query),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
@@ -150,10 +162,11 @@ export function postgresPort(settings: Settings): StorePort {
     },
     tell: (hints) => open?.hints.tell(hints),
     watch: (listener) => opened().hints.watch(listener),
+    ...unreadableOf({ opened, aside, schema, settings, now }),
   }
 }
 
-/** @returns the row of a function of plain jobs without the clock: it begins with a number, or none was given */
+/** @returns the row of a function of plain jobs without the clock: `unfolded`, and numbers of what it has written */
 async function askPlain(
   { lane, time, epoch }: Open,
   name: string,
@@ -161,9 +174,60 @@ async function askPlain(
   values: readonly Param[],
 ): Promise<ResultRow> {
   const [[, ...row] = []] = await time.learn(() => lane.query(text, values, name))
-  if (typeof row[0] === 'number') epoch.see(row[0])
+  for (const number of row.slice(1, 3)) if (typeof number === 'number') epoch.see(number)
   return row
 }
+
+async function loaded(lane: Connection, schema: string, wanted: readonly Wanted[], into: Loaded): Promise<void> {
+  if (wanted.length === 0) return
+  const { statement, take } = loadingOf(schema, wanted, into)
+  take(await lane.query(statement.text, statement.values, statement.name))
+}
+
+interface UnreadableOptions {
+  readonly opened: () => Open
+  readonly aside: Aside
+  readonly schema: string
+  readonly settings: Settings
+  readonly now: () => number
+}
+
+type UnreadablePart = Omit<PostgresPort, keyof StorePort>
+
+/** What of a store is not derived from a port. */
+const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOptions): UnreadablePart => ({
+  takeUnreadable: () => aside.takeMet(),
+  unreadable: async () => unreadable({ query: ({ text }) => opened().reads.query(text) }, schema),
+  async discardUnreadable(ids) {
+    const text = `DELETE FROM ${schema}.aside WHERE id = ANY($1::text[]) RETURNING id`
+    const rows = await opened().lane.query(text, [ids.map(columnText)])
+    return [...new Set(rows.map(([id]) => textOfColumn(id as string)))]
+  },
+  async repair() {
+    opened()
+    const { transitionsMax, where, connect } = settings
+    // On a connection of its own: it may take longer than any other call.
+    const link = await connect()
+    try {
+      return await link.transaction(`SELECT ${schema}.take_turn()`, (executor) =>
+        repair(executor, { schema, transitionsMax, now }),
+      )
+    } catch (error) {
+      throw failed(where, error)
+    } finally {
+      link.close()
+    }
+  },
+})
+
+/** A process that stops in the middle holds up all others for no longer than this. */
+const turnSettings = "SET LOCAL idle_in_transaction_session_timeout = '2s'"
+
+const inTurn = <T>(lane: Connection, schema: string, work: (executor: Executor) => Promise<T>): Promise<T> =>
+  lane.inTransaction(turnSettings, async (executor) => {
+    await executor.query({ text: `SELECT ${schema}.take_turn()` })
+    return work(executor)
+  })
 
 /** Made with the schema: see `0002-transactions.ts`. */
 async function storeIdOf(connection: Connection, schema: string): Promise<string> {
@@ -248,17 +312,15 @@ class Commits {
   /** Free slots are counted here, so that the turn is taken before. */
   private inTurn(commit: Commit): Promise<Committed | readonly string[]> {
     const { lane, figures, time } = this.opened()
-    // A process that stops in the middle holds up all others for no longer than this.
-    const settings = "SET LOCAL idle_in_transaction_session_timeout = '2s'"
-    return lane.inTransaction(settings, async (executor) => {
-      await executor.query({ text: `SELECT ${this.schema}.take_turn()` })
+    const work = async (executor: Executor): Promise<Committed | readonly string[]> => {
       const current = await this.current(executor, await figures.read(asking((each) => executor.query(each))))
       const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
       const stale = staleOf(only, current, time.now())
       if (stale.length > 0) return stale
       const [row] = await executor.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
       return committedOf(row?.slice(1), commit)
-    })
+    }
+    return inTurn(lane, this.schema, work)
   }
 
   private async current(executor: Executor, { byType }: Figures): Promise<Current> {
@@ -299,7 +361,7 @@ const asking =
     query({ text, values })
 
 const heldByOthers = (where: string, locked: readonly string[]): Error =>
-  failed(where, new Error(`another transaction holds the rows of ${locked.length} jobs`))
+  failed(where, new Error(`another transaction holds the rows of ${counted(locked.length, 'job')}`))
 
 async function readLog(reads: Connection, schema: string, after: number, limit: number): Promise<LogPage> {
   const values: Param[] = [after, limit]

@@ -2,11 +2,12 @@
 import { documentMatches, type JobDocument } from '../remote/document.ts'
 import type { FindQuery, Found } from '../remote/port.ts'
 import { positionIn } from '../remote/store.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { concurrencyColumn, documentColumns, documentOfRow } from './jobs.ts'
-import { columnText } from './texts.ts'
+import { columnText, textOfColumn } from './texts.ts'
 
 type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
 
@@ -30,6 +31,9 @@ class Params {
   }
 }
 
+/** So much of documents is read in one turn of the event loop. */
+const turnChars = 1_000_000
+
 const quoted = (item: string): string => `"${item.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 
 /** @returns the documents that match, and the number of the last transition as of the search or before */
@@ -43,7 +47,14 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
     const params = new Params()
     const text = textOf(schema, params, { ...query, after, limit })
     const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
-    for (const document of rows.map(documentOfRow)) {
+    let read = 0
+    for (const row of rows) {
+      read += (row[1] as string).length
+      if (read > turnChars) {
+        read = 0
+        await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
+      }
+      const document = documentOfRow(row)
       after = positionIn(query.by, document)
       if (!query.states.has(document.state) || !documentMatches(document, query.filter)) continue
       if (documents.length === query.limit) return { documents, more: true, last }
@@ -51,6 +62,33 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
     }
     if (rows.length < limit) return { documents, more: false, last }
   }
+}
+
+/** Of each type the queued job that comes first: that of each concurrency key is found by an index. */
+export async function firstQueued(
+  ask: Ask,
+  schema: string,
+  types: readonly string[],
+): Promise<readonly (string | null)[]> {
+  const params = new Params()
+  const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.type = t.type`
+  const text = `SELECT t.number::float8, j.id, NULL::text
+    FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS t(type, number)
+    CROSS JOIN LATERAL (
+      WITH RECURSIVE keys AS (
+        (SELECT j.concurrency AS name ${queued} ORDER BY j.concurrency LIMIT 1)
+        UNION ALL SELECT (SELECT j.concurrency ${queued} AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
+        FROM keys WHERE keys.name IS NOT NULL)
+      SELECT f.seq FROM (
+        SELECT q.* FROM keys CROSS JOIN LATERAL (SELECT j.seq, j.priority, j.place ${queued}
+          AND j.concurrency = keys.name ORDER BY j.priority DESC, j.place LIMIT 1) q
+        UNION ALL (SELECT j.seq, 0, j.seq FROM ${schema}.jobs j
+          WHERE j.plain AND j.type = t.type AND j.seq > ${schema}.front(t.type) ORDER BY j.seq LIMIT 1)) f
+      ORDER BY f.priority DESC, f.place LIMIT 1) f
+    JOIN ${schema}.jobs j ON j.seq = f.seq`
+  const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
+  const byNumber = new Map(rows.map(([number, id]) => [number as number, textOfColumn(id as string)]))
+  return types.map((_, i) => byNumber.get(i + 1) ?? null)
 }
 
 /** First where the jobs are, then the documents of those that come first. */
@@ -83,14 +121,21 @@ function sourcesOf(schema: string, params: Params, query: FindQuery): string[] {
     states.has(state) && (filter.state === undefined || [filter.state].flat().includes(state))
   const isLive = by === 'enqueued' && filter.finishedAfter === undefined && filter.finishedBefore === undefined
   const own = (number: string): string[] => [...positionOf(params, query, [number]), ...filterOf(params, filter, 'p')]
-  const ofTypes = (table: string, number: string): void => {
-    const conditions = where(['p.type = t.type', ...own(number)])
-    sources.push(`SELECT q.at1, NULL::bigint AS at2, q.seq FROM (${typesIn(`${schema}.${table}`, params, filter)}) t
-      CROSS JOIN LATERAL (SELECT ${number} AS at1, j.seq FROM ${schema}.${table} p ${conditions}
-        ORDER BY ${number}${newestFirst ? ' DESC' : ''} LIMIT ${limit}) q`)
+  const types = (table: string, condition: string): string => typesIn(`${schema}.${table}`, condition, params, filter)
+  const add = (of: string, number: string, from: string, conditions: readonly string[]): void => {
+    const order = `ORDER BY ${number}${newestFirst ? ' DESC' : ''} LIMIT ${limit}`
+    sources.push(`SELECT q.at1, NULL::bigint AS at2, q.seq FROM (${of}) t CROSS JOIN LATERAL (
+        SELECT ${number} AS at1, j.seq FROM ${from} WHERE ${[...conditions, ...own(number)].join(' AND ')} ${order}) q`)
   }
-  if (isWanted('queued') && isLive) ofTypes('waiting', 'p.job')
-  if (isWanted('done')) ofTypes('completions', by === 'finished' ? 'p.ended' : 'p.job')
+  const plain = `(SELECT t.type, ${schema}.front(t.type) AS upto FROM (${types('jobs', 'p.plain')}) t OFFSET 0)`
+  const ofType = ['j.plain', 'j.type = t.type']
+  if (isWanted('queued') && isLive) add(plain, 'j.seq', `${schema}.jobs j`, [...ofType, 'j.seq > t.upto'])
+  if (isWanted('done') && by === 'enqueued') {
+    const ended = `CROSS JOIN LATERAL (SELECT * FROM ${schema}.completions d WHERE d.job = j.seq LIMIT 1) p`
+    add(plain, 'j.seq', `${schema}.jobs j ${ended}`, [...ofType, 'j.seq <= t.upto'])
+  }
+  if (isWanted('done') && by === 'finished')
+    add(types('completions', 'true'), 'p.ended', `${schema}.completions p ${row}`, ['p.type = t.type'])
   if (isWanted('running') && isLive) {
     sources.push(`SELECT j.seq AS at1, NULL::bigint AS at2, j.seq
       FROM (SELECT unnest(c.jobs) AS job FROM ${schema}.claims c) p ${where(own('p.job'))}`)
@@ -110,11 +155,13 @@ function documentsSource(schema: string, params: Params, query: FindQuery): stri
   return `SELECT ${at1} AS at1, ${at2} AS at2, j.seq FROM ${schema}.jobs j WHERE ${conditions.join(' AND ')}`
 }
 
-/** The types that have rows in a table whose key begins with the type. */
-function typesIn(table: string, params: Params, { type }: JobFilter): string {
+/** The types that have rows in a table, of which an index for the condition begins with the type. */
+function typesIn(table: string, condition: string, params: Params, { type }: JobFilter): string {
   if (type !== undefined) return `SELECT unnest(${params.add([type].flat().map(columnText))}::text[]) AS type`
-  return `WITH RECURSIVE t AS ((SELECT p.type FROM ${table} p ORDER BY p.type LIMIT 1) UNION ALL
-      SELECT (SELECT p.type FROM ${table} p WHERE p.type > t.type ORDER BY p.type LIMIT 1) FROM t WHERE t.type IS NOT NULL)
+  const first = (more: string): string =>
+    `(SELECT p.type FROM ${table} p WHERE ${condition}${more} ORDER BY p.type LIMIT 1)`
+  return `WITH RECURSIVE t AS (${first('')} UNION ALL
+      SELECT ${first(' AND p.type > t.type')} FROM t WHERE t.type IS NOT NULL)
     SELECT t.type FROM t WHERE t.type IS NOT NULL`
 }
 

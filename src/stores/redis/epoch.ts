@@ -31,8 +31,7 @@ export const newEpoch = (): string => randomBytes(6).toString('hex')
 
 export class Epochs {
   private known: readonly Known[]
-  /** The number of the last transition that this process knows of. */
-  private seen = 0
+  private lastSeen = 0
 
   /** @param texts as the server has them: ids and numbers */
   constructor(texts: readonly string[]) {
@@ -44,15 +43,25 @@ export class Epochs {
     return this.known.at(-1)?.id ?? ''
   }
 
-  /** Takes the epochs of a server, and the number of its last transition. */
-  learn(texts: readonly string[], seq: number): EpochNews {
+  /** The number of the last transition that this process knows of. */
+  get seen(): number {
+    return this.lastSeen
+  }
+
+  /**
+   * Takes the epochs of a server, and the number of its last transition.
+   * @param seen what was seen when the server was asked: answers to later calls may have been read before this one
+   */
+  learn(texts: readonly string[], seq: number, seen: number): EpochNews {
     const before = this.known.at(-1)
-    const { seen } = this
     this.known = texts.map(parsed)
-    this.seen = seq
-    if (before === undefined) return { rollback: null, isOther: false }
-    const left = Math.min(this.endOf(before.id), seq)
-    return { rollback: left < seen ? { seen, left } : null, isOther: this.current !== before.id }
+    const left = before === undefined ? seq : Math.min(this.endOf(before.id), seq)
+    const isRollback = left < seen && before !== undefined
+    this.lastSeen = isRollback ? seq : Math.max(this.lastSeen, seq)
+    return {
+      rollback: isRollback ? { seen, left } : null,
+      isOther: before !== undefined && this.current !== before.id,
+    }
   }
 
   /**
@@ -60,8 +69,8 @@ export class Epochs {
    * @returns false if it has gone back: there was a rollback, and `learn` tells of what
    */
   see(seq: number): boolean {
-    if (seq < this.seen) return false
-    this.seen = seq
+    if (seq < this.lastSeen) return false
+    this.lastSeen = seq
     return true
   }
 

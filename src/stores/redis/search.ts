@@ -39,6 +39,13 @@ type SearchScripts = Pick<Scripts<'due' | 'figures'>, 'run'>
 
 /** Entries that are read in one round trip. */
 const chunk = 500
+/** Reads the rows of jobs: one command of the server takes some of them, for it answers nobody else meanwhile. */
+const readRows = (key: string, ids: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(ids.length / chunk) }, (_, i) => [
+    'HMGET',
+    key,
+    ...ids.slice(i * chunk, (i + 1) * chunk),
+  ])
 /** Up to this many leased or ended jobs are gathered and sorted; of more, all jobs are looked at in their order. */
 const fewMax = 4 * scanMax
 
@@ -115,10 +122,12 @@ export class Search {
   /** The rows of jobs, with their meta if the filter asks for it. */
   private async rows(ids: readonly string[], filter: JobFilter): Promise<(StoredRow | null)[]> {
     if (ids.length === 0) return []
-    const [rows, ...metas] = await this.redis.pipeline([
-      ['HMGET', this.keys.jobs, ...ids],
+    const readers = readRows(this.keys.jobs, ids)
+    const replies = await this.redis.pipeline([
+      ...readers,
       ...(filter.meta === undefined ? [] : [['HMGET', this.keys.data('meta'), ...ids]]),
     ])
+    const [rows, metas] = [replies.slice(0, readers.length).flat(), replies.slice(readers.length)]
     const read = rowsFrom(rows)
     const unreadable = unreadableOf(ids, rows, read)
     if (unreadable.length > 0) await this.setAside(unreadable)
@@ -216,10 +225,12 @@ export class Search {
     if (!atHand || count > fewMax) return null
     const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
     if (count * 20 > total) return null
+    // The indexes also name jobs that are in another state by now.
+    const ended = await idsOf(this.redis, indexes, 2 * count + chunk)
+    if (ended === null) return null
     const leased = [...among].some(isLeased) ? await leasedIds(this.redis, this.keys) : []
-    const ids = [...new Set([...leased, ...(await idsOf(this.redis, indexes))])]
-    if (ids.length === 0) return []
-    const rows = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, ...ids]))
+    const ids = [...new Set([...leased, ...ended])]
+    const rows = rowsFrom((await this.redis.pipeline(readRows(this.keys.jobs, ids))).flat())
     const entries = ids.map((id, i): Entry => [id, inSequence(rows[i]?.seq ?? 0)])
     const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
     return entries

@@ -82,7 +82,7 @@ export class RedisServer implements Server {
   readonly exchange = new Exchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
   readonly select: Select
-  private readonly notify: (hints: readonly Hint[]) => void
+  readonly notify: (hints: readonly Hint[]) => void
   private readonly eviction: EvictionWatch
   /** When the epochs were read last, monotonic ms. */
   private greetedAt = -Infinity
@@ -193,10 +193,11 @@ export class RedisServer implements Server {
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
   async run(name: ScriptName, request: readonly string[]): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
+    const { seen } = this.epochs
     const [stamp, hints, ...rest] = await this.scripts.run(name, [this.givenTime(), ...request])
     const [serverMs, seq] = String(stamp).split(' ')
     this.time.told(Number(serverMs), sent)
-    if (name === 'epoch') this.tell(this.epochs.learn(texts(rest[0]), Number(seq)))
+    if (name === 'epoch') this.tell(this.epochs.learn(texts(rest[0]), Number(seq), seen))
     // If the server does not answer, the next call asks again.
     else if (!this.epochs.see(Number(seq))) await this.greet().catch(ignore)
     if (hints === 'stale' || hints === 'generic') return [hints, ...rest]

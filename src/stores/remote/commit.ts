@@ -25,11 +25,12 @@ export interface Writes {
   readonly now: number
   /** How many numbers it takes: from `base` on. */
   readonly count: number
-  /** Each once. `before` null: it is new; `after` null: it is removed. */
+  /** Each once. `before` null: it is new; `after` null: it is removed. `n`: so many are the same; default 1. */
   readonly jobs: readonly {
     readonly id: string
     readonly before: JobDocument | null
     readonly after: JobDocument | null
+    readonly n?: number
   }[]
   /** Entries of the log in the order of their numbers. */
   readonly log: readonly Transition[]

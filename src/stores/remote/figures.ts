@@ -74,9 +74,9 @@ type Jobs = Writes['jobs']
 
 function countsAfter({ counts }: TypeFigures, jobs: Jobs): TypeFigures['counts'] {
   const after = { ...counts }
-  for (const job of jobs) {
-    if (job.before !== null) after[job.before.state] = (after[job.before.state] ?? 0) - 1
-    if (job.after !== null) after[job.after.state] = (after[job.after.state] ?? 0) + 1
+  for (const { before, after: is, n = 1 } of jobs) {
+    if (before !== null) after[before.state] = (after[before.state] ?? 0) - n
+    if (is !== null) after[is.state] = (after[is.state] ?? 0) + n
   }
   return after
 }
@@ -84,12 +84,12 @@ function countsAfter({ counts }: TypeFigures, jobs: Jobs): TypeFigures['counts']
 /** Only jobs that have not ended are counted by state and tag. */
 function machinesAfter({ machines }: TypeFigures, jobs: Jobs, { outcomes }: Writes, type: string): MachineCounts {
   const tally = new MachineTally(machines)
-  const add = (job: JobDocument | null, by: 1 | -1): void => {
+  const add = (job: JobDocument | null, by: number): void => {
     if (job !== null && job.machine !== null && !isEnded(job.state)) tally.add(job.machine, by)
   }
-  for (const job of jobs) {
-    add(job.before, -1)
-    add(job.after, 1)
+  for (const { before, after, n = 1 } of jobs) {
+    add(before, -n)
+    add(after, n)
   }
   for (const each of outcomes) if (each.type === type) tally.addOutcome(each.outcome)
   return tally.counts()
@@ -125,14 +125,14 @@ function failuresAfter({ failures }: TypeFigures, jobs: Jobs, writes: Writes, ty
     const [oldest] = groups.keys()
     if (groups.size > caps.failureGroups && oldest !== undefined) groups.delete(oldest)
   }
-  const countDead = (job: JobDocument | null, by: 1 | -1): void => {
+  const countDead = (job: JobDocument | null, by: number): void => {
     const group = job?.state === 'dead' && job.failure !== null ? groups.get(job.failure) : undefined
     if (group === undefined || (job?.finishedAt ?? 0) < group.firstAt) return
     groups.set(group.fingerprint, { ...group, dead: Math.max(0, group.dead + by) })
   }
-  for (const job of jobs) {
-    countDead(job.before, -1)
-    countDead(job.after, 1)
+  for (const { before, after, n = 1 } of jobs) {
+    countDead(before, -n)
+    countDead(after, n)
   }
   return [...groups.values()]
 }

@@ -287,10 +287,13 @@ function changeAll<A extends object>(
   })
 }
 
+/** Jobs of one commit: the row of each is read and written whole. */
+const sweepMax = partMax / 2
+
 async function sweep(limit: number, act: (part: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {
   const transitions: SweepAnswer['transitions'][number][] = []
   for (let left = limit; ;) {
-    const part = Math.min(left, partMax)
+    const part = Math.min(left, sweepMax)
     const answer = await act(part)
     transitions.push(...answer.transitions)
     left -= part

@@ -49,15 +49,18 @@ function parted<I>(
   return parts
 }
 
-/** @param payload what may be large of an item: states of machines, outputs */
-export const partsOf = <I>(items: readonly I[], payload?: (item: I) => Json | undefined): (readonly I[])[] =>
+/**
+ * @param payload what may be large of an item: states of machines, outputs
+ * @param weightOf as how many items it counts
+ */
+export const partsOf = <I>(
+  items: readonly I[],
+  payload?: (item: I) => Json | undefined,
+  weightOf: (item: I) => number = () => 1,
+): (readonly I[])[] =>
   items.length === 1
     ? [items]
-    : parted(
-        items,
-        () => 1,
-        (item) => (payload === undefined ? 0 : sizeOf(() => payload(item))),
-      )
+    : parted(items, weightOf, (item) => (payload === undefined ? 0 : sizeOf(() => payload(item))))
 
 const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0
 

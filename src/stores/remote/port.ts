@@ -98,6 +98,10 @@ export interface StorePort {
   now(): number
   /** Loads what is wanted, together. */
   load(wanted: readonly Wanted[], into: Loaded): Answer<void>
+  /** As `load`, for what users read: it holds up no commit, and has all that was committed before. Default: `load`. */
+  read?(wanted: readonly Wanted[], into: Loaded): Answer<void>
+  /** Of each type the queued job that comes first, by priority, then by place. Default: told by its heads. */
+  firstQueued?(types: readonly string[]): Answer<readonly (string | null)[]>
   /**
    * Carries out a commit in one atomic step, if `staleOf` names nothing: writes documents, cells and log entries, and
    * folds the figures (`foldFigures`).

@@ -25,7 +25,7 @@ import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations
 import { carryingOut, carryOut } from './intents.ts'
 import { insertParts, joined, partMax, partsOf } from './parts.ts'
 import { claimPlain, settlePlain, type Carry, type PlainWrites } from './plain.ts'
-import type { StorePort, Wanted } from './port.ts'
+import type { Loaded, StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
 import type { WorkingSet } from './working-set.ts'
@@ -155,8 +155,9 @@ const queriesOf = (
   reading: Reading,
   read: <T>(ask: () => Promise<T>) => Promise<T>,
 ): Pick<Store, Queries> => ({
-  checkpoints: (id) => read(async () => [...((await reading.documents([id]))[0]?.checkpoints ?? [])]),
-  get: (ids) => read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(each))),
+  checkpoints: (id) => read(async () => structuredClone([...((await reading.documents([id]))[0]?.checkpoints ?? [])])),
+  get: (ids) =>
+    read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(structuredClone(each)))),
   list: (query) => read(() => reading.list(query)),
   counts: () => read(() => reading.counts()),
   machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
@@ -194,16 +195,22 @@ class Reading {
 
   async load(wanted: readonly Wanted[]): Promise<WorkingSet> {
     const set = this.driver.newSet()
-    await this.port.load(wanted, loadedInto(set))
+    await this.read(wanted, loadedInto(set))
     return set
   }
 
+  private async read(wanted: readonly Wanted[], into: Loaded): Promise<void> {
+    const { port } = this
+    await (port.read === undefined ? port.load(wanted, into) : port.read(wanted, into))
+  }
+
+  /** Those of the port: they are copied before anything of them is handed out. */
   async documents(ids: readonly string[]): Promise<(JobDocument | null)[]> {
     const documents = new Map<string, JobDocument | null>()
     const ignored = loadedInto(this.driver.newSet())
     const wanted = [...new Set(ids)].map((id) => ({ kind: 'row', id }) as const)
-    if (ids.length > 0) await this.port.load(wanted, { ...ignored, row: (id, each) => void documents.set(id, each) })
-    return ids.map((id) => structuredClone(documents.get(id) ?? null))
+    if (ids.length > 0) await this.read(wanted, { ...ignored, row: (id, each) => void documents.set(id, each) })
+    return ids.map((id) => documents.get(id) ?? null)
   }
 
   async values(cells: CellKind): Promise<readonly string[]> {
@@ -258,14 +265,19 @@ class Reading {
   }
 
   async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
-    const set = await this.load(types.map((type) => ({ kind: 'heads', type, limit: 1 })))
-    const firsts = types.map((type) => {
-      const heads = set.headsOf(type, 1).flatMap(({ first }) => first)
-      return heads.toSorted((a, b) => b.priority - a.priority || a.place - b.place)[0]?.id ?? null
-    })
+    const { port } = this
+    const firsts = await (port.firstQueued === undefined ? this.firstOfHeads(types) : port.firstQueued(types))
     const documents = await this.documents(firsts.filter((id) => id !== null))
     const queued = new Map(documents.flatMap((each) => (each === null ? [] : [[each.id, movedAt(each)] as const])))
     return firsts.map((id) => (id === null ? null : (queued.get(id) ?? null)))
+  }
+
+  private async firstOfHeads(types: readonly string[]): Promise<(string | null)[]> {
+    const set = await this.load(types.map((type) => ({ kind: 'heads', type, limit: 1 })))
+    return types.map((type) => {
+      const heads = set.headsOf(type, 1).flatMap(({ first }) => first)
+      return heads.toSorted((a, b) => b.priority - a.priority || a.place - b.place)[0]?.id ?? null
+    })
   }
 
   async transitions(cursor: string | null, limit: number): Promise<TransitionPage> {

@@ -18,12 +18,8 @@ interface LoggedFile {
   readonly transitionsMax: number
 }
 
-/**
- * The transitions of a row have one time and consecutive numbers. Consecutive ones that differ in their jobs only are
- * one group: a transaction that claims a hundred jobs has one group with their numbers. Their ids are in their rows, or
- * in `gone`.
- */
-type LoggedMoves = [
+/** What one or more jobs have done, without the jobs. */
+type Move = [
   event: LoggedArrow['event'],
   from: JobState | null,
   to: JobState,
@@ -31,23 +27,36 @@ type LoggedMoves = [
   reason: string | null,
   queue: number,
   attempt: number,
-  jobs: number[],
 ]
 
-/** A group of transitions, and the numbers of the jobs that made them. */
-interface AlikeTransitions {
+/**
+ * The transitions of a row have one time and consecutive numbers: of each group, those of its first job, then those of
+ * the next. A transaction that claims a hundred jobs has one group with their numbers, and so has one that ends a
+ * hundred machines, each with its last checkpoint. Their ids are in their rows, or in `gone`.
+ */
+type LoggedMoves = [moves: Move[], jobs: number[]]
+
+interface LoggedMove {
   readonly arrow: LoggedArrow
   readonly worker: string | null
   readonly reason: string | null
   readonly queue: number
   readonly attempt: number
+}
+
+/** Jobs that have made alike moves. */
+interface AlikeJobs {
+  readonly moves: LoggedMove[]
   readonly jobs: number[]
 }
 
 /** Collects the transitions of a database transaction. */
 class LogEntry {
-  private readonly alike: AlikeTransitions[] = []
-  private last: AlikeTransitions | null = null
+  private readonly alike: AlikeJobs[] = []
+  private last: AlikeJobs | null = null
+  /** The last job of the last group, and how many of the moves of its group it has made. */
+  private job = 0
+  private made = 0
 
   get none(): boolean {
     return this.alike.length === 0
@@ -61,29 +70,57 @@ class LogEntry {
     worker: string | null,
     reason: string | null,
   ): void {
-    let { last } = this
-    const isAlike = last !== null && last.arrow === arrow && last.queue === queue && last.attempt === attempt
-    if (last === null || !isAlike || last.worker !== worker || last.reason !== reason) {
-      this.last = last = { arrow, worker, reason, queue, attempt, jobs: [] }
-      this.alike.push(last)
+    const goesOn = job === this.job
+    if (!goesOn) this.endJob()
+    const { last } = this
+    const expected = last?.moves[goesOn ? this.made : 0]
+    const isAlike = expected?.arrow === arrow && expected.queue === queue && expected.attempt === attempt
+    if (last !== null && isAlike && expected.worker === worker && expected.reason === reason) {
+      if (!goesOn) last.jobs.push(job)
+    } else {
+      const group = goesOn ? this.apart() : this.begin([], job)
+      group.moves.push({ arrow, worker, reason, queue, attempt })
     }
-    last.jobs.push(job)
+    this.made = goesOn ? this.made + 1 : 1
+    this.job = job
+  }
+
+  private begin(moves: LoggedMove[], job: number): AlikeJobs {
+    this.last = { moves, jobs: [job] }
+    this.alike.push(this.last)
+    return this.last
+  }
+
+  /** The last job makes no more moves. */
+  private endJob(): void {
+    if (this.last !== null && this.made < this.last.moves.length) this.apart()
+    this.job = 0
+  }
+
+  /** Gives the last job a group of its own, if others have made more moves than it, or fewer. */
+  private apart(): AlikeJobs {
+    const last = this.last as AlikeJobs
+    if (last.jobs.length === 1) return last
+    last.jobs.pop()
+    return this.begin(last.moves.slice(0, this.made), this.job)
   }
 
   /** Appends the transitions of a later list. */
   append(later: LogEntry): void {
+    this.endJob()
+    later.endJob()
     this.alike.push(...later.alike)
     this.last = null
   }
 
   toString(): string {
-    const groups = this.alike.map(
-      ({ arrow: { event, from, to }, worker, reason, queue, attempt, jobs }): LoggedMoves => {
-        return [event, from, to, worker, reason, queue, attempt, jobs]
-      },
-    )
-    return JSON.stringify(groups)
+    this.endJob()
+    return JSON.stringify(this.alike.map(({ moves, jobs }): LoggedMoves => [moves.map(written), jobs]))
   }
+}
+
+const written = ({ arrow: { event, from, to }, worker, reason, queue, attempt }: LoggedMove): Move => {
+  return [event, from, to, worker, reason, queue, attempt]
 }
 
 /** Entries by which the log may be longer than its cap before the oldest are removed. */
@@ -150,18 +187,19 @@ export function* movesAfter(file: LoggedFile, from: number, limit: number): Gene
   // Each row has at least one transition, unless a repair has written it, and no two rows in succession are such.
   for (const [first, at, text] of file.sql.all('logAfter', from, limit < 0 ? limit : limit + 1)) {
     const groups = JSON.parse(text) as LoggedMoves[]
-    const ids = new Map(file.sql.all('idsOf', JSON.stringify(groups.flatMap((group) => group[7]))))
+    const ids = new Map(file.sql.all('idsOf', JSON.stringify(groups.flatMap(([, jobs]) => jobs))))
     let seq = first
-    for (const [event, left, to, worker, reason, queue, attempt, jobs] of groups) {
-      const arrow = { event, from: left, to }
+    for (const [moves, jobs] of groups) {
       for (const job of jobs) {
-        if (seq > from) {
-          const id = ids.get(job)
-          if (id === undefined) throw new Contradiction(`the file has no id of job ${job}`)
-          const entry = historyEntry(arrow, seq, at, attempt, worker, reason)
-          yield { id, type: file.queues.at(queue).type, ...entry }
+        const id = ids.get(job)
+        for (const [event, left, to, worker, reason, queue, attempt] of moves) {
+          if (seq > from) {
+            if (id === undefined) throw new Contradiction(`the file has no id of job ${job}`)
+            const entry = historyEntry({ event, from: left, to }, seq, at, attempt, worker, reason)
+            yield { id, type: file.queues.at(queue).type, ...entry }
+          }
+          seq++
         }
-        seq++
       }
     }
   }

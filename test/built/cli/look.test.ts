@@ -1,9 +1,12 @@
 /** Commands that only look at a store. */
 import { once } from 'node:events'
+import { join } from 'node:path'
+import { createClient } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { commandLine, moduleAt } from './command-line.ts'
 
-const { run, start } = commandLine()
+const { run, start, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
 
 const json = async (...args: string[]) => {
@@ -137,4 +140,29 @@ test.concurrent('dashboard serves the page on a loopback port until it is told t
   expect(await (await fetch(`${url}api/v1/charts`)).text()).toContain('"type":"order"')
   child.kill('SIGINT')
   expect((await once(child, 'exit'))[0]).toBe(0)
+})
+
+/** Characters that a terminal obeys, in a job of which all that a user may choose has them. */
+const obeyed = 'a\u009b31m\u202e\u007f'
+
+test.concurrent.for([
+  ['ls'],
+  ['ls', '--json'],
+  ['show', obeyed],
+  ['show', obeyed, '--json'],
+  ['stats'],
+  ['top', '--once'],
+  ['find', 'a'],
+  ['tail', '--no-follow'],
+  ['show', `nobody ${obeyed}`],
+  ['ls', `--wrong=${obeyed}`, '--json'],
+])('nothing that comes from a job or an argument is obeyed by the terminal: %j', async (args) => {
+  const path = join(folder(), `${args.join(' ').replaceAll(/\W/g, '-')}.db`)
+  expect((await run('migrate', '--store', path)).code).toBe(0)
+  await using client = createClient({ store: sqliteStore({ path }) })
+  await client.enqueueByName(obeyed, obeyed, { id: obeyed, tags: [obeyed], meta: { by: obeyed } })
+  const { stdout, stderr } = await run(...args, '--store', path)
+  expect(stdout + stderr).toContain(String.raw`31m\u202e`)
+  expect(stdout + stderr).not.toMatch(/[\u007f-\u009f\u202e]/)
+  if (args[0] === 'ls' && args.length === 2) expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ id: obeyed }] })
 })

@@ -48,3 +48,22 @@ test('doctor looks at the server, and warns of one that does not keep what it co
   const told = /, schema fresh: PostgreSQL \d+[^]*before they are on the disk/
   expect([code, stdout]).toEqual([exitCodes.done, expect.stringMatching(told)])
 })
+
+test('doctor lists jobs that cannot be read, a discard removes one, and a repair brings back what can be read again', async () => {
+  const damaged = on('damaged')
+  await using client = createClient({ store: store('damaged') })
+  for (const id of ['good', 'bad', 'worse']) await client.enqueueByName('mail', null, { id })
+  await server().query(`UPDATE damaged.jobs SET doc = doc || '.' WHERE id <> 'good'`)
+  expect((await damaged('ls', '--ids')).stdout).toBe('good\n')
+  const found = await damaged('doctor')
+  expect([found.code, found.stdout]).toEqual([
+    exitCodes.finding,
+    expect.stringContaining('2 jobs cannot be read: bad, worse'),
+  ])
+  expect((await damaged('discard', 'worse', '-y')).stdout).toBe('1 discarded\n')
+  await server().query('UPDATE damaged.aside SET doc = left(doc, -1)')
+  const repaired = await damaged('doctor', '--repair')
+  expect(repaired.stdout).toContain('rebuilt from 2 jobs; 0 counts were wrong, 1 job brought back: bad')
+  expect(repaired.stdout).not.toContain('cannot be read')
+  expect((await client.counts()).queued).toBe(2)
+})

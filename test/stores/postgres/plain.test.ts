@@ -4,6 +4,7 @@ import { expect, onTestFinished } from 'vitest'
 import { lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
 import type { ClaimedJob, SettleAnswer, Store } from '../../../src/store.ts'
 import { postgresPort } from '../../../src/stores/postgres/port.ts'
+import type { Link, Target } from '../../../src/stores/postgres/connection.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
 import { remoteStore } from '../../../src/stores/remote/store.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
@@ -13,8 +14,36 @@ const server = postgresOfFile()
 
 type Clock = ReturnType<typeof movingClock>
 
-async function opened(schema: string, isPlain: boolean, clock: Clock): Promise<Store> {
-  const { plain, ...port } = postgresPort({ ...targetOf({ url: server().url }), schema, transitionsMax: 10_000, clock })
+/** Its connections, and the names of the statements that were asked, in their order. */
+interface Seen {
+  readonly links: Link[]
+  readonly names: string[]
+}
+
+function seenBy(target: Target, { links, names }: Seen): Target {
+  return {
+    ...target,
+    async connect() {
+      const link = await target.connect()
+      const query = link.query.bind(link)
+      link.query = (statement) => {
+        if (statement.name !== undefined) names.push(statement.name)
+        return query(statement)
+      }
+      links.push(link)
+      return link
+    },
+  }
+}
+
+async function opened(
+  schema: string,
+  isPlain: boolean,
+  clock: Clock,
+  asked: Seen = { links: [], names: [] },
+): Promise<Store> {
+  const target = seenBy(targetOf({ url: server().url }), asked)
+  const { plain, ...port } = postgresPort({ ...target, schema, transitionsMax: 10_000, clock })
   const store = remoteStore({ ...port, ...(isPlain && plain !== undefined && { plain }) })
   await store.open({ clock })
   onTestFinished(() => store.close())
@@ -101,7 +130,8 @@ const acts: Readonly<Record<string, Act>> = {
 
 for (const [name, act] of Object.entries(acts)) {
   test(`a plain job is what the core makes of it: ${name}`, async () => {
-    const [one, other] = [movingClock(), movingClock()]
+    const one = movingClock()
+    const other = movingClock(one.now())
     const stores = [
       [one, await opened(`plain_${name.replaceAll(' ', '_')}`, true, one)],
       [other, await opened(`core_${name.replaceAll(' ', '_')}`, false, other)],
@@ -147,7 +177,7 @@ test('no row of a plain job is updated, and jobs of a call share what is written
     `SELECT (SELECT count(*) FROM written.jobs WHERE plain)::int AS plain,
       (SELECT count(*) FROM written.jobs WHERE xmax <> 0)::int AS changed,
       (SELECT count(*) FROM written.log)::int AS log, (SELECT count(*) FROM written.claims)::int AS open,
-      (SELECT count(*) FROM written.waiting)::int AS waiting`,
+      (SELECT count(*) FROM written.jobs WHERE plain AND seq > written.front(type))::int AS waiting`,
   )
   expect(row).toEqual({ plain: 6, changed: 0, log: 3, open: 0, waiting: 1 })
 })
@@ -166,4 +196,58 @@ test('a claim that somebody else has locked holds up its own jobs and no others'
   expect((await complete(store, second)).map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
   await stranger.query('ROLLBACK')
   expect((await complete(store, first)).map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
+})
+
+test('the ends of a turn and the claim of the same turn are one call, whatever becomes of the ends', async () => {
+  const clock = movingClock()
+  const asked: Seen = { links: [], names: [] }
+  const [store, other] = [await opened('turn', true, clock, asked), await opened('turn', true, clock)]
+  await put(store, ...jobs)
+  const first = await take(store, { max: 2, token: 't1' })
+  asked.names.length = 0
+  const [ended, second] = await Promise.all([complete(store, first), take(store, { max: 2, token: 't2' })])
+  expect(asked.names.filter((name) => name !== 'jobchart notify')).toEqual(['jobchart exchange'])
+  expect(ended.map(({ outcome, seq }) => [outcome, seq])).toEqual([
+    ['settled', 9],
+    ['settled', 10],
+  ])
+  expect(second.map(({ id, seq }) => [id, seq])).toEqual([
+    ['c', 11],
+    ['d', 12],
+  ])
+  // Their leases run out, and another store takes them back.
+  await clock.advance(60_000)
+  await other.rescue(10)
+  const [lost, third] = await Promise.all([complete(store, second), take(store, { max: 9, token: 't3' })])
+  expect(lost.map(({ outcome }) => outcome)).toEqual(['lost', 'lost'])
+  expect(third.map(({ id }) => id).toSorted()).toEqual(['c', 'd', 'e'])
+  expect((await store.counts()).types['mail']).toMatchObject({ queued: 0, running: 3, done: 2 })
+})
+
+test('statements stay prepared, also when nothing is there to be loaded', async () => {
+  const clock = movingClock()
+  const asked: Seen = { links: [], names: [] }
+  const store = await opened('prepared', true, clock, asked)
+  expect(await store.get(['nobody'])).toEqual([null])
+  expect(await store.queues()).toEqual([])
+  await put(store, ...jobs)
+  await take(store, { max: 2 })
+  const prepared = await Promise.all(
+    asked.links.map((link) => link.query({ text: 'SELECT name FROM pg_prepared_statements' })),
+  )
+  expect(prepared.flat(2)).toEqual(expect.arrayContaining(['jobchart insert_plain', 'jobchart exchange']))
+})
+
+test('fronts of claims that are passed are removed with the moves', async () => {
+  const clock = movingClock()
+  const store = await opened('fronts', true, clock)
+  for (let i = 0; i < 3; i++) {
+    await put(store, newJob(`job ${i}`))
+    await complete(store, await take(store, { max: 1 }))
+  }
+  const fronts = (): Promise<unknown> =>
+    server().query('SELECT type, count(*)::int AS n, max(upto)::int AS upto FROM fronts.fronts GROUP BY type')
+  expect(await fronts()).toEqual([{ type: 'mail', n: 3, upto: 7 }])
+  await server().query("SELECT fronts.fold(0, 1, '{}', '{}', '{}')")
+  expect(await fronts()).toEqual([{ type: 'mail', n: 1, upto: 7 }])
 })

@@ -300,7 +300,12 @@ function checkKeyGroups(db: DatabaseSync, jobs: readonly Job[], say: Say): void 
   for (const group of expected.keys()) say(`key group ${group} is missing`)
 }
 
-type Logged = [string, string | null, string, string | null, string | null, queue: number, attempt: number, number[]]
+type Moved = [string, string | null, string, string | null, string | null, queue: number, attempt: number]
+/** Each job has made these moves. */
+type Logged = [moves: Moved[], jobs: number[]]
+
+const inTurn = (jobs: readonly number[], moves: readonly Moved[]): (readonly [job: number, Moved])[] =>
+  jobs.flatMap((job) => moves.map((move) => [job, move] as const))
 
 interface CountedEntry {
   readonly queue: number
@@ -333,8 +338,8 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
     if (oldest !== null && first !== next) say(`the log goes on with ${String(first)}, not with ${next}`)
     oldest ??= Number(first)
     let seq = Number(first)
-    for (const [event, from, to, worker, reason, queue, attempt, numbers] of JSON.parse(String(text)) as Logged[]) {
-      for (const job of numbers) {
+    for (const [moves, numbers] of JSON.parse(String(text)) as Logged[]) {
+      for (const [job, [event, from, to, worker, reason, queue, attempt]] of inTurn(numbers, moves)) {
         const id = ids.get(job) ?? `job ${job}`
         if (!ids.has(job)) say(`the log names job ${job}, whose id is nowhere`)
         const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }

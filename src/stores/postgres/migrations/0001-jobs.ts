@@ -3,7 +3,7 @@ export const jobs = `
 CREATE TABLE @schema@.meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 
 -- A job. "plain": it has done nothing but wait, run and complete, so that its row is as its enqueue has written it, and
--- where it stands is told by "waiting", "claims" or "completions": see the view "standing". What is written of it
+-- where it stands is told by "fronts", "claims" and "completions": see the view "standing". What is written of it
 -- otherwise makes it a document: "doc" then has all of it, and the columns have what statements look at.
 -- Numbers of "doc" that count from 9e15 are those that its last write has given, from "base" on.
 -- "wake_at": the due time, or the end of the lease. "concurrency": '' without a key, otherwise '=' and the key.
@@ -34,6 +34,7 @@ CREATE TABLE @schema@.jobs (
   doc text NOT NULL
 );
 CREATE UNIQUE INDEX jobs_enqueued ON @schema@.jobs (seq);
+CREATE INDEX jobs_plain ON @schema@.jobs (type, seq) WHERE plain;
 CREATE INDEX jobs_in_order ON @schema@.jobs (seq) WHERE NOT plain;
 CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq) WHERE NOT plain;
 CREATE INDEX jobs_queued ON @schema@.jobs (type, concurrency, priority DESC, place) WHERE state = 'queued';
@@ -53,8 +54,14 @@ CREATE INDEX jobs_by_tag ON @schema@.jobs USING gin (tags) WHERE tags IS NOT NUL
 CREATE INDEX jobs_by_machine_state ON @schema@.jobs USING gin (machine_states) WHERE machine_states IS NOT NULL;
 CREATE INDEX jobs_by_machine_tag ON @schema@.jobs USING gin (machine_tags) WHERE machine_tags IS NOT NULL;
 
--- Plain jobs that are queued, by the number of their row: the order in which they are claimed.
-CREATE TABLE @schema@.waiting (type text COLLATE "C" NOT NULL, job bigint NOT NULL, PRIMARY KEY (type, job));
+-- Plain jobs of a type are claimed in the order of their numbers: those above the last "upto" are queued. Each claim
+-- adds one, so that none is looked for among rows of the past; "fold" removes those before the last.
+CREATE TABLE @schema@.fronts (type text COLLATE "C" NOT NULL, upto bigint NOT NULL, PRIMARY KEY (type, upto));
+
+CREATE FUNCTION @schema@.front(of_type text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce((SELECT f.upto FROM @schema@.fronts f WHERE f.type = of_type ORDER BY f.upto DESC LIMIT 1), 0);
+END $$;
 
 -- The plain jobs of a claim, and their common lease; 0 in place of one that has left it. "first": the number of the
 -- CLAIM of the first job; the others follow. "attempts": how many attempts the jobs of each type have, as JSON.
@@ -72,8 +79,8 @@ CREATE TABLE @schema@.claims (
 
 -- Plain jobs that have completed. "claimed" and "ended": the numbers of their CLAIM and of their COMPLETE.
 CREATE TABLE @schema@.completions (
+  job bigint PRIMARY KEY,
   type text COLLATE "C" NOT NULL,
-  job bigint NOT NULL,
   claimed bigint NOT NULL,
   ended bigint NOT NULL,
   started_at bigint NOT NULL,
@@ -82,27 +89,26 @@ CREATE TABLE @schema@.completions (
   max_attempts int,
   token text COLLATE "C" NOT NULL,
   worker text COLLATE "C" NOT NULL,
-  output text,
-  PRIMARY KEY (type, job)
+  output text
 );
 CREATE INDEX completions_in_order ON @schema@.completions (type, ended);
 
 -- Where each job stands. "facts": of a plain job what its document is made of beside "doc", see plain.ts.
 CREATE VIEW @schema@.standing AS
   SELECT j.id, j.seq, j.base, j.doc,
-    CASE WHEN NOT j.plain THEN j.state WHEN w.job IS NOT NULL THEN 'queued' WHEN d.job IS NOT NULL THEN 'done'
+    CASE WHEN NOT j.plain THEN j.state WHEN j.seq > f.upto THEN 'queued' WHEN d.job IS NOT NULL THEN 'done'
       ELSE 'running' END AS state,
-    CASE WHEN NOT j.plain THEN j.rev WHEN w.job IS NOT NULL THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
+    CASE WHEN NOT j.plain THEN j.rev WHEN j.seq > f.upto THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
     CASE WHEN NOT j.plain THEN j.wake_at ELSE c.wake_at END AS wake_at,
     CASE WHEN j.plain THEN json_build_array(j.id, j.type, j.seq, j.enqueued_at, coalesce(d.rev, c.rev),
       coalesce(d.claimed, c.first + c.turn - 1), coalesce(d.started_at, c.at), coalesce(d.worker, c.worker),
       coalesce(d.token, c.token), coalesce(d.max_attempts, (c.attempts::json ->> j.type)::int), c.wake_at, d.ended,
       d.finished_at, d.output)::text END AS facts
   FROM @schema@.jobs j
-  LEFT JOIN @schema@.waiting w ON j.plain AND w.type = j.type AND w.job = j.seq
-  LEFT JOIN @schema@.completions d ON j.plain AND d.type = j.type AND d.job = j.seq
+  CROSS JOIN LATERAL (SELECT CASE WHEN j.plain THEN @schema@.front(j.type) END AS upto OFFSET 0) f
+  LEFT JOIN @schema@.completions d ON j.plain AND d.job = j.seq
   LEFT JOIN LATERAL (SELECT o.*, array_position(o.jobs, j.seq) AS turn FROM @schema@.claims o
-    WHERE j.plain AND w.job IS NULL AND d.job IS NULL AND j.seq = ANY(o.jobs) LIMIT 1) c ON true;
+    WHERE j.plain AND j.seq <= f.upto AND d.job IS NULL AND j.seq = ANY(o.jobs) LIMIT 1) c ON true;
 
 -- A search, by plans that go through indexes whatever is known of the tables. "params": what "query" names as $1[n].
 CREATE FUNCTION @schema@.found(query text, params text[]) RETURNS TABLE (base float8, doc text, facts text)
@@ -147,9 +153,10 @@ INSERT INTO @schema@.folds (upto) VALUES (0);
 
 -- Commits are one after the other: each takes the turn first, and keeps it until its transaction has ended. What is
 -- read afterwards is what all commits before it have left.
-CREATE FUNCTION @schema@.take_turn() RETURNS void LANGUAGE sql VOLATILE AS $$
-  SELECT pg_advisory_xact_lock((1785684579::bigint << 32) | '@schema@.jobs'::regclass::oid::bigint)
-$$;
+CREATE FUNCTION @schema@.take_turn() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock((1785684579::bigint << 32) | '@schema@.jobs'::regclass::oid::bigint);
+END $$;
 
 CREATE FUNCTION @schema@.backlog(of_type text) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT sum(backlog) FROM @schema@.figures WHERE of_type IS NULL OR type = of_type), 0)::bigint
@@ -193,9 +200,7 @@ BEGIN
     SELECT c.claim FROM @schema@.claims c WHERE c.claim = ANY(v_claims) FOR UPDATE SKIP LOCKED)) THEN
     RETURN false;
   END IF;
-  DELETE FROM @schema@.waiting w USING @schema@.jobs j WHERE j.seq = ANY(taken) AND w.type = j.type AND w.job = j.seq;
-  DELETE FROM @schema@.completions d USING @schema@.jobs j
-    WHERE j.seq = ANY(taken) AND d.type = j.type AND d.job = j.seq;
+  DELETE FROM @schema@.completions d WHERE d.job = ANY(taken);
   UPDATE @schema@.claims c SET jobs = ARRAY(SELECT CASE WHEN o.job = ANY(taken) THEN 0 ELSE o.job END
     FROM unnest(c.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn) WHERE c.claim = ANY(v_claims);
   DELETE FROM @schema@.claims c WHERE c.claim = ANY(v_claims) AND 0 = ALL(c.jobs);
@@ -305,6 +310,8 @@ LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
 AS $$
+DECLARE
+  v_front bigint := @schema@.front(of_type);
 BEGIN
   RETURN QUERY WITH RECURSIVE keys AS (
     (SELECT j.concurrency AS name FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
@@ -314,20 +321,21 @@ BEGIN
       AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
     FROM keys WHERE keys.name IS NOT NULL),
   named AS (SELECT keys.name FROM keys WHERE keys.name IS NOT NULL
-    UNION SELECT '' WHERE EXISTS (SELECT FROM @schema@.waiting w WHERE w.type = of_type)),
+    UNION SELECT '' WHERE EXISTS (SELECT FROM @schema@.jobs j WHERE j.plain AND j.type = of_type AND j.seq > v_front)),
   first AS MATERIALIZED (SELECT named.name, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank
     FROM named CROSS JOIN LATERAL (
       (SELECT j.seq, j.priority, j.place, j.weight FROM @schema@.jobs j
         WHERE j.state = 'queued' AND j.type = of_type AND j.concurrency = named.name
         ORDER BY j.priority DESC, j.place LIMIT most)
       UNION ALL
-      (SELECT w.job, 0, w.job, 1 FROM @schema@.waiting w WHERE w.type = of_type AND named.name = ''
-        ORDER BY w.job LIMIT most)
+      (SELECT j.seq, 0, j.seq, 1 FROM @schema@.jobs j
+        WHERE j.plain AND j.type = of_type AND j.seq > v_front AND named.name = '' ORDER BY j.seq LIMIT most)
       ORDER BY 2 DESC, 3 LIMIT most) f)
   SELECT first.name, j.id, first.priority, first.place, first.weight,
     (SELECT count(*) FROM (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
       AND j.concurrency = first.name LIMIT most + 1) q)
-    + (SELECT count(*) FROM (SELECT FROM @schema@.waiting w WHERE first.name = '' AND w.type = of_type LIMIT most + 1) q),
+    + (SELECT count(*) FROM (SELECT FROM @schema@.jobs j
+      WHERE first.name = '' AND j.plain AND j.type = of_type AND j.seq > v_front LIMIT most + 1) q),
     CASE WHEN first.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running',
     'cancelling')
       AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = first.name) END,
@@ -377,6 +385,8 @@ BEGIN
     ON CONFLICT (type) DO UPDATE SET backlog = excluded.backlog, value = excluded.value;
   DELETE FROM @schema@.moves
     WHERE move = ANY(ARRAY(SELECT m.move FROM @schema@.moves m WHERE m.move <= folded FOR UPDATE SKIP LOCKED));
+  DELETE FROM @schema@.fronts WHERE ctid = ANY(ARRAY(
+    SELECT f.ctid FROM @schema@.fronts f WHERE f.upto < @schema@.front(f.type) FOR UPDATE SKIP LOCKED));
   RETURN true;
 END $$;
 `

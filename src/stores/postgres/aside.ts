@@ -1,0 +1,197 @@
+/**
+ * Jobs that cannot be read, because something else has changed the tables. Their rows are moved to a table of their
+ * own, so that nothing finds them but their ids, and no other job is held up.
+ */
+import { JobchartError } from '../../core/errors.ts'
+import { isEnded, type JobState } from '../../core/lifecycle.ts'
+import { keyName } from '../remote/cells.ts'
+import type { CellValue, Commit, Writes } from '../remote/commit.ts'
+import { revisionOf, type JobDocument } from '../remote/document.ts'
+import { commitStatement, committedOf } from './commit.ts'
+import type { Executor, ResultRow } from './connection.ts'
+import { documentFrom } from './jobs.ts'
+import { columnText, textOfColumn } from './texts.ts'
+import { UnreadableJob } from './unreadable-job.ts'
+
+/** So many jobs are set aside for one read. */
+const roundsMax = 1_000
+
+export interface AsideOptions {
+  /** The schema, quoted. */
+  readonly schema: string
+  readonly where: string
+  readonly transitionsMax: number
+  readonly now: () => number
+  /** Works in a transaction that has the turn. */
+  readonly inTurn: <T>(work: (executor: Executor) => Promise<T>) => Promise<T>
+}
+
+/** Jobs by their columns: their ids, or the texts of their documents. */
+type Unread = { readonly ids: readonly string[] } | { readonly docs: readonly string[] }
+
+export class Aside {
+  private readonly options: AsideOptions
+  private readonly met: string[] = []
+
+  constructor(options: AsideOptions) {
+    this.options = options
+  }
+
+  /** The ids of the jobs that this process has set aside since the last call. */
+  takeMet(): string[] {
+    return this.met.splice(0)
+  }
+
+  /** Reads, again after each job that cannot be read: that is set aside. */
+  async reading<T>(read: () => Promise<T>): Promise<T> {
+    for (let rounds = 1; ; rounds++) {
+      try {
+        return await read()
+      } catch (error) {
+        if (!(error instanceof UnreadableJob)) throw error
+        if (rounds === roundsMax) throw tooMany(this.options.where, error)
+        await this.set(error.id === null ? { docs: [error.doc] } : { ids: [error.id] })
+      }
+    }
+  }
+
+  /** Sets those of some jobs aside that cannot be read. @throws JobchartError STORE_UNAVAILABLE if others hold them */
+  async set(unread: Unread): Promise<void> {
+    const { inTurn, where } = this.options
+    const { ids, isHeld } = await inTurn((executor) => setAside(executor, this.options, unread))
+    this.met.push(...ids)
+    if (isHeld) throw held(where)
+  }
+}
+
+const tooMany = (where: string, cause: UnreadableJob): JobchartError =>
+  new JobchartError('STORE_CORRUPT', `PostgreSQL at ${where}: more than ${roundsMax} stored jobs cannot be read`, {
+    hint: 'Run `jobchart doctor --repair`.',
+    cause,
+  })
+
+const held = (where: string): JobchartError =>
+  new JobchartError(
+    'STORE_UNAVAILABLE',
+    `PostgreSQL at ${where}: another transaction holds a job that cannot be read`,
+    {
+      hint: 'The call may be repeated when that transaction has ended.',
+    },
+  )
+
+/** @param executor a transaction that has the turn. @returns the ids of those that were set aside */
+export async function setAside(
+  executor: Executor,
+  options: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
+  unread: Unread,
+): Promise<{ readonly ids: readonly string[]; readonly isHeld: boolean }> {
+  const { schema } = options
+  const [which, values] = 'ids' in unread ? ['j.id', unread.ids] : ['NOT j.plain AND j.doc', unread.docs]
+  const rows = await executor.query({
+    text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.rev || ':' || s.seq, s.state, j.type, j.unique_key, j.failure,
+        j.finished_at::float8, j.machine_states, j.machine_tags
+      FROM ${schema}.standing s JOIN ${schema}.jobs j ON j.id = s.id WHERE ${which} = ANY($1::text[])`,
+    values: [values],
+  })
+  const ids: string[] = []
+  for (const row of rows.filter(isUnreadable)) {
+    const id = textOfColumn(row[3] as string)
+    if (!(await committed(executor, options, await leaving(executor, options, row)))) return { ids, isHeld: true }
+    const text = `INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`
+    await executor.query({ text, values: [columnText(id), ...(row.slice(0, 3) as [number, string, string])] })
+    ids.push(id)
+  }
+  return { ids, isHeld: false }
+}
+
+export function isUnreadable([base, doc, facts]: ResultRow): boolean {
+  try {
+    documentFrom(base, doc, facts)
+    return false
+  } catch {
+    return true
+  }
+}
+
+type Leaving = Pick<Writes, 'jobs' | 'cells'> & Pick<Commit, 'revisions'>
+
+/** A job that goes is counted no more, frees its unique key, and lets a job go on that waits for it. */
+async function leaving(executor: Executor, { schema }: Pick<AsideOptions, 'schema'>, row: ResultRow): Promise<Leaving> {
+  const [, , , idColumn, revision, state, type, key, failure, finishedAt, states, tags] = row
+  const id = textOfColumn(idColumn as string)
+  const namesOf = (names: unknown): string[] => ((names ?? []) as string[]).map(textOfColumn)
+  // As far as figures depend on it.
+  const before = {
+    type: textOfColumn(type as string),
+    state: state as JobState,
+    failure: failure === null ? null : textOfColumn(failure as string),
+    finishedAt: finishedAt as number | null,
+    machine: { states: namesOf(states), tags: namesOf(tags) },
+  } as unknown as JobDocument
+  const jobs: Writes['jobs'][number][] = [{ id, before, after: null }]
+  const revisions = new Map([[id, revision as string]])
+  const cells: CellValue[] = await fencesOf(executor, schema, id)
+  if (key === null || isEnded(before.state)) return { jobs, cells, revisions }
+
+  const field = keyName(before.type, textOfColumn(key as string))
+  const { holder, predecessor } = await keyCells(executor, schema, field)
+  if (holder === id) cells.push({ cells: 'holders', field, value: null })
+  if (predecessor !== id) return { jobs, cells, revisions }
+  cells.push({ cells: 'predecessors', field, value: null })
+  const next = holder === null ? null : await documentBy(executor, schema, holder)
+  if (next !== null) {
+    const after = released(next)
+    if (after !== null) {
+      jobs.push({ id: next.id, before: next, after })
+      revisions.set(next.id, revisionOf(next))
+    }
+  }
+  return { jobs, cells, revisions }
+}
+
+/** A job that waited for the end of another one, and is due at its own time now; null if it did not wait. */
+export const released = (job: JobDocument): JobDocument | null =>
+  job.dueAfter === null || job.wakeAt !== null
+    ? null
+    : { ...job, rev: job.rev + 1, wakeAt: job.dueAfter, dueAfter: null }
+
+/** What would hold up its end. */
+async function fencesOf(executor: Executor, schema: string, id: string): Promise<CellValue[]> {
+  const rows = await executor.query({
+    text: `SELECT field FROM ${schema}.cells WHERE kind = 'fences' AND value = $1`,
+    values: [columnText(id)],
+  })
+  return rows.map(([field]) => ({ cells: 'fences', field: textOfColumn(field as string), value: null }))
+}
+
+async function keyCells(
+  executor: Executor,
+  schema: string,
+  field: string,
+): Promise<{ readonly holder: string | null; readonly predecessor: string | null }> {
+  const rows = await executor.query({
+    text: `SELECT kind, value FROM ${schema}.cells WHERE kind IN ('holders', 'predecessors') AND field = $1`,
+    values: [columnText(field)],
+  })
+  const byKind = new Map(rows.map(([kind, value]) => [kind, textOfColumn(value as string)]))
+  return { holder: byKind.get('holders') ?? null, predecessor: byKind.get('predecessors') ?? null }
+}
+
+/** Null if it is not there, or cannot be read itself. */
+async function documentBy(executor: Executor, schema: string, id: string): Promise<JobDocument | null> {
+  const text = `SELECT s.base::float8, s.doc, s.facts FROM ${schema}.standing s WHERE s.id = $1`
+  const [row] = await executor.query({ text, values: [columnText(id)] })
+  return row === undefined || isUnreadable(row) ? null : documentFrom(...(row as [unknown, unknown, unknown]))
+}
+
+/** Commits in a transaction that has the turn. @returns false if others hold a row of it */
+export async function committed(
+  executor: Executor,
+  { schema, transitionsMax, now }: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
+  { revisions, ...changes }: Leaving,
+): Promise<boolean> {
+  const writes: Writes = { now: now(), count: 0, log: [], activity: [], failures: [], outcomes: [], ...changes }
+  const commit: Commit = { epoch: '', revisions, cells: [], rooms: new Map(), slots: new Map(), writes: () => writes }
+  const [row] = await executor.query(commitStatement(schema, commit, transitionsMax, false))
+  return committedOf(row?.slice(1), commit).base !== null
+}

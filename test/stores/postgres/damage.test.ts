@@ -1,0 +1,207 @@
+/**
+ * Schemas of which something else has changed what is stored of jobs: these are set aside by themselves, and harm no
+ * other job; a repair.
+ */
+import { createRuntime, defineJob, type JobchartError } from 'jobchart'
+import { postgresStore } from 'jobchart/postgres'
+import { expect, onTestFinished } from 'vitest'
+import {
+  ask,
+  idsOf,
+  lease,
+  newJob,
+  park,
+  plainCheckpoint,
+  prune,
+  put,
+  putAndEnd,
+  putAndTake,
+  take,
+} from '../../../src/store-testing/conformance/acts.ts'
+import type { ClaimedJob, NewJob, Store } from '../../../src/store.ts'
+import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+import { postgresSubject } from '../../support/postgres-subject.ts'
+import { movingClock } from '../moving-clock.ts'
+
+const server = postgresOfFile()
+let schemas = 0
+
+async function opened(schema = `damage_${++schemas}`) {
+  const { store, ...subject } = await postgresSubject({ url: server().url }, schema, movingClock())
+  onTestFinished(() => subject.close())
+  const harm = (sql: string): Promise<unknown> => server().query(sql.replaceAll('@', `${schema}.`))
+  return { store, schema, harm }
+}
+
+const breaks = (id: string, doc = '{"n": '): string => `UPDATE @jobs SET doc = '${doc}' WHERE id = '${id}'`
+const end = (job: ClaimedJob) => ({ ...lease(job), event: 'COMPLETE', to: 'done' }) as const
+const ids = ['a', 'b', 'c', 'd', 'e']
+
+/** Of what a job becomes a document, and is plain otherwise. */
+const kinds: Readonly<Record<string, Partial<NewJob>>> = { plain: {}, document: { priority: 1 } }
+
+test.for(Object.keys(kinds).flatMap((kind) => ['{"n": ', 'null', '7', '{}', '{\n'].map((doc) => [kind, doc] as const)))(
+  'a job whose row (%s) is %j is set aside by whoever meets it, and the others run',
+  async ([kind, doc]) => {
+    const { store, harm } = await opened()
+    await put(store, ...ids.map((id) => newJob(id, { tags: ['t'], input: { id }, ...kinds[kind] })))
+    await harm(breaks('c', doc))
+    const answer = await ask(store, { max: 5, token: 't1' })
+    expect(answer.jobs.map(({ id, input }) => [id, input])).toEqual(['a', 'b', 'd', 'e'].map((id) => [id, { id }]))
+    expect(answer.unreadable).toEqual(['c'])
+    expect((await ask(store)).unreadable).toBeUndefined()
+    expect(idsOf(await store.list({}))).toEqual(['a', 'b', 'd', 'e'])
+    expect(await store.unreadable?.()).toEqual(['c'])
+    expect(await store.get(['c'])).toEqual([null])
+    const settled = await store.settle(answer.jobs.map(end))
+    expect(settled.map(({ outcome }) => outcome)).toEqual(['settled', 'settled', 'settled', 'settled'])
+    const { queued, running, done } = await store.counts()
+    expect({ queued, running, done }).toEqual({ queued: 0, running: 0, done: 4 })
+    const discarded = await store.discard(['c', 'nobody'])
+    expect([discarded.discarded, discarded.notFound]).toEqual([['c'], ['nobody']])
+    expect(await store.unreadable?.()).toEqual([])
+    await put(store, newJob('c'))
+    expect(idsOf(await take(store, { token: 't2' }))).toEqual(['c'])
+  },
+)
+
+test('one unreadable input ends no other job: nine run, once each', async () => {
+  const { store, schema, harm } = await opened()
+  const all = Array.from({ length: 10 }, (_, n) => `job ${n}`)
+  await put(store, ...all.map((id) => newJob(id)))
+  await harm(breaks('job 4'))
+  const [ran, errors]: [string[], unknown[]] = [[], []]
+  const mail = defineJob<unknown, void>({ type: 'mail', run: async (_, { id }) => void ran.push(id) })
+  const logger = { error: (_: string, fields?: Record<string, unknown>) => void errors.push(fields?.['error']) }
+  const own = postgresStore({ url: server().url, schema })
+  await using runtime = createRuntime({ jobs: [mail], store: own, logger, lease: '1s' })
+  await runtime.start()
+  await expect.poll(async () => (await store.counts()).done).toBe(9)
+  expect(ran.toSorted()).toEqual(all.filter((id) => id !== 'job 4'))
+  expect(errors.map((error) => (error as JobchartError).code)).toEqual(['STORE_CORRUPT'])
+})
+
+test('damaged jobs hold up no list, promote, rescue, cancel, prune and list by filter, and many no more than one', async () => {
+  const { store, harm } = await opened()
+  const many = Array.from({ length: 30 }, (_, n) => `bad ${n}`)
+  await put(store, ...many.map((id) => newJob(id, { priority: 1, tags: ['t'] })), newJob('good', { tags: ['t'] }))
+  await put(store, newJob('due', { delayMs: 1 }), newJob('never', { delayMs: 2 }))
+  for (const id of ['ended', 'ended too']) await putAndEnd(store, id, 'dead', { type: 'sms' })
+  await harm(breaks('never'))
+  await harm(breaks('ended'))
+  for (const [n, id] of many.entries()) await harm(breaks(id, `{${n}`))
+  expect(idsOf(await store.list({ tag: 't' }))).toEqual(['good'])
+  expect(idsOf(await store.list({ state: 'dead' }))).toEqual(['ended too'])
+  expect((await store.failures({ type: 'sms' }))[0]).toMatchObject({ count: 2, dead: 1 })
+  expect((await store.cancel([{ ids: [...many, 'good'], reason: null, graceMs: 0 }]))[0]).toMatchObject({
+    cancelled: ['good'],
+  })
+  await store.promote(10)
+  await store.rescue(10)
+  const none = { ageMs: 0, count: 0 }
+  await prune(store, { done: none, dead: none, cancelled: none }, 10)
+  expect(await store.unreadable?.()).toEqual([...many, 'ended', 'never'].toSorted())
+})
+
+test('a job that is set aside frees its unique key, and whoever waits for its end goes on', async () => {
+  const { store, harm } = await opened()
+  const keyed: Partial<NewJob> = { key: 'k', until: 'start' }
+  await put(store, newJob('holds', { key: 'x' }))
+  await harm(breaks('holds'))
+  expect(await store.get(['holds'])).toEqual([null])
+  expect((await put(store, newJob('next', { key: 'x', delayMs: 9e6 })))[0]?.outcome).toBe('inserted')
+  await putAndTake(store, 'starts', keyed)
+  await put(store, newJob('waits', keyed))
+  await store.promote(10)
+  expect((await store.get(['waits']))[0]?.state).toBe('scheduled')
+  await harm(breaks('starts'))
+  expect(await store.get(['starts'])).toEqual([null])
+  await store.promote(10)
+  expect((await store.get(['waits']))[0]?.state).toBe('queued')
+})
+
+test('a job that is set aside at the head of a concurrency key, or while it runs, makes room for the next one', async () => {
+  const { store, harm } = await opened()
+  const perKey = { limits: { perKey: 1 } }
+  await put(store, ...ids.map((id) => newJob(id, { concurrencyKey: 'k' })))
+  await harm(breaks('a'))
+  const [b, ...others] = await take(store, perKey)
+  expect([b?.id, others]).toEqual(['b', []])
+  await harm(breaks('b'))
+  expect(await store.get(['b'])).toEqual([null])
+  expect(idsOf(await take(store, perKey))).toEqual(['c'])
+})
+
+test('a row that somebody else holds fails the call that needs it, and is set aside later', async () => {
+  const { store, harm, schema } = await opened()
+  await put(store, ...ids.map((id) => newJob(id, { priority: 1 })))
+  await harm(breaks('c'))
+  const { Client } = await import('pg')
+  const stranger = new Client({ connectionString: server().url })
+  await stranger.connect()
+  await stranger.query(`BEGIN; SELECT FROM ${schema}.jobs WHERE id = 'c' FOR UPDATE`)
+  await expect(store.list({})).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect((await store.counts()).queued).toBe(5)
+  await stranger.end()
+  await expect.poll(async () => idsOf(await store.list({})).length).toBe(4)
+})
+
+const sane = async (store: Store): Promise<unknown> => ({
+  counts: await store.counts(),
+  machines: await store.machineCounts('order'),
+  failures: await store.failures({}),
+  listed: (await store.list({ limit: 100 })).map(({ id, state }) => [id, state]),
+})
+
+/** Jobs in many states. */
+async function full() {
+  const world = await opened()
+  const { store } = world
+  await put(store, ...ids.map((id) => newJob(id, { key: id })), newJob('later', { delayMs: 9e6 }))
+  const standing = { ...plainCheckpoint(1), states: ['open'], tags: ['t'] }
+  await park(store, await putAndTake(store, 'parked', { type: 'order' }), standing)
+  for (const id of ['x', 'y']) await putAndEnd(store, id, 'dead', { type: 'sms' })
+  await take(store, { max: 1 })
+  return world
+}
+
+test('a repair of a sound schema changes nothing', async () => {
+  const { store } = await full()
+  const before = await sane(store)
+  expect(await store.repair?.()).toEqual({ jobs: 9, restored: [], unreadable: [], counts: 0 })
+  expect(await sane(store)).toEqual(before)
+})
+
+test('a repair rebuilds counts, keys and the number of the last transition, for other processes as well', async () => {
+  const { store, schema, harm } = await full()
+  const other = await opened(schema)
+  const before = await sane(other.store)
+  await harm(`UPDATE @jobs SET doc = doc || '.' WHERE id = 'b'; DELETE FROM @cells WHERE kind = 'holders'`)
+  expect(await store.get(['b'])).toEqual([null])
+  // The figures of one moment, and wrong ones.
+  await store.repair?.()
+  await harm(`UPDATE @figures SET backlog = 99, value = replace(value, '"queued":', '"queued":9'); DELETE FROM @log;
+    UPDATE @folds SET upto = upto + 1; UPDATE @aside SET doc = left(doc, -1)`)
+  const wrong = expect.toSatisfy((counts: number) => counts > 0) as number
+  expect(await store.repair?.()).toEqual({ jobs: 9, unreadable: [], restored: ['b'], counts: wrong })
+  expect(await sane(other.store)).toEqual(before)
+  expect((await put(store, newJob('again', { key: 'd' })))[0]).toMatchObject({ outcome: 'duplicate', id: 'd' })
+  // No number of a transition is given twice.
+  await put(store, newJob('new'))
+  const records = await store.get([...ids, 'new'])
+  const numbers = records.map((each) => each?.history[0]?.seq ?? 0)
+  expect(Math.max(...numbers)).toBe(numbers.at(-1))
+  expect(new Set(numbers).size).toBe(6)
+})
+
+test('a job that is brought back leaves its key to the one that has taken it', async () => {
+  const { store, harm } = await opened()
+  await put(store, newJob('a', { key: 'k' }))
+  await harm(`UPDATE @jobs SET doc = doc || '.'`)
+  expect(await store.get(['a'])).toEqual([null])
+  await put(store, newJob('b', { key: 'k' }))
+  await harm('UPDATE @aside SET doc = left(doc, -1)')
+  expect(await store.repair?.()).toMatchObject({ restored: ['a'], jobs: 2 })
+  expect((await store.get(['a', 'b'])).map((each) => each?.key)).toEqual([null, 'k'])
+  expect(idsOf(await take(store, { max: 5 }))).toEqual(['a', 'b'])
+})
