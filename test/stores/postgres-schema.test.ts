@@ -1,5 +1,4 @@
 /** The schema of the PostgreSQL store: its versions, and who may do what. */
-import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { inspectPostgresServer, postgresMigration, postgresStore } from 'jobchart/postgres'
 import { systemClock } from '../../src/core/clock.ts'

@@ -21,18 +21,18 @@ test('of two claims in flight the second is sent in a later turn than the first,
   delete store.confirm
   let ran = 0
   const job = defineJob<number, void>({ type: 'job', run: async () => void ran++ })
-  const runtime = createRuntime({ jobs: [job], store, concurrency: 20 })
+  const runtime = createRuntime({ jobs: [job], store, concurrency: 200 })
   await runtime.start()
   await runtime.enqueueMany(
     job,
-    Array.from({ length: 200 }, (_each, n) => n),
+    Array.from({ length: 2_000 }, (_each, n) => n),
   )
-  while ((await runtime.counts()).done < 200) {
+  while ((await runtime.counts()).done < 2_000) {
     turns++
     await turn()
   }
   await runtime.stop()
-  expect(ran).toBe(200)
+  expect(ran).toBe(2_000)
   expect(most).toBe(2)
   expect(sentIn).toEqual([...new Set(sentIn)])
 })
