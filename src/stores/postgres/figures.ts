@@ -140,6 +140,7 @@ export class FigureReader {
   /** The last move that they have. */
   private upto = -1
   private last = 0
+  private timesForgotten = 0
 
   constructor(ask: Ask, schema: string) {
     this.ask = ask
@@ -148,7 +149,10 @@ export class FigureReader {
 
   /** The figures as they are now. Answers may come in any order: what is known already is not added again. */
   async read(ask = this.ask): Promise<Figures> {
+    const { timesForgotten } = this
     const rows = await ask(readText(this.schema), [this.upto], 'jobchart figures')
+    // It tells what came after figures that are known no more.
+    if (timesForgotten !== this.timesForgotten) return this.read(ask)
     const head = rows.find(([kind]) => kind === 0)
     const [, folded = 0, , , last] = head ?? []
     if ((folded as number) > this.upto) {
@@ -172,6 +176,7 @@ export class FigureReader {
   forget(): void {
     this.upto = -1
     this.last = 0
+    this.timesForgotten++
   }
 
   /** Writes down the sum, if there are many moves. @param unfolded how many there are */

@@ -56,10 +56,12 @@ export class Epochs {
     const before = this.known.at(-1)
     this.known = texts.map(parsed)
     const left = before === undefined ? seq : Math.min(this.endOf(before.id), seq)
-    const isRollback = left < seen && before !== undefined
+    // Less is known since if another answer has told of the rollback.
+    const known = Math.min(seen, this.lastSeen)
+    const isRollback = left < known && before !== undefined
     this.lastSeen = isRollback ? seq : Math.max(this.lastSeen, seq)
     return {
-      rollback: isRollback ? { seen, left } : null,
+      rollback: isRollback ? { seen: known, left } : null,
       isOther: before !== undefined && this.current !== before.id,
     }
   }
