@@ -1,6 +1,6 @@
 /**
  * The claims in flight, each from its pick to the starts of its jobs. One is in flight at a time; slots that become
- * free meanwhile go into the next, together with the settles. With 200 slots and more and a store that takes a round
+ * free meanwhile go into the next, together with the settles. With 100 slots and more and a store that takes a round
  * trip it is two, each for half of the slots at most: while the store carries out one, the jobs of the other run. The
  * second is sent when the first has been written: a server that reads both at once answers both at once. A store whose
  * calls cost much, whatever their size, says that it is faster with one.
@@ -14,8 +14,8 @@ import type { Picks, Selector } from './selector.ts'
 import type { Workload } from './workload.ts'
 
 const retryMs = { first: 50, max: 5_000 }
-/** With so many slots a claim is worth dividing: a half is as much as a server answers in one call. */
-const dividedSlotsMin = 200
+/** With fewer slots two calls cost more than what their overlap gains. */
+const dividedSlotsMin = 100
 
 export class Claim {
   /** It has taken a permit for each job. */
