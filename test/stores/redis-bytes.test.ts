@@ -73,7 +73,7 @@ test('ends of runs with large outputs are written a megabyte at a time', async (
   expect((await subject.store.counts()).done).toBe(40)
 })
 
-test('ends of failed runs are written 50 at a time, others 200 at a time', async () => {
+test('ends of failed runs are written 100 at a time, others 200 at a time', async () => {
   const subject = await redisSubject(server().url, nodeRedisAt, { prefix: randomUUID() })
   onTestFinished(() => subject.close())
   await put(subject.store, ...Array.from({ length: 800 }, (_, i) => newJob(`job ${i}`)))
@@ -83,9 +83,9 @@ test('ends of failed runs are written 50 at a time, others 200 at a time', async
   await subject.store.settle(
     jobs.slice(0, 400).map((each) => ({ ...each, event: 'FAIL', to: 'retrying', error, delayMs: 1_000 })),
   )
-  expect((await scripts()) - before).toBe(8)
+  expect((await scripts()) - before).toBe(4)
   await subject.store.settle(jobs.slice(400).map((each) => ({ ...each, event: 'COMPLETE', to: 'done' })))
-  expect((await scripts()) - before).toBe(10)
+  expect((await scripts()) - before).toBe(6)
   expect(await subject.store.counts()).toMatchObject({ done: 400, retrying: 400 })
 })
 

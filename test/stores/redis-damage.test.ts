@@ -373,10 +373,9 @@ type Blocks = readonly (readonly [id: string, fields: readonly string[]])[]
 
 /** The entries of an index in the order of numbers, in whatever blocks they are. */
 const entriesOf = (blocks: Blocks): unknown[] =>
-  blocks.flatMap(([, [entered, ...parts]]) => {
-    const [first, ...ids] = parts.length === 1 ? (parts[0] as string).split('\0') : parts
-    return ids.flatMap((id, i) => (id === '' ? [] : [[id, entered, Number(first) + i]]))
-  })
+  blocks.flatMap(([, [entered, first, ...ids]]) =>
+    ids.flatMap((id, i) => (id === '' ? [] : [[id, entered, Number(first) + i]])),
+  )
 
 const amountsOnly = (claims: Record<string, string>): object =>
   Object.fromEntries(Object.entries(claims).filter(([name]) => name.startsWith('\x01')))

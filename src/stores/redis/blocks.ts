@@ -1,12 +1,11 @@
 /**
  * Indexes in the order of numbers of transitions: all jobs by that of their enqueue, and ended jobs of a state and
  * type by that of their end. Each is a stream, whose entries are blocks: ids that were entered together, whose
- * numbers follow each other, as one text; the entry has the number of the last one. Nothing is taken out of a block: a
- * row tells whether its job still stands where a block names it. A block of which no job does is removed.
+ * numbers follow each other; the entry has the number of the last one. Nothing is taken out of a block: a row tells
+ * whether its job still stands where a block names it. A block of which no job does is removed.
  */
 import { inSequence, type Position } from '../../core/cursor.ts'
 import type { Commands, Reply } from './connection.ts'
-import { separator } from './history-text.ts'
 
 /** An entry of an index: the id, and where the job stands in the order. */
 export type Entry = readonly [id: string, position: Position]
@@ -20,16 +19,10 @@ interface Walk {
 /** Blocks that are read in one round trip at most. */
 const blocksMax = 50
 
-/** The number of the first id of a block, and its ids: as one text, or each by itself. */
-function partsOf([, ...parts]: readonly string[]): readonly string[] {
-  const [all = ''] = parts
-  return parts.length === 1 ? all.split(separator) : parts
-}
-
 /** The entries of blocks, ascending. */
 const entriesOf = (reply: Reply): Entry[] =>
   (reply as readonly (readonly Reply[])[]).flatMap((block) => {
-    const [first, ...ids] = partsOf(block[1] as readonly string[])
+    const [, first, ...ids] = block[1] as readonly string[]
     return ids.flatMap((id, i): Entry[] => (id === '' ? [] : [[id, inSequence(Number(first) + i)]]))
   })
 

@@ -42,7 +42,6 @@ async function insertOne(
 /** Due at once, behind all others, with nothing that is kept elsewhere than in its row. */
 const isPlainest = (job: NewJob): boolean =>
   isPlain(job) &&
-  mayBeJoined(job.id) &&
   job.runAt === null &&
   !(job.delayMs > 0) &&
   job.key === null &&
@@ -122,7 +121,7 @@ function insertArgsOf(texts: RowTexts, requests: readonly InsertRequest[]): stri
   return [typesText(types), terms, ...ofRows, [...ids].join(separator), inputs, runsText(rows), ...own]
 }
 
-/** Ids of jobs whose rows grow stand in one text. */
+/** The script gets ids as one text. */
 const mayBeJoined = (id: string): boolean => id !== '' && !id.includes(separator)
 
 /** Numbers, each with how often it follows itself, if more than once. */

@@ -2,12 +2,10 @@
  * The most frequent writes as scripts of their own, where the chart's table decides everything: claims, inserts of new
  * jobs that find room, ends of attempts of plain jobs. They take one round trip. All other cases are left to the core.
  */
-import { countedOf } from '../../core/activity.ts'
-import { compiledArrow } from '../../core/compiled-arrows.ts'
 import { shortfallOf } from '../../core/claim.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
-import { countersAfter, isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type {
   ClaimAnswer,
@@ -22,7 +20,6 @@ import type {
 } from '../../store.ts'
 import type { RemoteDriver } from '../remote/driver.ts'
 import type { LeasedRows } from '../remote/leased-rows.ts'
-import type { LoadedRow } from '../remote/working-set.ts'
 import { extendPart, insertPart, settlePart, writesOf } from '../remote/operations.ts'
 import { insertParts, joined, partsOf } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
@@ -91,8 +88,8 @@ const timed = statesTagged('timed')
 // ── settle ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const plain: ReadonlySet<string> = new Set(plainEvents)
-/** The row of a failed job is written whole, with its error in three places, and counted in its group. */
-const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : 4)
+/** The row of a failed job is written whole, with its error in three places. */
+const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : 2)
 /** Rows with these letters are left to the core. */
 const notPlain = [flagLetters.machine, flagLetters.key]
 
@@ -116,52 +113,21 @@ function maySettle({ driver }: Redis, settlements: readonly Settlement[]): boole
       return false
     ids.add(id)
     const row = driver.leased.of(id)
-    if (row instanceof GrownRow && isDone(settlement, row.claim.token)) continue
-    const stored = storedOf(row)
-    if (stored === null || notPlain.some((letter) => stored.has.includes(letter))) return false
+    if (row instanceof GrownRow && event === 'COMPLETE') continue
+    const stored = row instanceof GrownRow ? row.stored : row
+    if (!(stored instanceof StoredRow) || notPlain.some((letter) => stored.has.includes(letter))) return false
     if (event === 'FAIL' && stored.field('onDead') !== '') return false
-    if (leadsTo(stored, settlement) === null) return false
   }
   return true
 }
-
-/** The row of a job that this process has claimed; null of another one. */
-function storedOf(row: LoadedRow | undefined): StoredRow | null {
-  const stored = row instanceof GrownRow ? row.stored : row
-  return stored instanceof StoredRow ? stored : null
-}
-
-/** Where the end of an attempt leads. */
-interface End {
-  readonly to: JobState
-  /** Its attempts afterwards. */
-  readonly attempt: number
-  readonly counted: ReturnType<typeof countedOf>
-}
-
-/** By the chart, from the state of a claimed job; null if that is left to the core. */
-function leadsTo(stored: StoredRow, { attempt, event, fatal }: Settlement): End | null {
-  const counters = { attempt, maxAttempts: Number(stored.field('maxAttempts')), generation: 1 }
-  const arrow = compiledArrow(claimed, event, counters, fatal)
-  if (arrow === null || arrow.lease !== 'ends' || arrow.takesPlace) return null
-  return { to: arrow.to, attempt: countersAfter(arrow, counters).attempt, counted: countedOf({ event, to: arrow.to }) }
-}
-
-/** As the script gets it. */
-function kindText(event: string, { to, counted }: End): string {
-  const { figure, other, time, fails } = counted ?? notCounted
-  return `${event} ${to} ${figure} ${other} ${time} ${fails ? 1 : 0}`
-}
-
-const notCounted = { figure: -1, other: -1, time: -1, fails: false }
 
 /** What the script `settle` gets, and the settlements in the order in which it does them. */
 interface SettleCall {
   readonly types: readonly string[]
   readonly args: string[]
   readonly order: readonly number[]
-  /** Where each of those leads whose rows are written whole; null: the row of the job grows. */
-  readonly ends: readonly (End | null)[]
+  /** How many of the first are ends of jobs whose rows grow. */
+  readonly done: number
 }
 
 function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]): SettleCall {
@@ -189,18 +155,11 @@ function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]
   for (const i of grown) args.push((settlements[i] as Settlement).id)
   const outputs = grown.flatMap((i, place) => (texts[i] === '' ? [] : [String(place + 1), texts[i] as string]))
   if (runs.size > 0) args.push(String(outputs.length / 2), ...outputs)
-  const ends: (End | null)[] = grown.map(() => null)
   for (const i of others) {
-    const settlement = settlements[i] as Settlement
-    const { id, token, attempt, event } = settlement
-    const stored = storedOf(leased.of(id))
-    const end = stored && leadsTo(stored, settlement)
-    if (end === null) throw new TypeError(`job ${id} was not claimed here`)
-    const spent = String(end.attempt)
-    args.push(id, scriptText(token), String(attempt), kindText(event, end), spent, extrasOf(settlement))
-    ends.push(end)
+    const { id, token, attempt, event, to, fatal, ...rest } = settlements[i] as Settlement
+    args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
   }
-  return { types: [...types], args, order, ends }
+  return { types: [...types], args, order, done: grown.length }
 }
 
 /** Is it the end of a job that has nothing but an output? */
@@ -215,9 +174,9 @@ const isDone = (settlement: Settlement, token: string): boolean =>
   settlement.delayMs === undefined
 
 async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-  const { types, args, order, ends } = settleCall(driver, settlements)
+  const { types, args, order, done } = settleCall(driver, settlements)
   const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(types, args))
-  const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, outcome]) => [Number(i), outcome]))
+  const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)
   const answers: SettleAnswer[] = []
@@ -227,12 +186,12 @@ async function settlePlain({ server, driver }: Redis, settlements: readonly Sett
     const settlement = settlements[i] as Settlement
     const other = others.get(place)
     driver.leased.forget(settlement.id)
-    if (other === undefined) answers[i] = settledAnswer(settlement, ends[place] ?? done, ++seq, at)
-    else if (other === 'generic') left.push(i)
-    else answers[i] = lostAnswer(settlement)
+    if (other === undefined && place < done) answers[i] = doneAnswer(++seq, at)
+    else if (other === undefined) answers[i] = expected(settlement, ++seq, at)
+    else if (other[0] === 'generic') left.push(i)
+    else if (other[0] === 'lost') answers[i] = lostAnswer(settlement)
+    else answers[i] = unexpectedAnswer(other, ++seq, at)
   }
-  const ended = settlements.flatMap(({ id }, i) => (hasEnded(answers[i]) ? [id] : []))
-  if (ended.length > 0) server.notify([{ kind: 'ended', ids: ended }])
   if (left.length > 0) {
     const byCore = await settlePart(
       driver,
@@ -243,10 +202,17 @@ async function settlePlain({ server, driver }: Redis, settlements: readonly Sett
   return answers
 }
 
-const hasEnded = (answer: SettleAnswer | undefined): boolean => answer?.outcome === 'settled' && isEnded(answer.to)
-
-/** The end of a job whose row grows. */
-const done: End = { to: finished, attempt: 1, counted: null }
+function unexpectedAnswer([, from, to, attempt, due]: readonly Reply[], seq: number, at: number): SettleAnswer {
+  return {
+    outcome: 'settled',
+    seq,
+    at,
+    from: from as JobState,
+    to: to as JobState,
+    attempt: Number(attempt),
+    dueAt: due === '' ? null : Number(due),
+  }
+}
 
 const extrasOf = ({ delayMs, output, error, checkin, reason }: Partial<Settlement>): string =>
   delayMs === undefined && output === undefined && error === undefined && checkin === undefined && reason === undefined
@@ -260,14 +226,24 @@ function groupOf(error: ErrorRecord | undefined): string {
   return JSON.stringify({ ...failure, ...(code !== null && { code }) })
 }
 
-const settledAnswer = ({ delayMs }: Settlement, { to, attempt }: End, seq: number, at: number): SettleAnswer => ({
+/** The answer to a settlement of a job that was still in the state of a claimed one. */
+function expected({ event, to, attempt, fatal, delayMs }: Settlement, seq: number, at: number): SettleAnswer {
+  const counters = { attempt, maxAttempts: to === 'retrying' ? attempt + 1 : attempt, generation: 1 }
+  const arrow = nextArrow(claimed, event, counters, fatal)
+  const spent = arrow === null ? attempt : countersAfter(arrow, counters).attempt
+  const dueAt = timed.has(to) ? Math.ceil(at + (delayMs ?? 0)) : null
+  return { outcome: 'settled', seq, at, from: claimed, to, attempt: spent, dueAt }
+}
+
+/** The answer to the end of a job whose row grows. */
+const doneAnswer = (seq: number, at: number): SettleAnswer => ({
   outcome: 'settled',
   seq,
   at,
   from: claimed,
-  to,
-  attempt,
-  dueAt: timed.has(to) ? Math.ceil(at + (delayMs ?? 0)) : null,
+  to: finished,
+  attempt: 1,
+  dueAt: null,
 })
 
 const lostAnswer = ({ attempt, to }: Settlement): SettleAnswer => ({

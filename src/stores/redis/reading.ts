@@ -462,7 +462,7 @@ const logged = (reply: Reply | undefined): Logged[] =>
 
 /**
  * Ids and texts in turn; or an empty text, the text of the first of some transitions that differ in nothing but the
- * job, with how many they are, then their ids as one text, and another one: their types, if the first text has none.
+ * job, with how many they are, and their ids. Without a type in that text each id is followed by its own.
  */
 function transitionsOf(parts: readonly string[]): Logged[] {
   const found: Logged[] = []
@@ -476,12 +476,14 @@ function transitionsOf(parts: readonly string[]): Logged[] {
       found.push({ id: first, type, ...entry })
       continue
     }
-    i += 2
-    const types = end === 0 ? (parts[i + 1] as string).split(separator) : []
-    for (const [k, id] of (parts[i] as string).split(separator).entries()) {
-      const ofType = end === 0 ? textOfScript(types[k] as string) : type
-      found.push({ id, type: ofType, ...entry, seq: entry.seq + k })
+    const amount = Number(typeAndText.slice(end + 1, textAt))
+    const step = end === 0 ? 2 : 1
+    for (let k = 0; k < amount; k++) {
+      const at = i + 2 + step * k
+      const ofType = end === 0 ? textOfScript(parts[at + 1] as string) : type
+      found.push({ id: parts[at] as string, type: ofType, ...entry, seq: entry.seq + k })
     }
+    i += step * amount + ((step * amount) % 2)
   }
   return found
 }

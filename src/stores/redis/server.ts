@@ -82,7 +82,7 @@ export class RedisServer implements Server {
   readonly exchange = new Exchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
   readonly select: Select
-  readonly notify: (hints: readonly Hint[]) => void
+  private readonly notify: (hints: readonly Hint[]) => void
   private readonly eviction: EvictionWatch
   /** When the epochs were read last, monotonic ms. */
   private greetedAt = -Infinity

@@ -7,32 +7,27 @@ const lookMax = 300
 
 export const blocksLua = `
 -- @param entered what is told of them: when they have ended
--- @param open one id, to which others may be added: it may be any text; other ids have no zero byte
-local function addBlock(key, first, entered, ids, open)
+local function addBlock(key, first, entered, ids)
   local list = blocks[key]
   if not list then
     list = {}
     blocks[key] = list
   end
   local last = list[#list]
-  if open and last and last.entered == entered and last.open and last.first + #last.ids == first then
+  if #ids == 1 and last and last.entered == entered and last.open and last.first + #last.ids == first then
     last.ids[#last.ids + 1] = ids[1]
   else
-    list[#list + 1] = { first = first, entered = entered, ids = ids, open = open }
+    list[#list + 1] = { first = first, entered = entered, ids = ids, open = #ids == 1 }
   end
 end
 
 local writeBlocks
 do
 local function writeBlock(key, block, from, to)
-  local first, number = int(block.first + from - 1), int(block.first + to - 1) .. '-0'
-  if not block.open then
-    call('XADD', key, number, block.entered, first .. '\\0' .. table.concat(block.ids, '\\0', from, to))
-    return
-  end
-  local fields, n = { block.entered, first, unpack(block.ids, from, to) }, to - from + 1
+  local fields, n = { block.entered, int(block.first + from - 1) }, to - from + 1
+  for i = 1, n do fields[i + 2] = block.ids[from + i - 1] end
   if n % 2 == 1 then fields[n + 3] = '' end
-  call('XADD', key, number, unpack(fields))
+  call('XADD', key, int(block.first + to - 1) .. '-0', unpack(fields))
 end
 
 function writeBlocks()
@@ -44,16 +39,6 @@ function writeBlocks()
   end
   blocks = {}
 end
-end
--- When the ids of a block were entered, the number of the first, and the ids.
-local function partsOf(block)
-  local fields, ids = block[2], {}
-  if #fields == 2 then
-    local first, rest = fields[2]:match('^(%d+)%z(.*)$')
-    for id in rest:gmatch('%Z+') do ids[#ids + 1] = id end
-    return fields[1], tonumber(first), ids
-  end
-  return fields[1], tonumber(fields[2]), { unpack(fields, 3, #fields - (fields[#fields] == '' and 1 or 0)) }
 end
 -- The number of the end of a row that has grown to its end.
 local function endOf(text)
@@ -92,9 +77,10 @@ function tidyAll(most)
       from = '-'
       break
     end
-    local _, _, ids = partsOf(block)
-    if areGone(ids) then call('XDEL', key, block[1]) end
-    looked, from = looked + #ids, '(' .. block[1]
+    local n = #block[2]
+    if block[2][n] == '' then n = n - 1 end
+    if areGone({ unpack(block[2], 3, n) }) then call('XDEL', key, block[1]) end
+    looked, from = looked + n, '(' .. block[1]
   end
   if call('XLEN', key) == 0 then
     call('DEL', key, P .. 'tidied')
@@ -117,8 +103,9 @@ local function firstEnded(key, limit)
   while true do
     local block = call('XRANGE', key, from, '+', 'COUNT', 1)[1]
     if not block then return { 0, found } end
-    local entered, first, ids = partsOf(block)
-    local run, last = nil, nil
+    local entered, first, n, run, last = block[2][1], tonumber(block[2][2]), #block[2], nil, nil
+    if block[2][n] == '' then n = n - 1 end
+    local ids = { unpack(block[2], 3, n) }
     for part = 1, #ids, 20 do
       local some = { unpack(ids, part, math.min(part + 19, #ids)) }
       for i, text in ipairs(values(JOBS, some)) do

@@ -102,7 +102,7 @@ end
 -- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the
 -- rest.
 local bytesLeft
-local function spend(bytes) bytesLeft = bytesLeft - (bytes < ${claimBytesMin} and ${claimBytesMin} or bytes) end
+local function spend(bytes) bytesLeft = bytesLeft - math.max(bytes, ${claimBytesMin}) end
 
 -- Takes note of what was appended to the rows of jobs of a type.
 local function addRun(type, text, amount)
@@ -163,24 +163,21 @@ local function claimWhole(id, text, demand, written)
 end
 
 -- Claims jobs whose rows grow, all of one demand: what is appended is the same for all but its number.
--- @param from where they begin in lists of ids and rows
-local function claimGrowing(ids, rows, from, to, demand)
-  local amount, n, type = to - from + 1, #later, demand.type
+local function claimGrowing(ids, rows, demand)
+  local amount, n, type = #ids, #later, demand.type
+  if amount == 0 then return end
   local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
     .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
-  local prefix, waited, came, wait = '\\0C' .. int(base) .. '+', 0, nil, 0
-  local before, claimed, number = #jobs + 1 - from, #claimIds + 1 - from, given + 1 - from
-  for i = from, to do
+  local prefix, waited, came, cameAt = '\\0C' .. int(base) .. '+', 0, nil, nowMs
+  local before, claimed = #jobs, #claimIds
+  for i = 1, amount do
     local id, row = ids[i], rows[i]
     local since = row:sub(2, ${timeChars + 1})
-    if since ~= came then
-      came, wait = since, nowMs - (tonumber(since) or nowMs)
-      if wait < 0 then wait = 0 end
-    end
-    waited = waited + wait
-    later[n + 1], later[n + 2] = id, row .. prefix .. TEXTS[number + i] .. suffix
+    if since ~= came then came, cameAt = since, tonumber(since) or nowMs end
+    if nowMs > cameAt then waited = waited + nowMs - cameAt end
+    later[n + 2 * i - 1], later[n + 2 * i] = id, row .. prefix .. TEXTS[given + i] .. suffix
     jobs[before + i], texts[before + i], claimIds[claimed + i] = id, row, id
-    n = n + 2
+    spend(#row)
   end
   given = given + amount
   addRun(type, suffix, amount)
@@ -188,7 +185,7 @@ local function claimGrowing(ids, rows, from, to, demand)
   count('${arrow.to}', type, amount)
   leasedBy[request.worker] = (leasedBy[request.worker] or 0) + amount
   demand.taken, demand.waited = demand.taken + amount, demand.waited + waited
-  logAll(ids, from, to, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
+  logAll(ids, 1, amount, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
   if demand.rate then
     for i = 1, amount do call('ZADD', rateWindow(type), now, int(base + given - amount + i)) end
   end
@@ -210,28 +207,36 @@ end
 
 -- Claims the jobs of entries of queues, which the caller removes from them. Gives which is the first that is not
 -- claimed because of its size.
--- @param entries lists: ids, demands, places that rows have to tell; entries of lists, members and scores of sets
+-- @param entries lists: ids and demands; the places of those of lists, members and scores of those of sorted sets
 local function claim(entries)
   local ids, demands, places = entries.ids, entries.demands, entries.places
-  local rows, written, i, last = values(JOBS, ids), {}, 1, #ids
-  while i <= last and bytesLeft > 0 do
-    local demand, from = demands[i], i
-    -- Those of a demand whose rows grow, one after the other.
-    while i <= last and bytesLeft > 0 and demands[i] == demand do
-      local text, place = rows[i], places[i]
-      if not text or text:byte() ~= 43 or text:byte(-1) == 1 or demand.keyShares then break end
-      if place and not isFreshAt(text, place) then break end
-      spend(#text)
-      i = i + 1
-    end
-    if i > from then
-      claimGrowing(ids, rows, from, i - 1, demand)
-    else
-      local text, place = rows[i], places[i]
-      if text and (not place or isQueuedAt(text, place)) then claimWhole(ids[i], text, demand, written) end
-      i = i + 1
-    end
+  local rows, written = values(JOBS, ids), {}
+  local growingIds, growing, of = {}, {}, nil
+  local function claimGathered()
+    if of then claimGrowing(growingIds, growing, of) end
+    growingIds, growing, of = {}, {}, nil
   end
+  local i, last = 1, #ids
+  while i <= last and bytesLeft > 0 do
+    local text, demand, place = rows[i], demands[i], places[i]
+    if text then
+      local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
+      if not grows or demand ~= of then claimGathered() end
+      if grows and place and not isFreshAt(text, place) then grows = false end
+      if not place or grows or isQueuedAt(text, place) then
+        if grows then
+          of = demand
+          growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text
+          -- Its bytes are spent when it is claimed.
+          if #growing * ${claimBytesMin} >= bytesLeft then claimGathered() end
+        else
+          claimWhole(ids[i], text, demand, written)
+        end
+      end
+    end
+    i = i + 1
+  end
+  claimGathered()
   writeRows(written)
   return i
 end
@@ -411,15 +416,10 @@ local function takeEntries(demand, wanted, entries)
   local type, left = demand.type, wanted
   local isSorted = figuresOf(type)[${figureAt.sorted}] == 1
   if isSorted then left = left - takeSorted(demand, '0', left, entries) end
-  local ids, places, demands, listed, n = entries.ids, entries.places, entries.demands, entries.listed, #entries.ids
-  -- Where all that is queued has an entry, and there is no other entry, none was left behind.
-  local areAll = not isSorted and figuresOf(type)[${figureAt.listed}] == countOf('${arrow.from}', type)
-  local popped = popList(type, left)
+  local ids, n, popped = entries.ids, #entries.ids, popList(type, left)
   for i = 1, #popped do
-    local place, id = parseEntry(popped[i])
-    n = n + 1
-    if not areAll then places[n] = place end
-    ids[n], demands[n], listed[n] = id, demand, popped[i]
+    entries.places[n + i], ids[n + i] = parseEntry(popped[i])
+    entries.demands[n + i] = demand
   end
   left = left - #popped
   if isSorted and left > 0 then
@@ -435,7 +435,7 @@ local function putBack(entries, i)
     call('ZADD', P .. 'queue:' .. type, entries.scores[i], entries.members[i])
     setFigure(type, ${figureAt.sorted}, 1)
   else
-    call('LPUSH', listOf(type), entries.listed[i])
+    call('LPUSH', listOf(type), entries.places[i] .. ' ' .. entries.ids[i])
     setFigure(type, ${figureAt.listed}, figuresOf(type)[${figureAt.listed}] + 1)
   end
 end
@@ -445,7 +445,7 @@ end
 local function claimPlain(demands)
   writePushes()
   for _ = 1, ${claimRounds} do
-    local entries, room, isCut = { ids = {}, demands = {}, places = {}, listed = {}, members = {}, scores = {} }, math.ceil(bytesLeft / ${claimBytesMin}), false
+    local entries, room, isCut = { ids = {}, demands = {}, places = {}, members = {}, scores = {} }, math.ceil(bytesLeft / ${claimBytesMin}), false
     for _, demand in ipairs(demands) do
       local wanted = math.max(0, math.min(demand.room - demand.taken, room - #entries.ids))
       local taken = wanted > 0 and takeEntries(demand, wanted, entries) or 0

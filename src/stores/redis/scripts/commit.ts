@@ -150,7 +150,7 @@ local function carryOut(plan, before)
       if after[${at.wakeAt}] == '' and INDEX[after[${at.state}]] == 'lease' then after[${at.wakeAt}] = before[i][${at.wakeAt}] end
       for _, text in ipairs(histories[id] or {}) do remember(after, text) end
       reindex(id, before[i], after)
-      if not before[i] then addBlock(P .. 'all', tonumber(after[${at.seq}]), '', { id }, true) end
+      if not before[i] then addBlock(P .. 'all', tonumber(after[${at.seq}]), '', { id }) end
       for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
       written[#written + 1] = id
       written[#written + 1] = rowText(after)

@@ -21,8 +21,6 @@ local FIGURES = '>${'d'.repeat(figuresSize)}'
 -- The figures of types that were read, those of them that have changed, and what is added to the activity, by type.
 local figures, changed, activity
 
-local loadFigures, beginFigures, figuresOf
-do
 local function readFigures(type, text)
   local list = {}
   if text then list = { struct.unpack(FIGURES, text) } else for i = 1, ${figuresSize} do list[i] = 0 end end
@@ -30,13 +28,13 @@ local function readFigures(type, text)
   return list
 end
 -- Reads the figures of types together.
-function loadFigures(types)
+local function loadFigures(types)
   local missing = {}
   for _, type in ipairs(types) do if not figures[type] then missing[#missing + 1] = type end end
   for i, text in ipairs(values(P .. 'figures', missing)) do readFigures(missing[i], text) end
 end
 -- Begins a call: reads the number of the last transition, and the figures of all types together and of some.
-function beginFigures(types)
+local function beginFigures(types)
   figures, changed, activity = {}, {}, {}
   local fields = { SEQ, '', unpack(types) }
   local texts = values(P .. 'figures', fields)
@@ -44,8 +42,7 @@ function beginFigures(types)
   seqFirst, logCount, logWritten = seqNow, 0, 0
   for i = 2, #fields do readFigures(fields[i], texts[i]) end
 end
-function figuresOf(type) return figures[type] or readFigures(type, call('HGET', P .. 'figures', type)) end
-end
+local function figuresOf(type) return figures[type] or readFigures(type, call('HGET', P .. 'figures', type)) end
 local function countOf(state, type) return figuresOf(type)[COUNT_AT[state]] end
 
 local function setFigure(type, place, value)

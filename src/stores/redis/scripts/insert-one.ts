@@ -59,7 +59,7 @@ if seq % ${cutEvery} == 0 then
 else
   call('XADD', P .. 'log', number .. '-0', id, text)
 end
-call('XADD', P .. 'all', number .. '-0', '', number .. '\\0' .. id)
+call('XADD', P .. 'all', number .. '-0', '', number, id, '')
 `,
   answer: `clock .. ' ' .. number .. ' ' .. now .. ' ' .. ${queued}`,
 }

@@ -118,35 +118,29 @@ local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 local GROWS = '${grownMark}' .. pad(now) .. '1\\0'
 local number = numberFrom(base)
--- Jobs that follow each other and have the same row are logged together.
-local from = 1
 for i = 1, given do
   local seq, id, due, input, which = number(i), ids[i], dueOf[i], ownInputs[i], rowOf[i]
   local row, queue = parsed[which], queued[which]
   local type = row[${at.type}]
+  amounts[which] = amounts[which] + 1
   rows[2 * i - 1] = id
-  if i == given or rowOf[i + 1] ~= which or (dueOf[i + 1] ~= nil) ~= (due ~= nil) then
-    amounts[which] = amounts[which] + i + 1 - from
-    logAll(ids, from, i, type, base + from, due and LATER or READY)
-    from = i + 1
-  end
+  logAll(ids, i, i, type, base + i, due and LATER or READY)
   if apart[which] then
     inputs[#inputs + 1] = id
     inputs[#inputs + 1] = input
     input = ''
   end
   if queue and not due then
+    local n = #queue
     queue.count = queue.count + 1
     if queue.isLast then
       local list = lists[type]
       if not list then
-        list = { n = 0 }
+        list = {}
         lists[type] = list
       end
-      local n = list.n + 1
-      list[n], list.n = seq .. ' ' .. id, n
+      list[#list + 1] = seq .. ' ' .. id
     else
-      local n = #queue
       queue[n + 1] = queue.score
       queue[n + 2] = pad(seq) .. id
     end

@@ -21,8 +21,6 @@ import { queuesLua } from './queues.ts'
 
 /** Transitions of an entry of the log, if they are written one by one. */
 const logEntryMax = 100
-/** So many of a type have a text of their own: else the type stands beside each. */
-const runMin = 4
 /** Those of a call that differ in nothing but the job: an entry has them as one text and their ids. */
 const runMax = 500
 
@@ -139,8 +137,7 @@ local function begin(KEYS, ARGV, types)
   -- is told how many are left. Types of which others are told when there is a job again: their queues are empty, or
   -- gave a claim fewer jobs than it asked for.
   ready, more, quiet = {}, {}, {}
-  -- Types of which a run has ended. Jobs that have ended (known, if the caller knows them from the answer), and leased
-  -- ones that were cancelled.
+  -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
   left, ended, cancelled = {}, {}, {}
   hints = {}
   -- The earliest due time, and by how much the backlog became shorter; also by type.
@@ -364,7 +361,7 @@ local function index(id, r, by)
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
     if by > 0 then
-      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id }, true)
+      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id })
       ended[#ended + 1] = id
     end
     looks[type] = '0'
@@ -395,15 +392,18 @@ local function writeLog()
 end
 
 -- Logs transitions that are alike: an empty text, the type of all with the text of the first and how many they are, and
--- their ids as one text; or no type, and behind the ids their types.
+-- their ids; or no type, and each id is followed by its own.
 local function logGathered()
-  local ids, types = alike.ids, alike.types
+  local ids, types, step = alike.ids, alike.types, alike.isMixed and 2 or 1
   for from = 1, #ids, ${runMax} do
     local n, amount = #logged, math.min(#ids - from + 1, ${runMax})
     local first = int(alike.first + from - 1)
     logged[n + 1], logged[n + 2] = '', (alike.isMixed and '' or types[1]) .. '\\0' .. amount .. '[' .. first .. alike.text
-    logged[n + 3] = table.concat(ids, '\\0', from, from + amount - 1)
-    logged[n + 4] = alike.isMixed and table.concat(types, '\\0', from, from + amount - 1) or ''
+    for i = 1, amount do
+      logged[n + 3 + step * (i - 1)] = ids[from + i - 1]
+      if step == 2 then logged[n + 2 + 2 * i] = types[from + i - 1] end
+    end
+    if step * amount % 2 == 1 then logged[n + 3 + amount] = '' end
     logCount = logCount + amount
     if logCount - logWritten >= ${logEntryMax} then writeLog() end
   end
@@ -421,7 +421,7 @@ local function log(id, type, text)
   if logCount - logWritten >= ${logEntryMax} then writeLog() end
 end
 
--- Logs a transition of each of some jobs of a type, whose ids have no zero byte.
+-- Logs a transition of each of some jobs of a type.
 -- @param from where they begin in a list of ids
 -- @param first the number of the first of them
 -- @param text what follows it in the text of each
@@ -432,23 +432,11 @@ local function logAll(ids, from, to, type, first, text)
     logGathered()
     own, types, n = alike.ids, alike.types, 0
   end
-  if n > 0 and types[1] ~= type then
-    if to - from + 1 < ${runMin} then
-      -- From here on each has its own.
-      for i = 2, alike.isMixed and 0 or n do types[i] = types[1] end
-      alike.isMixed = true
-    else
-      logGathered()
-      own, types, n = alike.ids, alike.types, 0
-    end
-  end
-  if n == 0 then alike.first, alike.text = first, text end
-  types[1] = types[1] or type
+  if n == 0 then alike.first, alike.text = first, text elseif types[1] ~= type then alike.isMixed = true end
   for i = from, to do
     n = n + 1
-    own[n] = ids[i]
+    own[n], types[n] = ids[i], type
   end
-  if alike.isMixed then for i = #types + 1, n do types[i] = type end end
 end
 
 ${handOverLua}
@@ -493,6 +481,8 @@ function finish()
   if waits then uncap() end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
+  if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
+  elseif #ended > 0 then hints[#hints + 1] = { kind = 'ended', ids = ended } end
   if waits then
     if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
     for type, by in pairs(shrunkOf) do
@@ -510,11 +500,6 @@ function finish()
   for i, hint in ipairs(hints) do
     own[i] = cjson.encode(hint)
     news[i] = own[i]
-  end
-  if #ended > 0 then
-    local hint = #ended > 100 and '{"kind":"ended"}' or '{"kind":"ended","ids":' .. cjson.encode(ended) .. '}'
-    news[#news + 1] = hint
-    if not ended.known then own[#own + 1] = hint end
   end
   for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
   for _, type in ipairs(quiet) do

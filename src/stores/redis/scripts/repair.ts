@@ -195,7 +195,7 @@ local function writeOrdered(key)
     local members = call('ZPOPMIN', P .. key, 500)
     for i = 1, #members, 2 do
       local entered, id = members[i]:match('^(%d*)%+(.*)$')
-      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id }, true)
+      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id })
     end
     writeBlocks()
     if #members < 1000 then return end

@@ -1,13 +1,14 @@
 /**
  * Ends attempts of plain jobs: without a machine, a parent or a unique key. Of jobs whose rows grow and that are done,
  * the caller names what their claim has appended: if a row still ends with that, nothing else has happened to it, and
- * the end is appended. Of the others, the caller says where the chart leads from the state of a claimed job: if a row
- * has that state, and its token and attempt, nothing else has happened that matters for it. Returns the time, the
- * wake-ups, the number before the first transition, its time, and the items that were not settled, with `lost`; or
- * `generic` for those that are left to the core.
+ * the end is appended. Of the others, target states and counts of attempts come from the chart's table. Returns the
+ * time, the wake-ups, the number before the first transition, its time, and the items that differ from what the caller
+ * expects, with their outcome; `generic` for those that are left to the core.
  */
 import { countedOf } from '../../../core/activity.ts'
+import { countersAfter, jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import type { SettleEvent } from '../../../core/settlement.ts'
+import { compiledArrow } from '../../../core/compiled-arrows.ts'
 import { caps } from '../../../core/caps.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
@@ -16,6 +17,77 @@ import { at, type LuaScript } from './lua.ts'
 
 /** The events of plain jobs. */
 export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]
+
+/** Counters that are compared, to assert that a guard depends only on whether attempts are left. */
+const samples = [1, 2, 3].flatMap((attempt) =>
+  [1, 2, 3].map((maxAttempts) => ({ attempt, maxAttempts, generation: 1 })),
+)
+
+/**
+ * The target state of an event, and by how much it changes the attempts. Depends on whether attempts are left, and
+ * whether a FAIL is fatal.
+ */
+function outcome(
+  event: SettleEvent,
+  state: Parameters<typeof compiledArrow>[0],
+  left: boolean,
+  fatal: boolean,
+): string {
+  const outcomes = samples
+    .filter(({ attempt, maxAttempts }) => attempt < maxAttempts === left)
+    .map((counters) => {
+      const arrow = compiledArrow(state, event, counters, fatal)
+      if (arrow === null) return 'nil'
+      if (arrow.lease !== 'ends' || arrow.takesPlace)
+        throw new TypeError('job.machine.ts: the end of an attempt ends its lease, and its job keeps its place')
+      return `'${arrow.to}', ${countersAfter(arrow, counters).attempt - counters.attempt}`
+    })
+  const [first = 'nil', ...others] = outcomes
+  if (others.some((other) => other !== first))
+    throw new TypeError(`job.machine.ts: ${event} of ${state} depends on more than the attempts that are left`)
+  return first
+}
+
+/** Cases of one variable, tried in order. */
+const cases = (variable: string, values: readonly (readonly [value: string, then: string])[]): string =>
+  values.map(([value, then]) => `if ${variable} == ${value} then ${then} end`).join('\n')
+
+/** Where an event leads, as a function: a table would be made by each call. */
+const arrows = cases(
+  'event',
+  plainEvents.map((event) => {
+    const ofState = (state: JobState): string =>
+      [true, false]
+        .flatMap((left) => [true, false].map((fatal) => [left, fatal] as const))
+        .map(
+          ([left, fatal]) =>
+            `if left == ${left} and fatal == ${fatal} then return ${outcome(event, state, left, fatal)} end`,
+        )
+        .join('\n')
+    return [
+      `'${event}'`,
+      cases(
+        'from',
+        [...statesTagged('leased')].map((state) => [`'${state}'`, ofState(state)]),
+      ),
+    ]
+  }),
+)
+
+/**
+ * What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed
+ * attempt.
+ */
+const counted = cases(
+  'event',
+  plainEvents.map((event) => {
+    const states = jobStates.flatMap((to): [string, string][] => {
+      const { figure, other, time, fails } = countedOf({ event, to }) ?? {}
+      return figure === undefined ? [] : [[`'${to}'`, `return ${figure}, ${other}, ${time}, ${fails}`]]
+    })
+    return [`'${event}'`, cases('to', states)]
+  }),
+)
 
 /** What the end of a job whose row grows counts as. */
 const finishedCounted = countedOf({ event: 'COMPLETE', to: finished }) ?? raise()
@@ -29,6 +101,15 @@ export const settleScript: LuaScript = {
 local base, given, unexpected, written, data, errorsCleared, jsons
 -- How many jobs of claims have ended.
 local endedOf
+-- Where an event leads, and by how much it changes the attempts; nil where the chart has no arrow.
+local function arrowOf(event, from, left, fatal)
+${arrows}
+end
+-- Figures that a transition counts in (-1: none), and whether it is a failed attempt; nil for nothing.
+local function countedAs(event, to)
+${counted}
+end
+
 -- A text as JSON. Zero bytes stand otherwise in rows.
 local function json(text)
   if not jsons[text] then
@@ -37,12 +118,12 @@ local function json(text)
   return jsons[text]
 end
 
--- An event, where it leads, the figures that it counts in (-1: none), and whether it is a failed attempt.
+-- Where an event leads, and whether it was expected to; by what the caller says.
 local kinds = {}
 local function kindOf(text)
   if not kinds[text] then
-    local event, to, figure, other, duration, fails = text:match('^(%u+) (%l+) (%-?%d+) (%-?%d+) (%-?%d+) (%d)$')
-    kinds[text] = { event = event, to = to, figure = tonumber(figure), other = tonumber(other), duration = tonumber(duration), fails = fails == '1' }
+    local event, to, fatal = text:match('^(%u+) (%l+)(!?)$')
+    kinds[text] = { event = event, to = to, fatal = fatal == '!' }
   end
   return kinds[text]
 end
@@ -85,12 +166,14 @@ local function setFailure(id, row, fingerprint)
 end
 
 -- Counts a transition in the activity of its queue, and a failed attempt in the group of its error.
-local function tallyEnd(id, row, kind, parts, seq)
+local function tallyEnd(id, row, event, to, parts, seq)
+  local figure, other, duration, fails = countedAs(event, to)
+  if not figure then return end
   local type, started = row[${at.type}], tonumber(row[${at.startedAt}]) or nowMs
-  if kind.figure >= 0 then tally(type, kind.figure, 1) end
-  if kind.other >= 0 then tally(type, kind.other, 1) end
-  if kind.duration >= 0 then tally(type, kind.duration, math.max(0, nowMs - started)) end
-  if kind.fails and parts then
+  tally(type, figure, 1)
+  if other >= 0 then tally(type, other, 1) end
+  if duration >= 0 then tally(type, duration, math.max(0, nowMs - started)) end
+  if fails and parts then
     parts.type, parts.id = type, id
     addFailure(parts, now, seq)
   end
@@ -99,14 +182,15 @@ end
 -- May a row tell the answer to an earlier settlement?
 local function isSettled(row) return row[${at.settled}] ~= '' or (INDEX[row[${at.state}]] == 'ended' and row[${at.token}] ~= '') end
 
--- @param spent its attempts afterwards
-local function settle(id, token, attempt, kindText, spent, extras, row)
+local function settle(id, token, attempt, kindText, extras, row)
   if not row or INDEX[row[${at.state}]] ~= 'lease' or row[${at.token}] ~= token or row[${at.attempt}] ~= attempt then
     return row and isSettled(row) and 'generic' or 'lost'
   end
-  local kind, has = kindOf(kindText), row[${at.has}]
-  local to = kind.to
-  if row[${at.state}] ~= '${claimed}' or has:find('[${flagLetters.machine}${flagLetters.key}]') then return 'generic' end
+  local from, kind, has = row[${at.state}], kindOf(kindText), row[${at.has}]
+  if has:find('[${flagLetters.machine}${flagLetters.key}]') then return 'generic' end
+  local attempts = tonumber(attempt)
+  local to, spends = arrowOf(kind.event, from, attempts < tonumber(row[${at.maxAttempts}]), kind.fatal)
+  if not to then return 'generic' end
   if to == 'dead' and row[${at.onDead}] ~= '' then return 'generic' end
   index(id, row, -1)
   local delay, output, checkin, reason, failure, group = '', '', '', '', '', ''
@@ -129,48 +213,52 @@ local function settle(id, token, attempt, kindText, spent, extras, row)
     row[${at.has}] = with(row[${at.has}], '${dataLetters.output}')
   end
   given = given + 1
-  local seq = int(base + given)
+  local seq, spent = int(base + given), spends == 0 and attempt or int(attempts + spends)
   local due = INDEX[to] == 'due' and int(math.ceil(nowMs + (tonumber(delay) or 0))) or ''
-  local text = '[' .. seq .. ',' .. now .. ',"' .. kind.event .. '","${claimed}","' .. to .. '",' .. spent .. ','
+  local text = '[' .. seq .. ',' .. now .. ',"' .. kind.event .. '","' .. from .. '","' .. to .. '",' .. spent .. ','
     .. json(row[${at.worker}]) .. (reason ~= '' and ',' .. reason or '') .. ']'
   row[${at.rev}] = following(row[${at.rev}])
   row[${at.state}], row[${at.attempt}], row[${at.last}], row[${at.wakeAt}] = to, spent, seq, due
+  if INDEX[to] == 'ended' then row[${at.finishedAt}] = now end
   -- Of an ended job the other fields tell the answer: see JobRow.settled.
-  if INDEX[to] == 'ended' then
-    row[${at.finishedAt}], row[${at.settled}] = now, ''
+  if INDEX[to] == 'ended' and from == '${claimed}' then
+    row[${at.settled}] = ''
   else
     row[${at.token}] = ''
     row[${at.settled}] = '{"attempt":' .. attempt .. ',"token":' .. json(token) .. ',"answer":{"outcome":"settled","seq":' .. seq
-      .. ',"at":' .. now .. ',"from":"${claimed}","to":"' .. to .. '","attempt":' .. spent
+      .. ',"at":' .. now .. ',"from":"' .. from .. '","to":"' .. to .. '","attempt":' .. spent
       .. ',"dueAt":' .. (due ~= '' and due or 'null') .. '}}'
   end
-  tallyEnd(id, row, kind, parts, seq)
+  tallyEnd(id, row, kind.event, to, parts, seq)
   remember(row, text)
   log(id, row[${at.type}], text)
   index(id, row, 1)
   left[row[${at.type}]] = true
   written[#written + 1] = id
   written[#written + 1] = rowText(row)
+  if from == '${claimed}' and to == kind.to then return nil end
+  return 'settled', from, to, spent, due
 end
+
 
 -- Ends jobs of a claim: what is appended is the same for all but its number.
 local function finishClaim(run, ids, rows, first, outputs)
   local suffix, type, amount = run.suffix, run.type, run.amount
   local from, prefix, post = -#suffix, '\\0D' .. int(base) .. '+', ',' .. now .. '\\1'
-  local n, gone, done, before, key = #later, {}, 0, #ended, P .. 'ended:${finished}:' .. type
+  local n, gone, key = #later, {}, P .. 'ended:${finished}:' .. type
   for i = first, first + amount - 1 do
     local row, id = rows[i], ids[i]
     if row and row:find(suffix, from, true) then
-      done, given = done + 1, given + 1
-      gone[done], ended[before + done] = id, id
-      local output = outputs[i]
-      later[n + 1] = id
-      later[n + 2] = output and row .. output .. prefix .. TEXTS[given] .. post or row .. prefix .. TEXTS[given] .. post
+      given = given + 1
+      gone[#gone + 1] = id
+      later[n + 1], later[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
+      ended[#ended + 1] = id
       n = n + 2
     else
       unexpected[#unexpected + 1] = { int(i - 1), 'generic' }
     end
   end
+  local done = #gone
   if done == 0 then return end
   endedOf[run.claim] = (endedOf[run.claim] or 0) + done
   count('${started}', type, -done)
@@ -211,21 +299,20 @@ local function finishAll(items, from)
   return from, amounts
 end
 
--- Settles items from an index on: those of claims as above, and others, each of six values. Gives the number
+-- Settles items from an index on: those of claims as above, and others, each of five values. Gives the number
 -- before the first transition, its time, and what differs.
 local function settleAll(items, from)
   base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
-  ended.known = true
   endedOf = {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
   local before
   from, before = finishAll(items, from)
   local ids = {}
-  for i = from, #items, 6 do ids[#ids + 1] = items[i] end
+  for i = from, #items, 5 do ids[#ids + 1] = items[i] end
   for i, text in ipairs(values(JOBS, ids)) do
-    local first = from + 6 * i - 5
-    local outcome = settle(ids[i], items[first], items[first + 1], items[first + 2], items[first + 3], items[first + 4], text and parse(text))
-    if outcome then unexpected[#unexpected + 1] = { int(before + i - 1), outcome } end
+    local first = from + 5 * i - 4
+    local outcome, left, to, attempt, due = settle(ids[i], items[first], items[first + 1], items[first + 2], items[first + 3], text and parse(text))
+    if outcome then unexpected[#unexpected + 1] = { int(before + i - 1), outcome, left, to, attempt, due } end
   end
   writeRows(written)
   for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
