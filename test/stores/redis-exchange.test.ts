@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test as always } from 'vitest'
 import type { Settlement } from '../../src/core/settlement.ts'
 import { lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
-import { Exchange } from '../../src/stores/redis/exchange.ts'
+import { RedisExchange } from '../../src/stores/redis/exchange.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -65,11 +65,14 @@ test('a type that the claim has found at its cap has room when the next run ends
 
 always('when the call fails, the settlement and the claim fail', async () => {
   const names: string[] = []
-  const exchange = new Exchange(async (name) => {
+  const exchange = new RedisExchange(async (name) => {
     names.push(name)
     throw new Error('cut')
   })
-  const both = await Promise.allSettled([exchange.settle([], ['a']), exchange.claim([], 'b')])
+  const both = await Promise.allSettled([
+    exchange.end({ types: [], items: ['a'] }),
+    exchange.claim({ types: [], request: 'b' }),
+  ])
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(names).toEqual(['exchange'])
 })

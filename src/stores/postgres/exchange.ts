@@ -1,16 +1,14 @@
-/**
- * Sends ends and claims of plain jobs. A worker claims in the turn in which it settles: then both go in one call, which
- * is one commit. What a call costs of its own is more than what it costs for a job.
- */
+/** Ends and claims of plain jobs, by one function: those of one turn are one call, which is one commit. */
+import { Exchange } from '../remote/exchange.ts'
 import { plainMoves } from '../remote/plain.ts'
 import type { Param, ResultRow } from './connection.ts'
 import { plainMoveText } from './figures.ts'
 
-/** Ends that wait for a claim of the same turn. */
-interface Waiting {
+/** The parameters of one of both. */
+interface Asked {
+  /** When it happens: a claim happens with the ends that it goes with. */
   readonly now: number
   readonly values: readonly Param[]
-  readonly answer: PromiseWithResolvers<number | null>
 }
 
 /** What the server has claimed: see the function `exchange`. */
@@ -30,45 +28,20 @@ const noEnds: readonly Param[] = [[], [], [], [], '', '', '', [], '', '', '']
 const noClaim: readonly Param[] = [[], [], '', '', 0, '', '']
 const claimMove = [plainMoveText(plainMoves.claim), JSON.stringify(plainMoves.claim.counted)]
 
-export class Exchange {
+/** It answers to ends the number of the first transition; null: none was written. */
+export class PlainExchange extends Exchange<Asked, Asked, number | null, ClaimedRow> {
   private readonly call: (columns: string, values: readonly Param[]) => Promise<ResultRow>
-  private waiting: Waiting | null = null
 
   /** @param call calls the function `exchange` */
   constructor(call: (columns: string, values: readonly Param[]) => Promise<ResultRow>) {
+    super()
     this.call = call
   }
 
-  /** When the ends happen that the next claim goes with. */
-  get now(): number | undefined {
-    return this.waiting?.now
-  }
-
-  /** @returns the number of the first of them; null: none was written */
-  end(now: number, values: readonly Param[]): Promise<number | null> {
-    this.sendWaiting()
-    const waiting = { now, values, answer: Promise.withResolvers<number | null>() }
-    this.waiting = waiting
-    queueMicrotask(() => {
-      if (this.waiting === waiting) this.sendWaiting()
-    })
-    return waiting.answer.promise
-  }
-
-  /** @param now that of the ends that it goes with */
-  async claim(now: number, values: readonly Param[]): Promise<ClaimedRow> {
-    const { waiting } = this
-    this.waiting = null
-    const both = this.call(columns, [now, ...(waiting?.values ?? noEnds), ...values, ...claimMove])
-    waiting?.answer.resolve(both.then(([ended]) => ended as number | null))
-    return (await both).slice(1) as unknown as ClaimedRow
-  }
-
-  private sendWaiting(): void {
-    const { waiting } = this
-    if (waiting === null) return
-    this.waiting = null
-    const call = this.call(columns, [waiting.now, ...waiting.values, ...noClaim, ...claimMove])
-    waiting.answer.resolve(call.then(([ended]) => ended as number | null))
+  protected async send(ends: Asked | null, claim: Asked | null): Promise<readonly [number | null, ClaimedRow]> {
+    const now = (ends ?? claim)?.now ?? 0
+    const values = [now, ...(ends?.values ?? noEnds), ...(claim?.values ?? noClaim), ...claimMove]
+    const [ended, ...claimed] = await this.call(columns, values)
+    return [ended as number | null, claimed as unknown as ClaimedRow]
   }
 }

@@ -35,7 +35,7 @@ import type { JobDocument } from '../remote/document.ts'
 import { clockColumn, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
 import { columnText, listText, textOfColumn } from './texts.ts'
-import { Exchange } from './exchange.ts'
+import { PlainExchange } from './exchange.ts'
 
 /** What this process knows of a plain job that it has claimed. */
 interface Claimed {
@@ -76,7 +76,7 @@ interface PlainOptions {
 export class PostgresPlainWrites implements PlainWrites {
   private readonly options: PlainOptions
   private readonly claimed = new Map<string, Claimed>()
-  private readonly exchange = new Exchange((columns, values) => this.call('exchange', columns, values))
+  private readonly exchange = new PlainExchange((columns, values) => this.call('exchange', columns, values))
 
   constructor(options: PlainOptions) {
     this.options = options
@@ -133,18 +133,21 @@ export class PostgresPlainWrites implements PlainWrites {
 
   async claim(request: ClaimRequest): Promise<PlainWrite<PlainClaim>> {
     const { demand, token, worker, leaseMs } = request
-    const now = this.exchange.now ?? this.options.now()
+    const now = this.exchange.ends?.now ?? this.options.now()
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
-    const [base, number, others, ids, types, numbers, times, docs] = await this.exchange.claim(now, [
-      demand.map(({ type }) => type),
-      demand.map(({ max }) => max),
-      columnText(token),
-      columnText(worker),
-      wakeAt,
-      JSON.stringify(Object.fromEntries(attempts)),
-      plainEntries.claim(now, worker),
-    ])
+    const [base, number, others, ids, types, numbers, times, docs] = await this.exchange.claim({
+      now,
+      values: [
+        demand.map(({ type }) => type),
+        demand.map(({ max }) => max),
+        columnText(token),
+        columnText(worker),
+        wakeAt,
+        JSON.stringify(Object.fromEntries(attempts)),
+        plainEntries.claim(now, worker),
+      ],
+    })
     const claim: Claim = { number, token, worker, at: now }
     const names = linesOf(ids)
     const typeOf = linesOf(types)
@@ -224,19 +227,22 @@ export class PostgresPlainWrites implements PlainWrites {
       types,
       ends.map(({ claimed }) => now - claimed.claim.at),
     )
-    const base = await this.exchange.end(now, [
-      claims.map(({ number }) => number),
-      claims.map(({ token }) => columnText(token)),
-      ends.map(({ claimed }) => claimed.claim.number),
-      ends.map(({ claimed }) => claimed.turn),
-      ends.map(({ settlement }) => settlement.id).join('\n'),
-      types.join('\n'),
-      outputs.join('\n'),
-      ends.some(({ claimed }) => claimed.maxAttempts !== null) ? ends.map(({ claimed }) => claimed.maxAttempts) : [],
-      plainEntries.complete(now, worker),
-      moves,
-      activity,
-    ])
+    const base = await this.exchange.end({
+      now,
+      values: [
+        claims.map(({ number }) => number),
+        claims.map(({ token }) => columnText(token)),
+        ends.map(({ claimed }) => claimed.claim.number),
+        ends.map(({ claimed }) => claimed.turn),
+        ends.map(({ settlement }) => settlement.id).join('\n'),
+        types.join('\n'),
+        outputs.join('\n'),
+        ends.some(({ claimed }) => claimed.maxAttempts !== null) ? ends.map(({ claimed }) => claimed.maxAttempts) : [],
+        plainEntries.complete(now, worker),
+        moves,
+        activity,
+      ],
+    })
     if (base === null) return null
     const answer: SettleAnswer[] = []
     for (const [n, { i }] of ends.entries()) answer[i] = plainSettled(base + n, now)

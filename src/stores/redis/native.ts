@@ -175,7 +175,7 @@ const isDone = (settlement: Settlement, token: string): boolean =>
 
 async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
   const { types, args, order, done } = settleCall(driver, settlements)
-  const [base, now, unexpected] = await driver.inLine(() => server.exchange.settle(types, args))
+  const [base, now, unexpected] = await driver.inLine(() => server.exchange.end({ types, items: args }))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)
@@ -351,10 +351,10 @@ async function claimParts(
   const shortfalls: Shortfall[] = []
   const unreadable: string[] = []
   for (let { demand } = request; ;) {
-    const answer = await server.exchange.claim(
-      demands.map(({ type }) => type),
-      JSON.stringify({ ...request, demand }),
-    )
+    const answer = await server.exchange.claim({
+      types: demands.map(({ type }) => type),
+      request: JSON.stringify({ ...request, demand }),
+    })
     const [, , , , , reasons, cut, aside] = answer
     const { claimed, unread } = claimedJobs(answer, request)
     for (const { job, row } of claimed) driver.leased.keep(job.id, row)

@@ -5,7 +5,7 @@ import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
 import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
 import type { EvictionWatch } from './eviction.ts'
-import { Exchange } from './exchange.ts'
+import { RedisExchange } from './exchange.ts'
 import { countsByName, figuresFrom } from './figures.ts'
 import { claimOf } from './leases.ts'
 import { load, texts, type Select } from './loading.ts'
@@ -79,7 +79,7 @@ export class RedisServer implements Server {
   readonly keys: Keys
   readonly scripts: Scripts<ScriptName>
   readonly time: StoreTime
-  readonly exchange = new Exchange(async (name, request) => (await this.run(name, request)).slice(1))
+  readonly exchange = new RedisExchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
   readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
