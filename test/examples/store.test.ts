@@ -10,7 +10,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { lease, newJob } from '../../src/store-testing/conformance/acts.ts'
 import { everyNth } from '../harness/long-form.ts'
 import { movingClock } from '../stores/moving-clock.ts'
-import { inTurn } from '../support/in-turn.ts'
+import { subjectInTurn } from '../support/in-turn.ts'
 
 storeConformance({
   name: 'the store of the example',
@@ -35,14 +35,7 @@ storeConformance({
     const [one, other] = [keyValueStore(server), keyValueStore(server)]
     await one.open({ clock })
     await other.open({ clock })
-    return {
-      store: inTurn(one, other),
-      advance: (ms) => clock.advance(ms),
-      async close() {
-        await one.close()
-        await other.close()
-      },
-    }
+    return subjectInTurn(one, other, clock)
   },
 })
 

@@ -25,7 +25,7 @@ import {
 } from '../stores/sqlite/strange-files.ts'
 import { Partner, sharedStore } from '../stores/sqlite/two-processes.ts'
 import { movingClock } from '../stores/moving-clock.ts'
-import { inTurn } from '../support/in-turn.ts'
+import { subjectInTurn } from '../support/in-turn.ts'
 import { newFile } from '../support/new-file.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -87,11 +87,7 @@ async function remoteSubject() {
   const [shared, clock] = [new SharedMap(), movingClock()]
   const stores = [remoteStore(new MapPort(shared, clock)), remoteStore(new MapPort(shared, clock))] as const
   for (const store of stores) await store.open({ clock })
-  return {
-    store: inTurn(...stores),
-    advance: (ms: number) => clock.advance(ms),
-    close: async () => void (await Promise.all(stores.map((store) => store.close()))),
-  }
+  return subjectInTurn(...stores, clock)
 }
 
 /** Every so many statements the file and its log are copied, as they would be left by a process that dies there. */

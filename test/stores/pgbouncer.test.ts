@@ -9,7 +9,7 @@ import type { Hint, Store } from '../../src/store.ts'
 import { everyNth, isLong } from '../harness/long-form.ts'
 import { missingPgbouncer, pgbouncer, type Pgbouncer } from '../support/pgbouncer.ts'
 import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
-import { postgresSubject, schemasOf } from '../support/postgres-subject.ts'
+import { schemasOf } from '../support/postgres-subject.ts'
 
 if (missingPgbouncer !== null) console.error(`Tests of PgBouncer are left out: ${missingPgbouncer}`)
 const canStart = canStartPostgres && missingPgbouncer === null
@@ -30,17 +30,7 @@ storeConformance({
   name: 'postgres through PgBouncer',
   test: everyNth(12, test),
   random: { sequences: isLong ? 40 : 4, seed: 5_001 },
-  async create() {
-    const schema = schemas.take()
-    const subject = await postgresSubject({ url: pooler.url }, schema)
-    return {
-      ...subject,
-      async close() {
-        await subject.close()
-        await schemas.giveBack(schema)
-      },
-    }
-  },
+  create: () => schemas.subject({ url: pooler.url }),
 })
 
 async function opened(url: string, schema: string): Promise<Store> {

@@ -29,7 +29,7 @@ import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
 import { delayedStore } from '../support/delayed-redis.ts'
 import { everyNth, isLong } from '../harness/long-form.ts'
-import { inTurn } from '../support/in-turn.ts'
+import { subjectInTurn } from '../support/in-turn.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -49,14 +49,7 @@ storeConformance({
       await redisSubject(server().url, nodeRedisAt, { prefix, clock }),
       await redisSubject(server().url, nodeRedisAt, { prefix, clock }),
     ]
-    return {
-      store: inTurn(one.store, other.store),
-      advance: (ms) => clock.advance(ms),
-      async close() {
-        await one.close()
-        await other.close()
-      },
-    }
+    return subjectInTurn(one.store, other.store, clock)
   },
 })
 

@@ -26,7 +26,8 @@ import {
   write,
 } from '../../src/store-testing/conformance/acts.ts'
 import { MachineTally } from '../../src/core/machine-tally.ts'
-import type { ClaimedJob, NewJob } from '../../src/store.ts'
+import type { ClaimedJob } from '../../src/store.ts'
+import { freesItsKey, makesRoom } from '../support/set-aside-cases.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 import { complaintsAbout, contentsOf, endedRows } from './sqlite/consistency.ts'
@@ -191,31 +192,15 @@ test('of a machine: what it stands at, its messages and its checkpoints', async 
 
 test('a job that is set aside frees its unique key, and whoever waits for its end goes on', async () => {
   const { store, harm } = await opened()
-  const keyed: Partial<NewJob> = { key: 'k', until: 'start' }
-  await put(store, newJob('holds', { key: 'x' }))
-  harm(breaks('holds'))
-  expect(await store.get(['holds'])).toEqual([null])
-  expect((await put(store, newJob('next', { key: 'x', delayMs: 9e6 })))[0]?.outcome).toBe('inserted')
-  await putAndTake(store, 'starts', keyed)
-  await put(store, newJob('waits', keyed))
-  await store.promote(10)
-  expect((await store.get(['waits']))[0]?.state).toBe('scheduled')
-  harm(breaks('starts'))
-  expect(await store.get(['starts'])).toEqual([null])
-  await store.promote(10)
-  expect((await store.get(['waits']))[0]?.state).toBe('queued')
+  await freesItsKey(store, (id) => harm(breaks(id)))
 })
 
 test('a job that is set aside at the head of a concurrency key, or while it runs, makes room for the next one', async () => {
   const { store, harm } = await opened()
-  const perKey = { limits: { perKey: 1 } }
-  await put(store, ...ids.map((id) => newJob(id, { concurrencyKey: 'k' })))
-  harm(breaks('a', 'options'))
-  const [b, ...others] = await take(store, perKey)
-  expect([b?.id, others]).toEqual(['b', []])
-  harm(breaks('b', 'meta'))
-  expect(await store.get(['b'])).toEqual([null])
-  expect(idsOf(await take(store, perKey))).toEqual(['c'])
+  await makesRoom(store, {
+    queued: (id) => harm(breaks(id, 'options')),
+    running: (id) => harm(breaks(id, 'meta')),
+  })
 })
 
 test('a dead job that is set aside is no longer one of its group; one of a queue that there is not is set aside, too', async () => {

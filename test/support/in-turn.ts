@@ -1,7 +1,8 @@
+import type { Subject } from '../../src/store-testing/conformance/index.ts'
 import type { Store } from '../../src/store.ts'
 
 /** Calls go to the one and the other in turn, one by one: what one of them remembers, the other has changed. */
-export function inTurn(one: Store, other: Store): Store {
+function inTurn(one: Store, other: Store): Store {
   let calls = 0
   let last: Promise<unknown> = Promise.resolve()
   const turned = Object.keys(one).flatMap((name) => {
@@ -21,3 +22,13 @@ export function inTurn(one: Store, other: Store): Store {
   }
   return { ...one, ...(Object.fromEntries(turned) as Partial<Store>), now: () => one.now(), watch }
 }
+
+/** Two stores of the same jobs as one subject, which are open. @param clock that of both */
+export const subjectInTurn = (one: Store, other: Store, clock: Pick<Subject, 'advance'>): Subject => ({
+  store: inTurn(one, other),
+  advance: (ms) => clock.advance(ms),
+  async close() {
+    await one.close()
+    await other.close()
+  },
+})

@@ -4,6 +4,7 @@ import { postgresStoreOn } from '../../src/stores/postgres/store.ts'
 import { targetOf, type TargetOptions } from '../../src/stores/postgres/target.ts'
 import type { Subject } from '../../src/store-testing/conformance/index.ts'
 import { movingClock } from '../stores/moving-clock.ts'
+import { subjectInTurn } from './in-turn.ts'
 import type { PostgresServer } from './postgres-process.ts'
 
 interface Database {
@@ -22,16 +23,39 @@ export class Schemas {
     this.connect = connect
   }
 
-  take(): string {
-    return this.free.pop() ?? `case_${++this.made}`
+  /** A store in a schema of its own. */
+  subject(where: TargetOptions): Promise<Subject> {
+    return this.within((schema) => postgresSubject(where, schema))
   }
 
-  async giveBack(schema: string): Promise<void> {
+  /** Two stores on one schema, asked in turn. */
+  subjectInTurn(where: TargetOptions): Promise<Subject> {
+    return this.within(async (schema) => {
+      const clock = movingClock()
+      const one = await postgresSubject(where, schema, clock)
+      const other = await postgresSubject(where, schema, clock)
+      return subjectInTurn(one.store, other.store, clock)
+    })
+  }
+
+  private async within(make: (schema: string) => Promise<Subject>): Promise<Subject> {
+    const schema = this.free.pop() ?? `case_${++this.made}`
+    const subject = await make(schema)
+    return {
+      ...subject,
+      close: async () => {
+        await subject.close()
+        await this.empty(schema)
+        this.free.push(schema)
+      },
+    }
+  }
+
+  private async empty(schema: string): Promise<void> {
     const tables = ['jobs', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
     const database = await (this.database ??= this.connect())
     await database.query(`${removed} UPDATE ${schema}.folds SET upto = 0`)
-    this.free.push(schema)
   }
 }
 

@@ -21,6 +21,7 @@ import {
 import type { ClaimedJob, NewJob, Store } from '../../../src/store.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 import { postgresSubject } from '../../support/postgres-subject.ts'
+import { freesItsKey, makesRoom } from '../../support/set-aside-cases.ts'
 import { movingClock } from '../moving-clock.ts'
 
 const server = postgresOfFile()
@@ -105,31 +106,12 @@ test('damaged jobs hold up no list, promote, rescue, cancel, prune and list by f
 
 test('a job that is set aside frees its unique key, and whoever waits for its end goes on', async () => {
   const { store, harm } = await opened()
-  const keyed: Partial<NewJob> = { key: 'k', until: 'start' }
-  await put(store, newJob('holds', { key: 'x' }))
-  await harm(breaks('holds'))
-  expect(await store.get(['holds'])).toEqual([null])
-  expect((await put(store, newJob('next', { key: 'x', delayMs: 9e6 })))[0]?.outcome).toBe('inserted')
-  await putAndTake(store, 'starts', keyed)
-  await put(store, newJob('waits', keyed))
-  await store.promote(10)
-  expect((await store.get(['waits']))[0]?.state).toBe('scheduled')
-  await harm(breaks('starts'))
-  expect(await store.get(['starts'])).toEqual([null])
-  await store.promote(10)
-  expect((await store.get(['waits']))[0]?.state).toBe('queued')
+  await freesItsKey(store, (id) => harm(breaks(id)))
 })
 
 test('a job that is set aside at the head of a concurrency key, or while it runs, makes room for the next one', async () => {
   const { store, harm } = await opened()
-  const perKey = { limits: { perKey: 1 } }
-  await put(store, ...ids.map((id) => newJob(id, { concurrencyKey: 'k' })))
-  await harm(breaks('a'))
-  const [b, ...others] = await take(store, perKey)
-  expect([b?.id, others]).toEqual(['b', []])
-  await harm(breaks('b'))
-  expect(await store.get(['b'])).toEqual([null])
-  expect(idsOf(await take(store, perKey))).toEqual(['c'])
+  await makesRoom(store, { queued: (id) => harm(breaks(id)), running: (id) => harm(breaks(id)) })
 })
 
 test('a row that somebody else holds fails the call that needs it, and is set aside later', async () => {
