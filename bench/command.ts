@@ -2,21 +2,25 @@
 import type { Settings } from './suite.ts'
 
 export interface Command {
-  readonly store: string
+  /** null = all that there are, the main sections of each. */
+  readonly store: string | null
   readonly settings: Settings
   /** Sections by name, or by the part of it before a dash; null = all. */
   readonly only: readonly string[] | null
   /** A file, '-' for stdout, or null. */
   readonly json: string | null
+  /** Are its sections to be kept as the last figures, which the documentation shows? */
+  readonly record: boolean
 }
 
 export class UsageError extends Error {}
 
-export const usage = `npm run bench -- <store> [options]
-  <store>         memory, sqlite, redis or postgres
-  --quick         sizes × 0.05 and 2 rounds: only to see that it works
+export const usage = `npm run bench -- [store] [options]
+  store           memory, sqlite, redis or postgres; without it the main sections of all of them
+  --quick         sizes × 0.05 and 1 round: only to see that it works
   --only a,b      only these sections
   --json [file]   figures as JSON, to stdout or a file
+  --record        keep these sections as the last figures: npm run docs shows them
   --rounds n      interleaved rounds, default 5
   --scale x       sizes × x
   --no-peers      only our own figures: needs no install`
@@ -26,15 +30,18 @@ export function parseCommand(args: readonly string[]): Command {
   const rest = [...args]
   const isQuick = take(rest, '--quick')
   const peers = !take(rest, '--no-peers')
+  const record = take(rest, '--record')
   const only = takeValue(rest, '--only')?.split(',') ?? null
   const json = takeJson(rest)
-  const rounds = number(rest, '--rounds') ?? (isQuick ? 2 : 5)
+  const rounds = number(rest, '--rounds') ?? (isQuick ? 1 : 5)
   const scale = number(rest, '--scale') ?? (isQuick ? 0.05 : 1)
   if (!Number.isInteger(rounds)) throw new UsageError(`--rounds needs a whole number, not ${rounds}`)
-  const [store, ...surplus] = rest
-  if (store === undefined) throw new UsageError('no store was named')
-  if (surplus.length > 0 || store.startsWith('-')) throw new UsageError(`unknown argument ${surplus[0] ?? store}`)
-  return { store, settings: { scale, rounds, peers }, only, json }
+  const surplus = rest.find((each, i) => i > 0 || each.startsWith('-'))
+  if (surplus !== undefined) throw new UsageError(`unknown argument ${surplus}`)
+  const [store = null] = rest
+  if (store === null && (only ?? json) !== null) throw new UsageError('--only and --json need a store')
+  if (record && !peers) throw new UsageError('--record needs the peers: figures are shown beside theirs')
+  return { store, settings: { scale, rounds, peers }, only, json, record }
 }
 
 /** Takes a flag out of the arguments. Was it there? */

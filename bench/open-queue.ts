@@ -2,11 +2,24 @@
  * A queue on a file or a server: jobchart, one of its peers, or a floor. All are given the same work, and none sees how
  * it is counted.
  */
+import type { Handler } from './contender.ts'
 
 /** How jobs are handed over: one awaited after the other, `size` in one call, or `size` calls at once. */
 export interface EnqueueMode {
   readonly by: 'one' | 'batch' | 'at once'
   readonly size: number
+}
+
+/** What jobs can have that plain ones have not. Peers are asked for plain ones only. */
+export type Feature = 'cap' | 'keys' | 'rate' | 'tags' | 'unique' | 'priorities'
+
+/** How a queue is opened, wherever it is. */
+export interface QueueOptions {
+  /** What to do with a job, by its type. */
+  readonly handlers: readonly Handler[]
+  /** Jobs at once, of all types. */
+  readonly slots: number
+  readonly feature?: Feature
 }
 
 export interface OpenQueue {

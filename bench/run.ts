@@ -2,7 +2,7 @@
 import { NotVerified } from './harness/ledger.ts'
 import { Progress } from './harness/progress.ts'
 import type { MeasuredSection } from './report/report.ts'
-import type { Bench, Section, Settings } from './suite.ts'
+import { quietMax, type Bench, type Sample, type Section, type Settings } from './suite.ts'
 
 /** @param measured called with each section as soon as it is done */
 export async function runSuite(
@@ -14,7 +14,7 @@ export async function runSuite(
   const all: MeasuredSection[] = []
   for (const [i, section] of sections.entries()) {
     const at = `${i + 1}/${sections.length} ${section.name}`
-    const bench: Bench = {
+    const bench: Omit<Bench, 'sampled'> = {
       ...settings,
       sized: (count) => Math.max(sizeMin, Math.round(count * settings.scale)),
       progress: (done, total, next) => progress.say(`${at}, ${done + 1}/${total}: ${next}`),
@@ -30,14 +30,26 @@ export async function runSuite(
 /** Below this a figure says nothing at all. */
 const sizeMin = 20
 
-async function runSection(section: Section, bench: Bench): Promise<MeasuredSection> {
-  const { name } = section
-  const title = section.title(bench)
+async function runSection(section: Section, bench: Omit<Bench, 'sampled'>): Promise<MeasuredSection> {
+  const samples: Sample[] = []
+  const watched: Bench = { ...bench, sampled: (sample) => samples.push(sample) }
+  const about = { name: section.name, title: section.title(watched), samples }
   try {
-    const { rows, notes = [] } = await section.run(bench)
-    return { name, title, rows, notes, problem: null }
+    const { rows, notes = [] } = await section.run(watched)
+    return { ...about, rows, notes: [...notes, ...quietNote(samples)], problem: null }
   } catch (error) {
     const problem = error instanceof NotVerified ? error.message : String((error as Error).stack ?? error)
-    return { name, title, rows: [], notes: [], problem }
+    return { ...about, rows: [], notes: [], problem }
   }
+}
+
+/** A line below a table: was the machine quiet? */
+function quietNote(samples: readonly Sample[]): string[] {
+  if (samples.length === 0) return []
+  const disturbed = samples.filter(({ busy }) => busy > quietMax)
+  if (disturbed.length === 0) return [`quiet: no other work before any of ${samples.length} measurements`]
+  const most = Math.round(Math.max(...disturbed.map(({ busy }) => busy)) * 100)
+  return [
+    `not quiet: before ${disturbed.length} of ${samples.length} measurements others used the machine, up to ${most} %`,
+  ]
 }

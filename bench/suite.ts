@@ -15,6 +15,26 @@ export interface Bench extends Settings {
   sized(count: number): number
   /** Says how far it is: `done` of `total`, and what comes next. */
   progress(done: number, total: number, next: string): void
+  /** Tells what the machine was like before a measurement. */
+  sampled(sample: Sample): void
+}
+
+/** A measurement, and what it found the machine doing. */
+export interface Sample {
+  readonly name: string
+  /** From 1. */
+  readonly round: number
+  /** The share of all processors that was in use just before, 0 to 1. */
+  readonly busy: number
+}
+
+/** A machine of which less is in use before a measurement is quiet. */
+export const quietMax = 0.1
+
+/** CPU time of a job, µs: of the process with all its threads and, where there is a server, of the server. */
+export interface Cpu {
+  readonly base: number
+  readonly ours: number
 }
 
 export type Unit = 'jobs/s' | 'events/s' | 'commits' | 'commands' | 'ms' | 'µs' | 'B' | 'MB' | '%'
@@ -36,6 +56,8 @@ export interface Row {
   readonly ours: Figure
   /** ours / base. */
   readonly ratio: number | null
+  /** What a job costs beside it, where it is known: it does not grow when others use the machine. */
+  readonly cpu: Cpu | null
   readonly goal: Goal | null
   readonly verdict: 'ok' | 'short' | null
 }
@@ -57,20 +79,29 @@ export interface Section {
 
 export interface Suite {
   readonly store: string
+  /** The sections that tell most of what the store costs: those of a run over all stores. */
+  readonly main: readonly string[]
   /** Where it keeps its files, in words. */
   readonly place?: () => string
   readonly sections: readonly Section[]
 }
 
 /** Ours beside a base, such as a peer or ourselves with less to carry. */
-export function compared(name: string, unit: Unit, base: Figure, ours: Figure, goal: Goal | null = null): Row {
+export function compared(
+  name: string,
+  unit: Unit,
+  base: Figure,
+  ours: Figure,
+  goal: Goal | null = null,
+  cpu: Cpu | null = null,
+): Row {
   const ratio = ours.value / base.value
-  return { name, unit, base, ours, ratio, goal, verdict: verdictOf(ratio, goal) }
+  return { name, unit, base, ours, ratio, cpu, goal, verdict: verdictOf(ratio, goal) }
 }
 
 /** Ours alone. */
 export function single(name: string, unit: Unit, ours: Figure, goal: Goal | null = null): Row {
-  return { name, unit, base: null, ours, ratio: null, goal, verdict: verdictOf(ours.value, goal) }
+  return { name, unit, base: null, ours, ratio: null, cpu: null, goal, verdict: verdictOf(ours.value, goal) }
 }
 
 function verdictOf(value: number, goal: Goal | null): Row['verdict'] {

@@ -1,10 +1,11 @@
 /**
- * Writes docs/lifecycle.md, docs/command-line.md, llms.txt and the pictures in docs/charts/: `npm run docs`. A test
- * compares them with the files.
+ * Writes docs/lifecycle.md, docs/command-line.md, docs/benchmarks.md with its pictures, llms.txt and the pictures in
+ * docs/charts/: `npm run docs`. A test compares them with the files.
  */
 import { writeFileSync } from 'node:fs'
 import { machines } from '../machines/index.ts'
 import { toSvg, type ChartSource, type SvgOptions } from 'jobchart/chart'
+import { benchmarksDocument, benchmarksPicture } from './benchmarks.ts'
 import { checkout } from './charts/checkout.ts'
 import { commandLineDocument } from './command-line.ts'
 import { llmsText } from './llms.ts'
@@ -167,6 +168,10 @@ ${table(
 
 if (import.meta.main) {
   writeFileSync(new URL('command-line.md', import.meta.url), commandLineDocument())
+  writeFileSync(new URL('benchmarks.md', import.meta.url), benchmarksDocument())
+  for (const theme of ['light', 'dark'] as const) {
+    writeFileSync(new URL(`images/benchmarks-${theme}.svg`, import.meta.url), benchmarksPicture(theme))
+  }
   writeFileSync(new URL('lifecycle.md', import.meta.url), lifecycleDocument())
   writeFileSync(new URL('../llms.txt', import.meta.url), llmsText())
   for (const [name, svg] of await pictures()) writeFileSync(new URL(`charts/${name}`, import.meta.url), svg)

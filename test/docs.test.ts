@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { benchmarksDocument, benchmarksPicture } from '../docs/benchmarks.ts'
 import { commandLineDocument } from '../docs/command-line.ts'
 import { llmsText } from '../docs/llms.ts'
 import { jobPicture, lifecycleDocument, pictures } from '../docs/generate.ts'
@@ -25,6 +26,13 @@ test('llms.txt names every page and example (else: npm run docs)', () => {
 
 test('docs/command-line.md is what the command line says of itself (else: npm run docs)', () => {
   expect(read('../docs/command-line.md')).toBe(commandLineDocument())
+})
+
+test('docs/benchmarks.md and its pictures show the figures that were recorded last (else: npm run docs)', () => {
+  expect(read('../docs/benchmarks.md')).toBe(benchmarksDocument())
+  for (const theme of ['light', 'dark'] as const) {
+    expect(read(`../docs/images/benchmarks-${theme}.svg`), theme).toBe(benchmarksPicture(theme))
+  }
 })
 
 test('the pictures in docs/charts/ are what the charts say (else: npm run docs)', async () => {

@@ -2,8 +2,7 @@
  * The work of a measurement of a queue: all jobs are enqueued, then processed. Both are done, so that all is verified;
  * one is measured.
  */
-import type { Handler } from '../contender.ts'
-import type { EnqueueMode, OpenQueue } from '../open-queue.ts'
+import type { EnqueueMode, Feature, OpenQueue, QueueOptions } from '../open-queue.ts'
 import { Ledger, verifyEqual } from './ledger.ts'
 import { timed, type Timed } from './timed.ts'
 
@@ -14,6 +13,7 @@ export interface QueueWork {
   readonly slots: number
   readonly jobs: number
   readonly types: number
+  readonly feature?: Feature
 }
 
 /** Running totals of something beside time, by name. */
@@ -26,12 +26,12 @@ export interface Counted<Count extends Counters> extends Timed {
 
 /** @throws NotVerified unless each job was stored and has run once */
 export async function workThrough<Count extends Counters>(
-  open: (handlers: readonly Handler[]) => Promise<OpenQueue>,
-  { timed: phase, mode, jobs, types }: QueueWork,
+  open: (options: QueueOptions) => Promise<OpenQueue>,
+  { timed: phase, mode, slots, jobs, types, feature }: QueueWork,
   count: () => Promise<Count>,
 ): Promise<Counted<Count>> {
   const ledger = new Ledger(jobs)
-  const queue = await open(ledger.handlers(types))
+  const queue = await open({ handlers: ledger.handlers(types), slots, ...(feature && { feature }) })
   const enqueued = await counted(jobs, count, () => queue.enqueue(jobs, mode))
   verifyEqual('jobs that wait', await queue.left(), jobs)
   const processed = await counted(jobs, count, () => queue.process())

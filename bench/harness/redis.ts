@@ -3,9 +3,12 @@ import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisServer } from '../../test/support/redis-process.ts'
 import type { Counters } from './queue-work.ts'
 
-/** Calls `use` with the address of a new server without persistence, which is gone afterwards. */
-export async function withServer<T>(use: (url: string) => Promise<T>): Promise<T> {
-  const server = await redisServer()
+/**
+ * Calls `use` with the address of a new server, which is gone afterwards.
+ * @param settings of the server; without them it keeps nothing
+ */
+export async function withServer<T>(use: (url: string) => Promise<T>, settings: readonly string[] = []): Promise<T> {
+  const server = await redisServer(...settings)
   try {
     return await use(server.url)
   } finally {

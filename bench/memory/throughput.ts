@@ -5,7 +5,7 @@ import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
-import { compared, single, type Bench, type Figure, type Goal, type Row, type Section } from '../suite.ts'
+import { compared, single, type Bench, type Cpu, type Figure, type Goal, type Row, type Section } from '../suite.ts'
 import type { ThroughputParams, ThroughputResult } from './throughput.probe.ts'
 
 type Probe = Measure<ThroughputParams, ThroughputResult>
@@ -67,13 +67,14 @@ export const throughput: Section = {
     const plain = speed('plain')
     const observed = speed('events$ observed')
     const bases = Object.keys(others).map(speed)
+    const cpuBeside = (base: Figure, mine: Figure): Cpu => ({ base: cpu(base.name).value, ours: cpu(mine.name).value })
     const beside = (mine: Figure): Row[] =>
-      bases.map((base) => compared(mine.name, 'jobs/s', base, mine, goals[base.name] ?? null))
+      bases.map((base) => compared(mine.name, 'jobs/s', base, mine, goals[base.name] ?? null, cpuBeside(base, mine)))
     return {
       rows: [
         single(plain.name, 'jobs/s', plain),
         ...beside(plain),
-        compared(observed.name, 'jobs/s', plain, observed),
+        compared(observed.name, 'jobs/s', plain, observed, null, cpuBeside(plain, observed)),
         ...beside(observed),
         ...Object.keys(measurements).map((name) => single(`CPU per job, ${name}`, 'µs', cpu(name))),
       ],

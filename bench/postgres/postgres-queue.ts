@@ -1,15 +1,10 @@
 /** A queue in a PostgreSQL database. */
-import type { Handler } from '../contender.ts'
-import type { OpenQueue } from '../open-queue.ts'
+import type { OpenQueue, QueueOptions } from '../open-queue.ts'
 
-export interface PostgresWork {
+export interface PostgresWork extends QueueOptions {
   readonly url: string
   /** Its schema: nobody else uses it. */
   readonly schema: string
-  /** What to do with a job, by its type. */
-  readonly handlers: readonly Handler[]
-  /** Jobs at once, of all types. */
-  readonly slots: number
 }
 
 export interface PostgresQueue {

@@ -26,8 +26,7 @@ export async function measure(params: WorkParams): Promise<WorkResult> {
   let number = 0
   const once = async (work: WorkParams): Promise<Counted<PostgresCounters>> => {
     const schema = `bench_${process.pid}_${++number}`
-    const open: Parameters<typeof workThrough>[0] = (handlers) =>
-      contender.open({ url: params.url, schema, handlers, slots: params.slots })
+    const open: Parameters<typeof workThrough>[0] = (options) => contender.open({ url: params.url, schema, ...options })
     const counted = await workThrough(open, work, () => server.counters())
     await server.drop(schema)
     return counted

@@ -26,8 +26,7 @@ export async function measure(params: WorkParams): Promise<WorkResult> {
   let number = 0
   const once = async (work: WorkParams): Promise<Counted<ServerCounters>> => {
     const prefix = `bench-${++number}`
-    const open: Parameters<typeof workThrough>[0] = (handlers) =>
-      contender.open({ url: params.url, prefix, handlers, slots: params.slots })
+    const open: Parameters<typeof workThrough>[0] = (options) => contender.open({ url: params.url, prefix, ...options })
     const counted = await workThrough(open, work, () => server.counters())
     await server.clear()
     return counted

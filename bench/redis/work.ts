@@ -3,6 +3,7 @@ import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { withServer } from '../harness/redis.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
+import { featureComparisons, featureVariants } from '../features.ts'
 import { contenderRows, type Comparison } from '../rows.ts'
 import type { Bench, Outcome, Section } from '../suite.ts'
 import type { WorkParams, WorkResult } from './work.probe.ts'
@@ -24,6 +25,7 @@ async function measured(
   timed: WorkParams['timed'],
   variants: Readonly<Record<string, Variant>>,
   comparisons: readonly Comparison[],
+  settings: readonly string[] = [],
 ): Promise<Outcome> {
   const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || !peers.has(contender))
   const probe = new URL('work.probe.ts', import.meta.url)
@@ -33,14 +35,19 @@ async function measured(
       () => inFreshProcess<Measure<WorkParams, WorkResult>>(probe, { ...variant, url, timed, types }),
     ]
     return interleaved(bench, bench.rounds, Object.fromEntries(chosen.map(measurement)))
-  })
+  }, settings)
   return {
-    rows: contenderRows(samples, comparisons, [
-      ['commands per job', 'commands', ({ perJob }) => perJob.commands],
-      ['bytes per job', 'B', ({ perJob }) => perJob.bytes],
-      ['CPU of the server per job', 'µs', ({ perJob }) => perJob.cpuMicros],
-      ['CPU of the process per job', 'µs', ({ cpuMicrosPerJob }) => cpuMicrosPerJob],
-    ]),
+    rows: contenderRows(
+      samples,
+      comparisons,
+      [
+        ['commands per job', 'commands', ({ perJob }) => perJob.commands],
+        ['bytes per job', 'B', ({ perJob }) => perJob.bytes],
+        ['CPU of the server per job', 'µs', ({ perJob }) => perJob.cpuMicros],
+        ['CPU of the process per job', 'µs', ({ cpuMicrosPerJob }) => cpuMicrosPerJob],
+      ],
+      ({ perJob }) => perJob.cpuMicros,
+    ),
     notes: [warmUpNote(samples)],
   }
 }
@@ -110,4 +117,28 @@ export const processing: Section = {
       ],
     )
   },
+}
+
+export const features: Section = {
+  name: 'features',
+  title: (bench) => `${bench.sized(20_000).toLocaleString('en-US')} no-op jobs that are not plain, beside plain ones`,
+  run: (bench) => measured(bench, 'process', featureVariants(us, bench.sized(20_000)), featureComparisons),
+}
+
+export const appending: Section = {
+  name: 'append',
+  needsPeers: true,
+  title: (bench) =>
+    `up to ${bench.sized(100_000).toLocaleString('en-US')} no-op jobs, on a server that appends to a file (everysec)`,
+  run: (bench) =>
+    measured(
+      bench,
+      'process',
+      {
+        'BullMQ, 100 slots': { contender: 'bullmq', mode: hundreds, slots: 100, jobs: bench.sized(20_000) },
+        '100 slots': { contender: us, mode: hundreds, slots: 100, jobs: bench.sized(100_000) },
+      },
+      [['100 slots', 'BullMQ, 100 slots', { atLeast: 4.5 }]],
+      ['--appendonly', 'yes', '--appendfsync', 'everysec'],
+    ),
 }

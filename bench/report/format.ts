@@ -1,5 +1,5 @@
 /** Numbers as people read them. */
-import type { Goal, Unit } from '../suite.ts'
+import type { Cpu, Goal, Unit } from '../suite.ts'
 
 const digits = (value: number, fraction: number): string =>
   value.toLocaleString('en-US', { minimumFractionDigits: fraction, maximumFractionDigits: fraction })
@@ -11,6 +11,9 @@ export function formatFigure(value: number, unit: Unit): string {
 }
 
 export const formatRatio = (ratio: number): string => digits(ratio, 2)
+
+/** What a job costs the base and us. */
+export const formatCpu = ({ base, ours }: Cpu): string => `${formatFigure(base, 'µs')} → ${formatFigure(ours, 'µs')} µs`
 
 /** @param unit of a goal on the value; null for one on the ratio */
 export function formatGoal(goal: Goal, unit: Unit | null): string {

@@ -1,5 +1,5 @@
 /** A whole run as data: what `--json` writes. */
-import type { Row, Settings } from '../suite.ts'
+import type { Row, Sample, Settings } from '../suite.ts'
 import type { Machine } from './machine.ts'
 
 export interface MeasuredSection {
@@ -7,6 +7,8 @@ export interface MeasuredSection {
   readonly title: string
   readonly rows: readonly Row[]
   readonly notes: readonly string[]
+  /** The measurements in their order, and how busy the machine was with other work before each. */
+  readonly samples: readonly Sample[]
   /** Why its figures do not count, if so. */
   readonly problem: string | null
 }

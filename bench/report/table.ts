@@ -1,23 +1,24 @@
 /** A section as a table that a person can read. */
 import type { MeasuredSection } from './report.ts'
-import { formatFigure, formatGoal, formatRatio } from './format.ts'
+import { formatCpu, formatFigure, formatGoal, formatRatio } from './format.ts'
 import type { Row } from '../suite.ts'
 
-const header = ['', 'base', '', 'ours', 'ratio', 'goal', ''] as const
+const header = ['', 'base', '', 'ours', 'ratio', 'CPU', 'goal', ''] as const
 
-function cells({ name, unit, base, ours, ratio, goal, verdict }: Row): string[] {
+function cells({ name, unit, base, ours, ratio, cpu, goal, verdict }: Row): string[] {
   return [
     name,
     base?.name ?? '',
     base === null ? '' : formatFigure(base.value, unit),
     `${formatFigure(ours.value, unit)} ${unit}`,
     ratio === null ? '' : formatRatio(ratio),
+    cpu === null ? '' : formatCpu(cpu),
     goal === null ? '' : formatGoal(goal, ratio === null ? unit : null),
     verdict ?? '',
   ]
 }
 
-const isText = (column: number): boolean => column < 2 || column === 6
+const isText = (column: number): boolean => column < 2 || column === 7
 
 export function sectionTable({ name, title, rows, notes, problem }: MeasuredSection): string {
   const lines = [header.map(String), ...rows.map(cells)]

@@ -31,7 +31,7 @@ export async function measure(params: WorkParams): Promise<WorkResult> {
 async function once(contender: FileQueue, params: WorkParams): Promise<Omit<WorkResult, 'passes'>> {
   const path = join(params.folder, `${process.pid}.db`)
   const counted = await workThrough(
-    (handlers) => contender.open({ path, handlers, slots: params.slots }),
+    (options) => contender.open({ path, ...options }),
     params,
     async () => ({ commits: await commitsOf(path) }),
   )

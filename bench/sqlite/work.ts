@@ -3,6 +3,7 @@ import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { withFolder } from '../harness/disk.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
+import { featureComparisons, featureVariants } from '../features.ts'
 import { contenderRows, type Comparison } from '../rows.ts'
 import type { Bench, Outcome, Section } from '../suite.ts'
 import type { WorkParams, WorkResult } from './work.probe.ts'
@@ -114,4 +115,10 @@ export const processing: Section = {
       ],
     )
   },
+}
+
+export const features: Section = {
+  name: 'features',
+  title: (bench) => `${bench.sized(20_000).toLocaleString('en-US')} no-op jobs that are not plain, beside plain ones`,
+  run: (bench) => measured(bench, 'process', featureVariants(us, bench.sized(20_000)), featureComparisons),
 }

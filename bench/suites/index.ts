@@ -7,6 +7,9 @@ const known = readdirSync(new URL('.', import.meta.url))
   .filter((file) => file.endsWith('.ts') && file !== 'index.ts')
   .map((file) => file.slice(0, -'.ts'.length))
 
+/** Of all stores. */
+export const allSuites = (): Promise<Suite[]> => Promise.all(known.map(findSuite))
+
 /** @throws UsageError naming the stores that there are */
 export async function findSuite(store: string): Promise<Suite> {
   if (!known.includes(store)) {

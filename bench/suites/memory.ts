@@ -14,6 +14,7 @@ import type { Suite } from '../suite.ts'
 
 export const suite: Suite = {
   store: 'memory',
+  main: ['throughput', 'machines'],
   sections: [
     throughput,
     growthBacklog,

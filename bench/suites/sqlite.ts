@@ -7,7 +7,7 @@ import { latency } from '../sqlite/latency.ts'
 import { restart } from '../sqlite/restart.ts'
 import { screens } from '../sqlite/screens.ts'
 import { stalls } from '../sqlite/stalls.ts'
-import { enqueue, processing } from '../sqlite/work.ts'
+import { enqueue, features, processing } from '../sqlite/work.ts'
 import { dashboards } from '../dashboards/section.ts'
 import { herd } from '../machine/herd.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
@@ -15,10 +15,12 @@ import type { Suite } from '../suite.ts'
 
 export const suite: Suite = {
   store: 'sqlite',
+  main: ['enqueue', 'process', 'machines'],
   place: diskLine,
   sections: [
     enqueue,
     processing,
+    features,
     growthBacklog,
     latency,
     stalls,

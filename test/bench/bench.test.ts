@@ -9,8 +9,10 @@ import { Ledger, NotVerified } from '../../bench/harness/ledger.ts'
 import { passesMax, warmUp } from '../../bench/harness/warm-up.ts'
 import type { Report } from '../../bench/report/report.ts'
 import { compared, single, type Row } from '../../bench/suite.ts'
+import { allSuites, chooseSections } from '../../bench/suites/index.ts'
 import { isLong } from '../harness/long-form.ts'
 import { runProgram, type ProgramRun } from '../harness/processes.ts'
+import { costGrowth } from '../proof/cost.ts'
 import { redisTest } from '../support/redis-server.ts'
 
 const main = new URL('../../bench/main.ts', import.meta.url)
@@ -150,6 +152,35 @@ test('the ledger finds jobs that were lost, that ran twice and that nobody enque
   expect(ledgerOf(3, 2).problem(2)).toBeNull()
   expect(ledgerOf(3, 2).problem(1)).toBe('of the jobs, 2 of 3 never ran, the first is job 0')
   expect(ledgerOf(3, 2, 2).problem(2)).toBe('of the jobs, 1 ran more than once')
+})
+
+test('what a job costs is compared beside each base, and the least growth counts', () => {
+  const row = (name: string, base: string, cpuOfBase: number, cpuOfOurs: number): Row => {
+    const figure = (of: string) => ({ name: of, value: 1, samples: [1] })
+    return compared(name, 'jobs/s', figure(base), figure(name), null, { base: cpuOfBase, ours: cpuOfOurs })
+  }
+  const before = [
+    row('a', 'x', 10, 20),
+    row('a', 'y', 10, 40),
+    row('b', 'x', 10, 5),
+    single('c', 'ms', row('c', 'x', 1, 1).ours),
+  ]
+  const now = [row('a', 'x', 10, 24), row('a', 'y', 10, 42), row('b', 'z', 10, 5)]
+  expect([...costGrowth(before, now)]).toEqual([['a', 1.05]])
+})
+
+test('a run over all stores takes the main sections of each, and refuses what needs one store', async () => {
+  const { exitCode, stderr } = await bench('--quick', '--only', 'process')
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: expect.stringContaining('--only and --json need a store'),
+  })
+  for (const suite of await allSuites()) {
+    expect(
+      chooseSections(suite, suite.main).map(({ name }) => name),
+      suite.store,
+    ).toEqual(suite.main)
+  }
 })
 
 test('a row meets its goal by its ratio, or by its value where there is nothing beside it', () => {

@@ -11,6 +11,7 @@ import { frameworks } from './frameworks.ts'
 import { killpoints } from './killpoints.ts'
 import { lives } from './lives.ts'
 import { model } from './model.ts'
+import { cost } from './cost.ts'
 import { engineMutants, storeMutants } from './mutants.ts'
 import { power } from './power.ts'
 import { pgbouncer } from './pgbouncer.ts'
@@ -34,6 +35,7 @@ const proofs: readonly Proof[] = [
   pgbouncer,
   standby,
   bench,
+  cost,
   chartsTwice,
   otherRuntimes,
   frameworks,
