@@ -32,7 +32,8 @@ const many = (jobs: number): number => (isLong ? jobs : jobs / 4)
 
 const kinds: Readonly<Record<string, [jobs: number, bytesMax: number, fields: (i: number) => Partial<NewJob>]>> = {
   'that are queued': [many(150_000), 400, (i) => ({ type: `type ${i % 5}` })],
-  'of as many priorities': [many(100_000), 500, (i) => ({ priority: i })],
+  // A list of jobs for each, and its places in a map and in a heap: some 500, by 3 from run to run.
+  'of as many priorities': [many(100_000), 540, (i) => ({ priority: i })],
   'with unique keys': [many(100_000), 500, (i) => ({ key: `order ${i}` })],
   'that are scheduled': [many(100_000), 500, (i) => ({ delayMs: 1_000 + ((i * 7_919) % 100_003) })],
   // A key group for each, and the text of the key.
