@@ -21,7 +21,7 @@ import type {
 import type { RemoteDriver } from '../remote/driver.ts'
 import type { LeasedRows } from '../remote/leased-rows.ts'
 import { extendPart, insertPart, settlePart, writesOf } from '../remote/operations.ts'
-import { insertParts, joined, partsOf } from '../remote/parts.ts'
+import { insertParts, joined, partMax, partsOf, wholeRowsMax } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
 import { claimFrom, finished } from './grown.ts'
@@ -89,7 +89,7 @@ const timed = statesTagged('timed')
 
 const plain: ReadonlySet<string> = new Set(plainEvents)
 /** The row of a failed job is written whole, with its error in three places. */
-const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : 2)
+const weightOf = ({ error }: Settlement): number => (error === undefined ? 1 : partMax / wholeRowsMax)
 /** Rows with these letters are left to the core. */
 const notPlain = [flagLetters.machine, flagLetters.key]
 

@@ -45,7 +45,7 @@ import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import { keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
-import { insertParts, joined, partMax, partsOf } from './parts.ts'
+import { insertParts, joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 type Writes =
@@ -287,13 +287,10 @@ function changeAll<A extends object>(
   })
 }
 
-/** Jobs of one commit: the row of each is read and written whole. */
-const sweepMax = partMax / 2
-
 async function sweep(limit: number, act: (part: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {
   const transitions: SweepAnswer['transitions'][number][] = []
   for (let left = limit; ;) {
-    const part = Math.min(left, sweepMax)
+    const part = Math.min(left, wholeRowsMax)
     const answer = await act(part)
     transitions.push(...answer.transitions)
     left -= part

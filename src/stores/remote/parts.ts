@@ -4,6 +4,8 @@ import type { InsertRequest } from '../../store.ts'
 
 /** Items of one commit, where a call can be parted. */
 export const partMax = 200
+/** The same where the row of each is read and written whole. */
+export const wholeRowsMax = 50
 /** The same in bytes of payloads; a single item may have more. */
 const partBytesMax = 1_048_576
 

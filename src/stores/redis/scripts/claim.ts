@@ -15,24 +15,20 @@ import { timeChars } from '../grown.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
-import { windowsLua } from './windows.ts'
+import { wholeRowsMax } from '../../remote/parts.ts'
+import { limitsKeptMs, windowsLua } from './windows.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576
 /** Jobs that a claim answers at most. */
 const claimJobsMax = 100
-/** As which each job counts at least, bytes. */
+/** As which each job counts at least, bytes; those whose rows are written whole, as more. */
 const claimBytesMin = Math.ceil(claimBytesMax / claimJobsMax)
+const wholeBytesMin = Math.ceil(claimBytesMax / wholeRowsMax)
 /** How often one call takes entries of queues. */
 const claimRounds = 4
 /** So many keys are arranged at once; a claim does that five times at most. */
 const arrangeStep = 100
-/**
- * What is kept for the limits of a type stays for so long after its last use, ms, and at least for the time of its
- * rates.
- */
-export const limitsKeptMs = 86_400_000
-
 /** The states of a claim, which counts as one attempt. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState } {
   const from = claimableState
@@ -102,7 +98,7 @@ end
 -- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the
 -- rest.
 local bytesLeft
-local function spend(bytes) bytesLeft = bytesLeft - math.max(bytes, ${claimBytesMin}) end
+local function spend(bytes, least) bytesLeft = bytesLeft - math.max(bytes, least) end
 
 -- Takes note of what was appended to the rows of jobs of a type.
 local function addRun(type, text, amount)
@@ -159,7 +155,7 @@ local function claimWhole(id, text, demand, written)
   addRun(type, '', 1)
   local bytes = 0
   if has:find('${more}') then beside[#beside + 1], bytes = besideOf(id, has) end
-  spend(#whole + bytes)
+  spend(#whole + bytes, ${wholeBytesMin})
 end
 
 -- Claims jobs whose rows grow, all of one demand: what is appended is the same for all but its number.
@@ -177,7 +173,7 @@ local function claimGrowing(ids, rows, demand)
     if nowMs > cameAt then waited = waited + nowMs - cameAt end
     later[n + 2 * i - 1], later[n + 2 * i] = id, row .. prefix .. TEXTS[given + i] .. suffix
     jobs[before + i], texts[before + i], claimIds[claimed + i] = id, row, id
-    spend(#row)
+    spend(#row, ${claimBytesMin})
   end
   given = given + amount
   addRun(type, suffix, amount)

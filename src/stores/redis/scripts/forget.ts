@@ -3,9 +3,8 @@
  * passed: windows of keys, whoever uses the type; all else if no registered worker lists the type and none of its jobs
  * is live. A step of a bounded size.
  */
-import { limitsKeptMs } from './claim.ts'
 import type { LuaScript } from './lua.ts'
-import { windowsLua } from './windows.ts'
+import { limitsKeptMs, windowsLua } from './windows.ts'
 
 /** Types that one step looks at, and windows that it removes. */
 const stepMax = { types: 10, windows: 500 }
