@@ -122,7 +122,7 @@ export function drawSteps({ labels, edges }: ChartLayout, { steps }: Marks): str
 /** At most three numbers; more are told on hover. `end` is the middle of the badge's right end. */
 function drawStep(numbers: readonly number[], end: Point): string {
   const text = numbers.length > 3 ? `${numbers.slice(0, 2).join(' ')} …` : numbers.join(' ')
-  const width = Math.max(16, text.length * 5.6 + 8)
+  const width = Math.max(16, text.length * 5.9 + 8)
   const x = end.x - width
   const title = numbers.length > 3 ? `<title>${numbers.join(', ')}</title>` : ''
   return `<g class="jc-step">${title}<rect x="${px(x)}" y="${px(end.y - 8)}" width="${px(width)}" height="16" rx="8"/><text x="${px(x + width / 2)}" y="${px(end.y + 3.5)}">${text}</text></g>`

@@ -124,7 +124,7 @@ const rules: readonly string[] = [
   ' .jc-count>text{font-size:11px;font-weight:600;text-anchor:middle}',
   ' .jc-count>rect{fill:var(--jc-label)}',
   ' .jc-step>rect{fill:var(--jc-accent)}',
-  ' .jc-step>text{font-size:10px;font-weight:600;text-anchor:middle;fill:var(--jc-inverse)}',
+  ' .jc-step>text{font-size:10.5px;font-weight:600;text-anchor:middle;fill:var(--jc-inverse)}',
   ' .jc-taken.jc-edge{stroke:var(--jc-accent);stroke-width:2}',
   ' .jc-taken.jc-tip{fill:var(--jc-accent)}',
   ' .jc-active>rect{fill:var(--jc-accent);stroke:var(--jc-accent)}',

@@ -317,3 +317,9 @@ function contrast(a: string, b: string): number {
 test('the same chart gives the same picture, to the letter', async () => {
   expect(await toSvg(chart('watch'))).toBe(await toSvg(chart('watch')))
 })
+
+test('no text of a picture is smaller than 10.5 px', () => {
+  const sizes = [...chartStyles().matchAll(/font-size:([\d.]+)px/g)].map(([, size]) => Number(size))
+  expect(sizes.length).toBeGreaterThan(5)
+  expect(sizes.filter((size) => size < 10.5)).toEqual([])
+})
