@@ -319,7 +319,7 @@ test('the same chart gives the same picture, to the letter', async () => {
 })
 
 test('no text of a picture is smaller than 10.5 px', () => {
-  const sizes = [...chartStyles().matchAll(/font-size:([\d.]+)px/g)].map(([, size]) => Number(size))
+  const sizes = [...chartStyles('auto').matchAll(/font-size:([\d.]+)px/g)].map(([, size]) => Number(size))
   expect(sizes.length).toBeGreaterThan(5)
   expect(sizes.filter((size) => size < 10.5)).toEqual([])
 })
