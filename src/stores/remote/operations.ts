@@ -45,7 +45,7 @@ import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import { keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
-import { insertParts, joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
+import { insertParts, joined, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 type Writes =
