@@ -2,7 +2,7 @@
 import { NotVerified } from './harness/ledger.ts'
 import { Progress } from './harness/progress.ts'
 import type { MeasuredSection } from './report/report.ts'
-import { quietMax, type Bench, type Sample, type Section, type Settings } from './suite.ts'
+import type { Bench, Sample, Section, Settings } from './suite.ts'
 
 /** @param measured called with each section as soon as it is done */
 export async function runSuite(
@@ -36,20 +36,9 @@ async function runSection(section: Section, bench: Omit<Bench, 'sampled'>): Prom
   const about = { name: section.name, title: section.title(watched), samples }
   try {
     const { rows, notes = [] } = await section.run(watched)
-    return { ...about, rows, notes: [...notes, ...quietNote(samples)], problem: null }
+    return { ...about, rows, notes, problem: null }
   } catch (error) {
     const problem = error instanceof NotVerified ? error.message : String((error as Error).stack ?? error)
     return { ...about, rows: [], notes: [], problem }
   }
-}
-
-/** A line below a table: was the machine quiet? */
-function quietNote(samples: readonly Sample[]): string[] {
-  if (samples.length === 0) return []
-  const disturbed = samples.filter(({ busy }) => busy > quietMax)
-  if (disturbed.length === 0) return [`quiet: no other work before any of ${samples.length} measurements`]
-  const most = Math.round(Math.max(...disturbed.map(({ busy }) => busy)) * 100)
-  return [
-    `not quiet: before ${disturbed.length} of ${samples.length} measurements others used the machine, up to ${most} %`,
-  ]
 }

@@ -28,10 +28,7 @@ export interface Sample {
   readonly busy: number
 }
 
-/** A machine of which less is in use before a measurement is quiet. */
-export const quietMax = 0.1
-
-/** CPU time of a job, µs: of the process with all its threads and, where there is a server, of the server. */
+/** CPU time of a job, µs: of the process with all its threads, and of a Redis server. */
 export interface Cpu {
   readonly base: number
   readonly ours: number

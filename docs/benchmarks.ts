@@ -2,6 +2,7 @@
 import { formatCpu, formatFigure, formatGoal, formatRatio } from '../bench/report/format.ts'
 import { recordedFigures, type RecordedSection } from '../bench/report/figures.ts'
 import { machineLine } from '../bench/report/machine.ts'
+import { quietLine } from '../bench/report/quiet.ts'
 import type { Figure, Row } from '../bench/suite.ts'
 
 const stores = { memory: 'Memory', sqlite: 'SQLite', redis: 'Redis', postgres: 'PostgreSQL' } as const
@@ -37,10 +38,9 @@ function table(section: RecordedSection): string {
   return [head, head.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
-function runOf({ at, machine, settings, notes }: RecordedSection): string {
+function runOf({ at, machine, settings, samples }: RecordedSection): string {
   const scale = settings.scale === 1 ? '' : `, sizes × ${settings.scale}`
-  const quiet = notes.find((note) => /^(not )?quiet/.test(note)) ?? ''
-  return `${at.slice(0, 10)}, ${settings.rounds} rounds${scale}; ${quiet}. ${machineLine(machine)}.`
+  return `${at.slice(0, 10)}, ${settings.rounds === 1 ? '1 round' : `${settings.rounds} rounds`}${scale}; ${quietLine(samples)}. ${machineLine(machine)}.`
 }
 
 function storeText(store: StoreName): string {
@@ -74,7 +74,7 @@ npm run bench -- redis --only process
 
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="images/benchmarks-dark.svg">
-  <img alt="Jobs per second of jobchart as multiples of those of other queues" src="images/benchmarks-light.svg">
+  <img alt="Jobs per second of jobchart as multiples of those of what it is measured by" src="images/benchmarks-light.svg">
 </picture>
 
 ${(Object.keys(stores) as StoreName[]).map(storeText).join('\n\n')}
@@ -95,15 +95,12 @@ const themes: Readonly<Record<'light' | 'dark', Theme>> = {
   dark: { back: '#0d1117', text: '#e6edf3', dim: '#9198a1', more: '#3fb992', less: '#d6a854' },
 }
 
-const width = 880
-const labelWidth = 400
+const width = 940
+const labelWidth = 470
 const rowHeight = 26
 const headHeight = 44
 /** Ratios from 1/16 to 32: a factor of two is as long everywhere. */
 const [least, most] = [-4, 5]
-
-/** Floors and plain SQL do less than a queue does: they stand in the tables, not here. */
-const isQueue = (name: string): boolean => !/floor|plain/i.test(name) || /plainjob/.test(name)
 
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 
@@ -113,7 +110,7 @@ function drawn(): { label: string; ratio: number }[] {
       .filter(({ name }) => ['throughput', 'enqueue', 'process', 'machines'].includes(name))
       .flatMap((section) =>
         comparisonsOf(section)
-          .filter(({ base, name }) => isQueue(base.name) && !/observed|all kept/.test(name))
+          .filter(({ name, goal }) => goal !== null && !/observed|all kept/.test(name))
           .map(({ name, base, ratio }) => ({
             label: `${stores[store]}, ${section.name === 'machines' ? `machines, ${name}` : name} ÷ ${base.name}`,
             ratio,
@@ -122,7 +119,7 @@ function drawn(): { label: string; ratio: number }[] {
   )
 }
 
-/** Bars on a scale of powers of two, to the right of 1 × where jobchart is faster. */
+/** The comparisons that have a goal. Bars on a scale of powers of two, to the right of 1 × where jobchart is faster. */
 export function benchmarksPicture(theme: 'light' | 'dark'): string {
   const { back, text, dim, more, less } = themes[theme]
   const bars = drawn()
@@ -146,7 +143,7 @@ export function benchmarksPicture(theme: 'light' | 'dark'): string {
 <text x="${(Math.max(middle, end) + 6).toFixed(1)}" y="${y + 12}" fill="${text}">${formatRatio(ratio)}</text>`
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" role="img">
-<title>Jobs per second of jobchart as multiples of those of other queues</title>
+<title>Jobs per second of jobchart as multiples of those of what it is measured by</title>
 <rect width="${width}" height="${height}" fill="${back}"/>
 ${[...lines, ...rows].join('\n')}
 </svg>

@@ -31,19 +31,18 @@ export async function measure({ workers, jobs, ...params }: FleetParams): Promis
   const server = await ServerView.at(params.url)
   const queue = await contender.open({ ...own, handlers: Array.from({ length: params.types }, () => nothing) })
   await queue.enqueue(jobs, { by: 'batch', size: 100 })
-  const progress = new Progress(jobs)
-  const { ledger } = progress
-  const fleet = await Promise.all(Array.from({ length: workers }, () => FleetWorker.start(own, progress.ran)))
+  const marks = new Marks(jobs)
+  const { ledger } = marks
+  const fleet = await Promise.all(Array.from({ length: workers }, () => FleetWorker.start(own, marks.add)))
   const until = (count: number): Promise<void> =>
-    fleet.reduce((reached, worker) => worker.unlessItFails(reached), progress.reached(count))
+    fleet.reduce((reached, worker) => worker.unlessItFails(reached), marks.reached(count))
   for (const worker of fleet) worker.go()
   await until(jobs * warmUpPart)
-  const [warm, from, cpuFrom] = [ledger.count, performance.now(), (await server.counters()).cpuMicros]
-  const before = await sum(fleet)
+  const [before, { cpuMicros: serverBefore }] = await Promise.all([sum(fleet), server.counters()])
+  const [warm, from] = [ledger.count, performance.now()]
   await until(jobs)
   const tookMs = performance.now() - from
-  const cpuMicros = (await sum(fleet)) - before
-  const serverCpuMicros = (await server.counters()).cpuMicros - cpuFrom
+  const [after, { cpuMicros: serverAfter }] = await Promise.all([sum(fleet), server.counters()])
   ledger.verify()
   while ((await queue.left()) > 0) await pause(askEveryMs)
   for (const worker of fleet) worker.end()
@@ -54,8 +53,8 @@ export async function measure({ workers, jobs, ...params }: FleetParams): Promis
   verifyEqual('a part to count', counted > 0, true)
   return {
     perSecond: (counted / tookMs) * 1_000,
-    cpuMicrosPerJob: cpuMicros / counted,
-    serverCpuMicros: serverCpuMicros / counted,
+    cpuMicrosPerJob: (after - before) / counted,
+    serverCpuMicros: (serverAfter - serverBefore) / counted,
   }
 }
 
@@ -121,7 +120,7 @@ class FleetWorker {
 }
 
 /** The jobs that have run in any process, and who waits for so many of them. */
-class Progress {
+class Marks {
   readonly ledger: Ledger
   private wanted = { count: Infinity, reached: (): void => {} }
 
@@ -129,7 +128,7 @@ class Progress {
     this.ledger = new Ledger(jobs)
   }
 
-  readonly ran = (jobs: readonly number[]): void => {
+  readonly add = (jobs: readonly number[]): void => {
     for (const i of jobs) this.ledger.mark(i)
     if (this.ledger.count >= this.wanted.count) this.wanted.reached()
   }

@@ -7,12 +7,14 @@ import type { Section } from '../suite.ts'
 import type { FleetParams, FleetResult } from './fleet.probe.ts'
 
 const workers = 4
+/** Fewer run before a figure has begun. */
+const jobsMin = 10_000
 
 export const fleet: Section = {
   name: 'fleet',
   needsPeers: true,
   title: (bench) =>
-    `${bench.sized(100_000).toLocaleString('en-US')} no-op jobs over 5 types that wait, ${workers} processes with 100 slots each`,
+    `${Math.max(jobsMin, bench.sized(100_000)).toLocaleString('en-US')} no-op jobs over 5 types that wait, ${workers} processes with 100 slots each`,
   run: (bench) =>
     withServer(async (url) => {
       const by = (contender: string, jobs: number) => (): Promise<FleetResult> =>
@@ -25,8 +27,8 @@ export const fleet: Section = {
           jobs,
         })
       const measurements: Record<string, () => Promise<FleetResult>> = {
-        ...(bench.peers && { 'BullMQ, 4 processes': by('bullmq', bench.sized(40_000)) }),
-        '4 processes': by('jobchart-redis', bench.sized(100_000)),
+        ...(bench.peers && { 'BullMQ, 4 processes': by('bullmq', Math.max(jobsMin, bench.sized(40_000))) }),
+        '4 processes': by('jobchart-redis', Math.max(jobsMin, bench.sized(100_000))),
       }
       const samples = await interleaved(bench, bench.rounds, measurements)
       return {

@@ -18,6 +18,8 @@ import { single, type Section } from '../suite.ts'
 
 const type = 'work'
 const chunk = 1_000
+/** Of a change by filter, as a user's. */
+const batchMax = 100
 const noLimits = { concurrency: null, perKey: null, rate: null }
 const keepNone = { count: 0, ageMs: 0 }
 const boom = { name: 'Error', message: 'boom' }
@@ -73,7 +75,13 @@ const claimAnd =
 async function changeMatching(store: Store, change: BulkChange, filter: JobFilter, enough: number): Promise<number> {
   const lease = { id: change.kind, token: 't', leaseMs: 10_000 }
   const sum = ({ counts }: BulkOperation): number => Object.values(counts).reduce((all, each) => all + each, 0)
-  let { operation } = await store.bulk.start({ ...lease, change, filter, expected: null, batchSize: 100 })
+  let { operation } = await store.bulk.start({
+    ...lease,
+    change,
+    filter,
+    expected: null,
+    batchSize: Math.min(batchMax, enough),
+  })
   while (operation?.state === 'running' && sum(operation) < enough) {
     ;({ operation } = await store.bulk.advance(lease))
   }

@@ -8,7 +8,7 @@ import type { Machine } from './machine.ts'
 import type { MeasuredSection, Report } from './report.ts'
 
 /** A section, and the run that measured it. */
-export interface RecordedSection extends Omit<MeasuredSection, 'problem' | 'samples'> {
+export interface RecordedSection extends Omit<MeasuredSection, 'problem'> {
   /** ISO 8601. */
   readonly at: string
   readonly machine: Machine
@@ -29,16 +29,9 @@ export function recordedFigures(store: string): readonly RecordedSection[] {
 export function recordFigures({ store, at, machine, place, settings, sections }: Report): void {
   const measured = sections
     .filter(({ problem }) => problem === null)
-    .map(({ name, title, rows, notes }): RecordedSection => ({
-      name,
-      title,
-      rows,
-      notes,
-      at,
-      machine,
-      place,
-      settings,
-    }))
+    .map(({ name, title, rows, notes, samples }): RecordedSection => {
+      return { name, title, rows, notes, samples, at, machine, place, settings }
+    })
   const others = recordedFigures(store).filter(({ name }) => measured.every((each) => each.name !== name))
   mkdirSync(folder, { recursive: true })
   writeFileSync(fileOf(store), `${JSON.stringify([...measured, ...others], null, 1)}\n`)
