@@ -41,14 +41,14 @@ export const cost: Proof = {
         }
       }
     }
-    if (compared.length === 0) failures.push('nothing was compared: no figures are recorded')
+    if (compared.length === 0) failures.push('nothing was compared')
     return { summary: `${compared.length} rows, ${rounds} rounds each`, failures }
   },
 }
 
 /** @returns what went wrong, as a text */
 async function measured(store: string, { name, settings }: RecordedSection): Promise<Report | string> {
-  const args = [store, '--only', name, '--rounds', String(rounds), '--scale', String(settings.scale), '--json', '-']
+  const args = [store, '--only', name, '--rounds', String(rounds), '--scale', String(settings.scale), '--json']
   const { exitCode, stdout, stderr } = await runProgram(main, args)
   return exitCode === 0 ? (JSON.parse(stdout) as Report) : `${store}, ${name} ended with ${exitCode}:\n${stderr}`
 }
