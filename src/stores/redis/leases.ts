@@ -16,6 +16,6 @@ export async function leasedIds(redis: Commands, keys: Keys): Promise<string[]> 
   const names = members.flatMap((member) => claimOf(member) ?? [])
   const lists = names.length === 0 ? [] : ((await redis.send(['HMGET', keys.claims, ...names])) as readonly Reply[])
   const own = members.flatMap((member) => (claimOf(member) === null ? [memberId(member)] : []))
-  const ofClaims = lists.flatMap((ids) => (typeof ids === 'string' ? (JSON.parse(ids) as string[]) : []))
+  const ofClaims = lists.flatMap((ids) => (typeof ids === 'string' ? ids.split('\0') : []))
   return [...new Set([...own, ...ofClaims])]
 }

@@ -22,7 +22,7 @@ const digestOf = (text: string): string => createHash('sha1').update(text).diges
 const bodyOf = ({ call, answer, typed, bare }: LuaScript): string =>
   bare === true
     ? `${call}\nreturn ${answer}`
-    : `begin(KEYS, ARGV, ${typed === true ? 'typesOf(ARGV[4])' : '{}'})\n${call}\nreturn { stamp(), finish(), ${answer} }`
+    : `begin(KEYS, ARGV, ${typed === true ? 'split(ARGV[4])' : '{}'})\n${call}\nreturn { stamp(), finish(), ${answer} }`
 
 /** A script by itself. */
 function textOf(script: LuaScript): string {

@@ -4,38 +4,52 @@ import { at, type LuaScript } from './lua.ts'
 
 /** Rows that one call looks at of each index, to find those that were asked for. */
 const lookMax = 300
+/** Ids of an entry. */
+const blockMax = 100
 
 export const blocksLua = `
 -- @param entered what is told of them: when they have ended
-local function addBlock(key, first, entered, ids)
+-- @param from where they begin in a list of ids, which keeps what it has there until the end of the call
+local function addBlock(key, first, entered, ids, from, to)
   local list = blocks[key]
   if not list then
     list = {}
     blocks[key] = list
   end
   local last = list[#list]
-  if #ids == 1 and last and last.entered == entered and last.open and last.first + #last.ids == first then
-    last.ids[#last.ids + 1] = ids[1]
+  if from == to and last and last.isOpen and last.entered == entered and last.first + last.to == first then
+    last.to = last.to + 1
+    last.ids[last.to] = ids[from]
   else
-    list[#list + 1] = { first = first, entered = entered, ids = ids, open = #ids == 1 }
+    local isOpen = from == to
+    list[#list + 1] = { first = first, entered = entered, ids = isOpen and { ids[from] } or ids, from = isOpen and 1 or from,
+      to = isOpen and 1 or to, isOpen = isOpen }
   end
 end
 
 local writeBlocks
 do
-local function writeBlock(key, block, from, to)
-  local fields, n = { block.entered, int(block.first + from - 1) }, to - from + 1
-  for i = 1, n do fields[i + 2] = block.ids[from + i - 1] end
-  if n % 2 == 1 then fields[n + 3] = '' end
-  call('XADD', key, int(block.first + to - 1) .. '-0', unpack(fields))
+-- Entries have ${blockMax} ids at most, and an even number of values.
+local function writeBlock(key, block)
+  local ids, number = block.ids, block.first
+  for from = block.from, block.to, ${blockMax} do
+    local to = math.min(from + ${blockMax - 1}, block.to)
+    local first, last = int(number), int(number + to - from) .. '-0'
+    number = number + to - from + 1
+    if (to - from) % 2 == 1 then
+      call('XADD', key, last, block.entered, first, unpack(ids, from, to))
+    else
+      local even = { unpack(ids, from, to) }
+      even[#even + 1] = ''
+      call('XADD', key, last, block.entered, first, unpack(even))
+    end
+  end
 end
 
 function writeBlocks()
   for key, list in pairs(blocks) do
     if #list > 1 then table.sort(list, function(a, b) return a.first < b.first end) end
-    for _, block in ipairs(list) do
-      for from = 1, #block.ids, 100 do writeBlock(key, block, from, math.min(from + 99, #block.ids)) end
-    end
+    for _, block in ipairs(list) do writeBlock(key, block) end
   end
   blocks = {}
 end

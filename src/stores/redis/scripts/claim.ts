@@ -56,8 +56,9 @@ export const claimScript: LuaScript = {
 local request, leaseEnd, shortfalls, unreadable, CLAIMED, WORKER
 -- Ids and rows of the jobs, what was appended to these, and what a job has beside its row.
 local jobs, texts, runs, beside
--- Numbers of transitions: the last one before the claim, and how many it has given. The ids of jobs with one lease.
-local base, given, claimIds
+-- Numbers of transitions: the last one before the claim, and how many it has given. Which jobs have one lease: the first
+-- and the last of each part of them.
+local base, baseText, given, grown
 
 local function leased(type)
   local sum = 0
@@ -98,7 +99,6 @@ end
 -- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the
 -- rest.
 local bytesLeft
-local function spend(bytes, least) bytesLeft = bytesLeft - math.max(bytes, least) end
 
 -- Takes note of what was appended to the rows of jobs of a type.
 local function addRun(type, text, amount)
@@ -155,86 +155,87 @@ local function claimWhole(id, text, demand, written)
   addRun(type, '', 1)
   local bytes = 0
   if has:find('${more}') then beside[#beside + 1], bytes = besideOf(id, has) end
-  spend(#whole + bytes, ${wholeBytesMin})
+  bytesLeft = bytesLeft - math.max(#whole + bytes, ${wholeBytesMin})
 end
 
--- Claims jobs whose rows grow, all of one demand: what is appended is the same for all but its number.
-local function claimGrowing(ids, rows, demand)
-  local amount, n, type = #ids, #later, demand.type
+local claim, leaseClaim
+do
+-- Takes note of jobs of a demand that were claimed and whose rows grow: the last of all so far.
+local function addGrown(amount, waited, demand, suffix)
   if amount == 0 then return end
-  local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
-    .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
-  local prefix, waited, came, cameAt = '\\0C' .. int(base) .. '+', 0, nil, nowMs
-  local before, claimed = #jobs, #claimIds
-  for i = 1, amount do
-    local id, row = ids[i], rows[i]
-    local since = row:sub(2, ${timeChars + 1})
-    if since ~= came then came, cameAt = since, tonumber(since) or nowMs end
-    if nowMs > cameAt then waited = waited + nowMs - cameAt end
-    later[n + 2 * i - 1], later[n + 2 * i] = id, row .. prefix .. TEXTS[given + i] .. suffix
-    jobs[before + i], texts[before + i], claimIds[claimed + i] = id, row, id
-    spend(#row, ${claimBytesMin})
-  end
-  given = given + amount
+  local type, to = demand.type, #jobs
+  local from = to - amount + 1
   addRun(type, suffix, amount)
+  local parts = #grown
+  if parts > 0 and grown[parts] == from - 1 then grown[parts] = to else grown[parts + 1], grown[parts + 2] = from, to end
   count('${arrow.from}', type, -amount)
   count('${arrow.to}', type, amount)
   leasedBy[request.worker] = (leasedBy[request.worker] or 0) + amount
   demand.taken, demand.waited = demand.taken + amount, demand.waited + waited
-  logAll(ids, 1, amount, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
+  logAll(jobs, from, to, type, base + given - amount + 1, CLAIMED .. '1' .. WORKER)
   if demand.rate then
     for i = 1, amount do call('ZADD', rateWindow(type), now, int(base + given - amount + i)) end
   end
 end
 
 -- The jobs whose rows have grown have one lease.
-local function leaseClaim()
-  local amount = #claimIds
+function leaseClaim()
+  local amount, ids = 0, {}
+  for part = 1, #grown, 2 do
+    amount = amount + grown[part + 1] - grown[part] + 1
+    ids[#ids + 1] = table.concat(jobs, '\\0', grown[part], grown[part + 1])
+  end
   if amount == 0 then return end
-  local claim, ids = claimOf(leaseEnd, request.tokenPlain), cjson.encode(claimIds)
+  local claim, text = claimOf(leaseEnd, request.tokenPlain), table.concat(ids, '\\0')
   local name = claimName(claim)
   -- A claim that was cut goes on with the same token.
-  if call('HINCRBY', P .. 'claims', name, amount) > amount then
-    ids = call('HGET', P .. 'claims', claim):sub(1, -2) .. ',' .. ids:sub(2)
-  end
-  call('HSET', P .. 'claims', claim, ids)
+  if call('HINCRBY', P .. 'claims', name, amount) > amount then text = call('HGET', P .. 'claims', claim) .. '\\0' .. text end
+  call('HSET', P .. 'claims', claim, text)
   call('ZADD', LEASES, leaseEnd, name)
 end
 
--- Claims the jobs of entries of queues, which the caller removes from them. Gives which is the first that is not
--- claimed because of its size.
--- @param entries lists: ids and demands; the places of those of lists, members and scores of those of sorted sets
-local function claim(entries)
-  local ids, demands, places = entries.ids, entries.demands, entries.places
-  local rows, written = values(JOBS, ids), {}
-  local growingIds, growing, of = {}, {}, nil
-  local function claimGathered()
-    if of then claimGrowing(growingIds, growing, of) end
-    growingIds, growing, of = {}, {}, nil
-  end
-  local i, last = 1, #ids
+-- Claims jobs of a demand, from one entry to another: of those whose rows grow what is appended is the same for all but
+-- its number. Gives which is the first that is not claimed because of its size.
+local function claimEntries(demand, entries, rows, i, last, written)
+  local ids, places, growable = entries.ids, entries.places, not demand.keyShares
+  local suffix = ',' .. now .. ',' .. request.workerText .. ',' .. request.tokenText .. ',' .. leaseEnd .. ','
+    .. (demand.maxAttempts or 'null') .. ',' .. (demand.onDeadText or 'null') .. '\\1'
+  local prefix, amount, waited, came, cameAt = '\\0C' .. baseText .. '+', 0, 0, nil, nowMs
+  local n, m = #later, #jobs
   while i <= last and bytesLeft > 0 do
-    local text, demand, place = rows[i], demands[i], places[i]
+    local text, place = rows[i], places[i]
     if text then
-      local grows = text:byte() == 43 and text:byte(-1) ~= 1 and not demand.keyShares
-      if not grows or demand ~= of then claimGathered() end
-      if grows and place and not isFreshAt(text, place) then grows = false end
-      if not place or grows or isQueuedAt(text, place) then
-        if grows then
-          of = demand
-          growingIds[#growingIds + 1], growing[#growing + 1] = ids[i], text
-          -- Its bytes are spent when it is claimed.
-          if #growing * ${claimBytesMin} >= bytesLeft then claimGathered() end
-        else
-          claimWhole(ids[i], text, demand, written)
-        end
+      local isGrown = text:byte() == 43
+      if isGrown and growable and text:byte(-1) ~= 1 and (not place or isFreshAt(text, place)) then
+        local since = text:sub(2, ${timeChars + 1})
+        if since ~= came then came, cameAt = since, math.min(tonumber(since) or nowMs, nowMs) end
+        waited = waited + nowMs - cameAt
+        given, amount, n, m = given + 1, amount + 1, n + 2, m + 1
+        later[n - 1], later[n] = ids[i], text .. prefix .. TEXTS[given] .. suffix
+        jobs[m], texts[m] = ids[i], text
+        bytesLeft = bytesLeft - (#text > ${claimBytesMin} and #text or ${claimBytesMin})
+      elseif not place or isQueuedAt(text, place) then
+        addGrown(amount, waited, demand, suffix)
+        claimWhole(ids[i], text, demand, written)
+        amount, waited, n, m = 0, 0, #later, #jobs
       end
     end
     i = i + 1
   end
-  claimGathered()
+  addGrown(amount, waited, demand, suffix)
+  return i
+end
+
+-- Claims the jobs of entries of queues, which the caller removes from them. Gives which is the first that is not
+-- claimed because of its size.
+-- @param entries lists: ids; the places of those of lists, members and scores of those of sorted sets; demands, and the
+-- last entry of each
+function claim(entries)
+  local rows, written, i = values(JOBS, entries.ids), {}, 1
+  for k, demand in ipairs(entries.demands) do i = claimEntries(demand, entries, rows, i, entries.ends[k], written) end
   writeRows(written)
   return i
+end
 end
 
 -- How many claims a window has free.
@@ -399,8 +400,7 @@ local function takeSorted(demand, max, wanted, entries)
   for i = 1, #found, 2 do
     local n = #entries.ids + 1
     members[#members + 1] = found[i]
-    entries.ids[n], entries.demands[n] = found[i]:sub(17), demand
-    entries.members[n], entries.scores[n] = found[i], found[i + 1]
+    entries.ids[n], entries.members[n], entries.scores[n] = found[i]:sub(17), found[i], found[i + 1]
   end
   each('ZREM', key, members)
   return #members
@@ -413,10 +413,8 @@ local function takeEntries(demand, wanted, entries)
   local isSorted = figuresOf(type)[${figureAt.sorted}] == 1
   if isSorted then left = left - takeSorted(demand, '0', left, entries) end
   local ids, n, popped = entries.ids, #entries.ids, popList(type, left)
-  for i = 1, #popped do
-    entries.places[n + i], ids[n + i] = parseEntry(popped[i])
-    entries.demands[n + i] = demand
-  end
+  local places = entries.places
+  for i = 1, #popped do places[n + i], ids[n + i] = parseEntry(popped[i]) end
   left = left - #popped
   if isSorted and left > 0 then
     left = left - takeSorted(demand, '+inf', left, entries)
@@ -426,7 +424,10 @@ local function takeEntries(demand, wanted, entries)
 end
 
 local function putBack(entries, i)
-  local type = entries.demands[i].type
+  local k = 1
+  while entries.ends[k] < i do k = k + 1 end
+  local type = entries.demands[k].type
+  entries.demands[k].hasMore = true
   if entries.members[i] then
     call('ZADD', P .. 'queue:' .. type, entries.scores[i], entries.members[i])
     setFigure(type, ${figureAt.sorted}, 1)
@@ -441,18 +442,15 @@ end
 local function claimPlain(demands)
   writePushes()
   for _ = 1, ${claimRounds} do
-    local entries, room, isCut = { ids = {}, demands = {}, places = {}, members = {}, scores = {} }, math.ceil(bytesLeft / ${claimBytesMin}), false
-    for _, demand in ipairs(demands) do
+    local entries, room, isCut = { ids = {}, places = {}, members = {}, scores = {}, demands = demands, ends = {} }, math.ceil(bytesLeft / ${claimBytesMin}), false
+    for k, demand in ipairs(demands) do
       local wanted = math.max(0, math.min(demand.room - demand.taken, room - #entries.ids))
       local taken = wanted > 0 and takeEntries(demand, wanted, entries) or 0
-      demand.hasMore = taken == wanted
+      demand.hasMore, entries.ends[k] = taken == wanted, #entries.ids
     end
     if #entries.ids == 0 then break end
     local left = claim(entries)
-    for i = #entries.ids, left, -1 do
-      putBack(entries, i)
-      entries.demands[i].hasMore = true
-    end
+    for i = #entries.ids, left, -1 do putBack(entries, i) end
     for _, demand in ipairs(demands) do
       demand.cut = demand.hasMore and demand.taken < demand.room
       isCut = isCut or demand.cut
@@ -487,7 +485,7 @@ local function claimGrouped(demand)
     end
     if not member then break end
     call('ZREM', from, member)
-    claim({ ids = { member:sub(17) }, demands = { demand }, places = {} })
+    claim({ ids = { member:sub(17) }, places = {}, demands = { demand }, ends = { 1 } })
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()
   end
@@ -525,8 +523,8 @@ end
 local function claimAll(text)
   request = cjson.decode(text)
   leaseEnd = int(nowMs + request.leaseMs)
-  jobs, texts, runs, beside, claimIds = {}, {}, {}, {}, {}
-  shortfalls, unreadable, base, given = {}, {}, seqNow, 0
+  jobs, texts, runs, beside, grown = {}, {}, {}, {}, {}
+  shortfalls, unreadable, base, baseText, given = {}, {}, seqNow, int(seqNow), 0
   bytesLeft = ${claimBytesMax}
   local cut = {}
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
@@ -587,7 +585,7 @@ local function claimAll(text)
     end
   end
   advance(given)
-  return { int(base), jobs, texts, runs, beside, shortfalls, cut, unreadable }
+  return { baseText, jobs, texts, runs, beside, shortfalls, cut, unreadable }
 end
 `,
   typed: true,

@@ -150,7 +150,7 @@ local function carryOut(plan, before)
       if after[${at.wakeAt}] == '' and INDEX[after[${at.state}]] == 'lease' then after[${at.wakeAt}] = before[i][${at.wakeAt}] end
       for _, text in ipairs(histories[id] or {}) do remember(after, text) end
       reindex(id, before[i], after)
-      if not before[i] then addBlock(P .. 'all', tonumber(after[${at.seq}]), '', { id }) end
+      if not before[i] then addBlock(P .. 'all', tonumber(after[${at.seq}]), '', { id }, 1, 1) end
       for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
       written[#written + 1] = id
       written[#written + 1] = rowText(after)
@@ -173,11 +173,11 @@ local function carryOut(plan, before)
   for _, tick in ipairs(plan.ticks or {}) do
     if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
   end
+  if plan.now then beginActivity(tonumber(plan.now)) end
   for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
   for _, count in ipairs(plan.machines or {}) do
     if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
   end
-  if plan.now then activeAt = plan.now end
   if plan.full or plan.fullQueues or plan.fullSlots then setFigure('', ${figureAt.waits}, 1) end
   if plan.full then call('SET', P .. 'full', '1') end
   for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end

@@ -18,8 +18,8 @@ const inBacklog = `{${jobStates.map((state) => String(statesTagged('backlog').ha
 export const figuresLua = `
 local COUNT_AT, IN_BACKLOG, SEQ = ${countAt}, ${inBacklog}, ${seqName}
 local FIGURES = '>${'d'.repeat(figuresSize)}'
--- The figures of types that were read, those of them that have changed, and what is added to the activity, by type.
-local figures, changed, activity
+-- The figures of types that were read, those of them that have changed, and the minute that the activity is counted in.
+local figures, changed, minuteNow
 
 local function readFigures(type, text)
   local list = {}
@@ -35,7 +35,7 @@ local function loadFigures(types)
 end
 -- Begins a call: reads the number of the last transition, and the figures of all types together and of some.
 local function beginFigures(types)
-  figures, changed, activity = {}, {}, {}
+  figures, changed = {}, {}
   local fields = { SEQ, '', unpack(types) }
   local texts = values(P .. 'figures', fields)
   seqNow = tonumber(texts[1] or '0')
@@ -70,17 +70,7 @@ local function backlog(type)
   return sum
 end
 
--- Adds to a figure of the activity of a type, by its index.
-local function tally(type, figure, by)
-  local ofType = activity[type]
-  if not ofType then
-    ofType = {}
-    activity[type] = ofType
-  end
-  ofType[figure] = (ofType[figure] or 0) + by
-end
-
-local writeActivity
+local tally, beginActivity
 do
 -- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are
 -- removed.
@@ -96,42 +86,42 @@ local function addToPeriod(period, ms, kept, at, fields, amounts)
   end
 end
 
-local function addToPeriods(type, at, amountOf)
-  local fields, amounts = {}, {}
-  for figure = 0, ${activityFigures.length - 1} do
-    local by = amountOf(figure)
-    if by ~= 0 then
-      fields[#fields + 1] = figure .. ':' .. type
-      amounts[#amounts + 1] = by
-    end
-  end
+local function addToPeriods(at, fields, amounts)
   if #fields == 0 then return end
   ${periods}
 end
 
-function writeActivity()
-  local at = tonumber(activeAt)
-  local minute = at - at % 60000
-  for type, ofType in pairs(activity) do
-    local list = figuresOf(type)
-    if list[${figureAt.minute}] < minute then
-      if list[${figureAt.minute}] > 0 then
-        addToPeriods(type, list[${figureAt.minute}], function(figure) return list[${figureAt.activity} + figure] end)
-      end
-      for figure = 0, ${activityFigures.length - 1} do list[${figureAt.activity} + figure] = 0 end
-      list[${figureAt.minute}] = minute
-    end
-    if list[${figureAt.minute}] == minute then
-      for figure, by in pairs(ofType) do list[${figureAt.activity} + figure] = list[${figureAt.activity} + figure] + by end
-      changed[type] = true
-    else
-      -- The clock was set back.
-      addToPeriods(type, at, function(figure) return ofType[figure] or 0 end)
+-- The minute of the figures of a type is over.
+local function endMinute(type, list)
+  local fields, amounts = {}, {}
+  for figure = 0, ${activityFigures.length - 1} do
+    local place = ${figureAt.activity} + figure
+    if list[place] ~= 0 then
+      fields[#fields + 1] = figure .. ':' .. type
+      amounts[#amounts + 1] = list[place]
+      list[place] = 0
     end
   end
-  activity = {}
+  addToPeriods(list[${figureAt.minute}], fields, amounts)
+  list[${figureAt.minute}] = minuteNow
+end
+
+function beginActivity(at) minuteNow = at - at % 60000 end
+
+-- Adds to a figure of the activity of a type, by its index.
+function tally(type, figure, by)
+  local list = figuresOf(type)
+  if list[${figureAt.minute}] < minuteNow then endMinute(type, list) end
+  if list[${figureAt.minute}] == minuteNow then
+    list[${figureAt.activity} + figure] = list[${figureAt.activity} + figure] + by
+    changed[type] = true
+  else
+    -- The clock was set back.
+    addToPeriods(minuteNow, { figure .. ':' .. type }, { by })
+  end
 end
 end
+
 -- With the number of the last transition.
 local function writeFigures()
   local list, n = {}, 0

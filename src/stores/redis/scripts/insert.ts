@@ -77,11 +77,7 @@ terms = cjson.decode(ARGV[5])
 -- name of its unique key, and meta.
 local common, base = tonumber(ARGV[6]), seqNow
 local ids, ownInputs = pieces(ARGV[7 + common], '%Z+'), pieces(ARGV[8 + common], '([^\\1]*)\\1')
-local rowOf, dueOf, names, holders, metas, given = {}, {}, {}, {}, {}, #ids
-for which, amount in ARGV[9 + common]:gmatch('(%d+)%*?(%d*)') do
-  local index, n = tonumber(which), #rowOf
-  for i = n + 1, n + (tonumber(amount) or 1) do rowOf[i] = index end
-end
+local dueOf, names, holders, metas, given = {}, {}, {}, {}, #ids
 for i = 10 + common, #ARGV, 4 do
   local place, name, meta = tonumber(ARGV[i]), ARGV[i + 2], ARGV[i + 3]
   dueOf[place] = timeOf(ARGV[i + 1])
@@ -117,42 +113,52 @@ local lists = {}
 local rows, inputs = {}, {}
 local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 local GROWS = '${grownMark}' .. pad(now) .. '1\\0'
-local number = numberFrom(base)
-for i = 1, given do
-  local seq, id, due, input, which = number(i), ids[i], dueOf[i], ownInputs[i], rowOf[i]
-  local row, queue = parsed[which], queued[which]
-  local type = row[${at.type}]
-  amounts[which] = amounts[which] + 1
-  rows[2 * i - 1] = id
-  logAll(ids, i, i, type, base + i, due and LATER or READY)
-  if apart[which] then
-    inputs[#inputs + 1] = id
-    inputs[#inputs + 1] = input
-    input = ''
+local number, i = numberFrom(base), 0
+for whichText, times in ARGV[9 + common]:gmatch('(%d+)%*?(%d*)') do
+  -- Up to which job the log has been told.
+  local which, first, told = tonumber(whichText), i + 1, i
+  local row, queue, text, last = parsed[which], queued[which], texts[which], i + (tonumber(times) or 1)
+  local type, list = row[${at.type}], nil
+  local before, behind = '1\\0', NOW .. text
+  if queue and queue.grows then before, behind = GROWS, '\\0\\0\\0\\0\\0${bornReady}' .. text end
+  if queue and queue.isLast then
+    list = lists[type] or {}
+    lists[type] = list
   end
-  if queue and not due then
-    local n = #queue
-    queue.count = queue.count + 1
-    if queue.isLast then
-      local list = lists[type]
-      if not list then
-        list = {}
-        lists[type] = list
-      end
-      list[#list + 1] = seq .. ' ' .. id
-    else
-      queue[n + 1] = queue.score
-      queue[n + 2] = pad(seq) .. id
+  while i < last do
+    i = i + 1
+    local seq, id, due, input = number(i), ids[i], dueOf[i], ownInputs[i]
+    rows[2 * i - 1] = id
+    if apart[which] then
+      inputs[#inputs + 1] = id
+      inputs[#inputs + 1] = input
+      input = ''
     end
-    rows[2 * i] = (queue.grows and GROWS .. seq .. '\\0\\0\\0\\0\\0${bornReady}' or '1\\0' .. seq .. NOW) .. texts[which] .. input
-  else
-    local wakeAt, state = due or '', due and '${bornTimed}' or '${bornReady}'
-    row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, wakeAt, state
-    index(id, row, 1)
-    rows[2 * i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. texts[which] .. input
+    if queue and not due then
+      queue.count = queue.count + 1
+      if list then
+        list[#list + 1] = seq .. ' ' .. id
+      else
+        local n = #queue
+        queue[n + 1], queue[n + 2] = queue.score, pad(seq) .. id
+      end
+      rows[2 * i] = before .. seq .. behind .. input
+    else
+      local wakeAt, state = due or '', due and '${bornTimed}' or '${bornReady}'
+      row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, wakeAt, state
+      index(id, row, 1)
+      rows[2 * i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. text .. input
+      if due then
+        if told < i - 1 then logAll(ids, told + 1, i - 1, type, base + told + 1, READY) end
+        logAll(ids, i, i, type, base + i, LATER)
+        told = i
+      end
+    end
   end
+  amounts[which] = amounts[which] + last - first + 1
+  if told < last then logAll(ids, told + 1, last, type, base + told + 1, READY) end
 end
-addBlock(P .. 'all', base + 1, '', ids)
+addBlock(P .. 'all', base + 1, '', ids, 1, given)
 for i, amount in ipairs(amounts) do
   local type, queue = parsed[i][${at.type}], queued[i]
   tally(type, ${enqueueCounted.figure}, amount)

@@ -11,7 +11,7 @@ const leasesLua = `
 -- Gives jobs of a claim leases of their own, which end when that of the claim does; ${stepMax} at most.
 local function loosen(claim)
   local leaseEnd, text = call('ZSCORE', LEASES, claimName(claim)), call('HGET', P .. 'claims', claim)
-  local all, ids, others, written, moved = text and cjson.decode(text) or {}, {}, {}, {}, 0
+  local all, ids, others, written, moved = split(text), {}, {}, {}, 0
   for i, id in ipairs(all) do if i <= ${stepMax} then ids[i] = id else others[#others + 1] = id end end
   for i, text in ipairs(values(JOBS, ids)) do
     local row = text and parse(text)
@@ -26,7 +26,7 @@ local function loosen(claim)
   each('HSET', JOBS, written)
   flush()
   if #others > 0 then
-    call('HSET', P .. 'claims', claim, cjson.encode(others), claimName(claim), int(#others))
+    call('HSET', P .. 'claims', claim, table.concat(others, '\\0'), claimName(claim), int(#others))
   else
     call('HDEL', P .. 'claims', claim, claimName(claim))
     call('ZREM', LEASES, claimName(claim))
@@ -63,7 +63,7 @@ while i <= #ARGV do
   for k = i + 2, i + 1 + amount do named[ARGV[k]] = true end
   i = i + 2 + amount
   local text = call('HGET', P .. 'claims', claim)
-  local ids, found, isWhole = text and cjson.decode(text) or {}, 0, true
+  local ids, found, isWhole = split(text), 0, true
   for k, row in ipairs(values(JOBS, ids)) do
     local isHeld = row and row:byte() == 43 and (parse(row) or {}).claim == claim
     if isHeld and named[ids[k]] then found = found + 1 elseif isHeld then isWhole = false end

@@ -47,9 +47,8 @@ local touched, later
 local blocks, pushes
 -- Is all built anew?
 local rebuilds
--- The time that the activity is counted at.
-local activeAt
--- Transitions that follow each other and differ in nothing but the job, or its type, until they are logged.
+-- Transitions that follow each other and differ in nothing but the job, or its type, until they are logged: four values
+-- for each part of a list of ids, the list, where the part begins and ends, and the type.
 local alike
 
 -- A whole number as text.
@@ -113,11 +112,14 @@ local function addNumbers(key, fields, amounts)
 end
 
 ${figuresLua}
--- The types that an argument names.
-local function typesOf(text)
-  local types = {}
-  for type in text:gmatch('%Z+') do types[#types + 1] = type end
-  return types
+-- What a text lists, with a zero byte between; no text, nothing.
+local function split(text)
+  local list, n = {}, 0
+  for name in (text or ''):gmatch('%Z+') do
+    n = n + 1
+    list[n] = name
+  end
+  return list
 end
 
 -- Begins a call.
@@ -130,7 +132,7 @@ local function begin(KEYS, ARGV, types)
   clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
   now = ARGV[3] ~= '' and ARGV[3] or clock
   nowMs = tonumber(now)
-  activeAt = now
+  beginActivity(nowMs)
   -- Groups to be arranged, and what is known of the shares of types.
   groups, shares = {}, {}
   -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process
@@ -147,7 +149,7 @@ local function begin(KEYS, ARGV, types)
   -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
-  entering, leaving, logged, alike = {}, {}, {}, { ids = {}, types = {} }
+  entering, leaving, logged, alike = {}, {}, {}, { amount = 0 }
   looks, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, false
   beginFigures(types)
 end
@@ -249,6 +251,12 @@ local function shownOf()
     end
   end
   return found
+end
+
+-- Takes note of jobs that have ended; of more than 100 none is named.
+local function addEnded(list, from, to)
+  local n = #ended
+  for i = from, math.min(to, from + 100 - n) do ended[n + i - from + 1] = list[i] end
 end
 
 local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
@@ -361,7 +369,7 @@ local function index(id, r, by)
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
     if by > 0 then
-      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id })
+      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id }, 1, 1)
       ended[#ended + 1] = id
     end
     looks[type] = '0'
@@ -394,20 +402,25 @@ end
 -- Logs transitions that are alike: an empty text, the type of all with the text of the first and how many they are, and
 -- their ids; or no type, and each id is followed by its own.
 local function logGathered()
-  local ids, types, step = alike.ids, alike.types, alike.isMixed and 2 or 1
-  for from = 1, #ids, ${runMax} do
-    local n, amount = #logged, math.min(#ids - from + 1, ${runMax})
-    local first = int(alike.first + from - 1)
-    logged[n + 1], logged[n + 2] = '', (alike.isMixed and '' or types[1]) .. '\\0' .. amount .. '[' .. first .. alike.text
-    for i = 1, amount do
-      logged[n + 3 + step * (i - 1)] = ids[from + i - 1]
-      if step == 2 then logged[n + 2 + 2 * i] = types[from + i - 1] end
+  local amount, isMixed, n = alike.amount, alike.isMixed, #logged
+  if amount == 0 then return end
+  logged[n + 1], logged[n + 2] = '', (isMixed and '' or alike.type) .. '\\0' .. amount .. '[' .. int(alike.first) .. alike.text
+  n = n + 2
+  for part = 1, #alike, 4 do
+    local ids, type = alike[part], alike[part + 3]
+    for i = alike[part + 1], alike[part + 2] do
+      n = n + 1
+      logged[n] = ids[i]
+      if isMixed then
+        n = n + 1
+        logged[n] = type
+      end
     end
-    if step * amount % 2 == 1 then logged[n + 3 + amount] = '' end
-    logCount = logCount + amount
-    if logCount - logWritten >= ${logEntryMax} then writeLog() end
   end
-  if #ids > 0 then alike = { ids = {}, types = {} } end
+  if n % 2 == 1 then logged[n + 1] = '' end
+  alike = { amount = 0 }
+  logCount = logCount + amount
+  if logCount - logWritten >= ${logEntryMax} then writeLog() end
 end
 
 -- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the
@@ -422,21 +435,28 @@ local function log(id, type, text)
 end
 
 -- Logs a transition of each of some jobs of a type.
--- @param from where they begin in a list of ids
+-- @param from where they begin in a list of ids, which keeps what it has there until the end of the call
 -- @param first the number of the first of them
 -- @param text what follows it in the text of each
 local function logAll(ids, from, to, type, first, text)
-  local own, types = alike.ids, alike.types
-  local n = #own
-  if n > 0 and (text ~= alike.text or first ~= alike.first + n) then
+  local last = math.min(to, from + ${runMax - 1})
+  local amount, n = alike.amount, #alike
+  if amount > 0 and (text ~= alike.text or first ~= alike.first + amount or amount + last - from + 1 > ${runMax}) then
     logGathered()
-    own, types, n = alike.ids, alike.types, 0
+    amount, n = 0, 0
   end
-  if n == 0 then alike.first, alike.text = first, text elseif types[1] ~= type then alike.isMixed = true end
-  for i = from, to do
-    n = n + 1
-    own[n], types[n] = ids[i], type
+  alike.amount = amount + last - from + 1
+  if amount == 0 then
+    alike.first, alike.text, alike.type = first, text, type
+  elseif type ~= alike.type then
+    alike.isMixed = true
   end
+  if n > 0 and alike[n] == type and alike[n - 3] == ids and alike[n - 1] == from - 1 then
+    alike[n - 1] = last
+  else
+    alike[n + 1], alike[n + 2], alike[n + 3], alike[n + 4] = ids, from, last, type
+  end
+  if last < to then logAll(ids, last + 1, to, type, first + last - from + 1, text) end
 end
 
 ${handOverLua}
@@ -470,7 +490,6 @@ function finish()
   arrangeGroups()
   writeLooks()
   writeLeasedBy()
-  writeActivity()
   writeRows(later)
   -- Is there a type that was found at a cap, or an insert that was refused, or a job that is shown?
   local waits = figuresOf('')[${figureAt.waits}] == 1

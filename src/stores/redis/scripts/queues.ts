@@ -42,7 +42,7 @@ local function isLast(row)
 end
 
 -- Does a row that grows, and has not grown yet, stand at this place?
-local function isFreshAt(text, place) return text:sub(${seqAt}, ${seqAt} + #place) == place .. '\\0' end
+local function isFreshAt(text, place) return text:find(place, ${seqAt}, true) == ${seqAt} and text:byte(${seqAt} + #place) == 0 end
 
 -- Is the job of a row queued at this place?
 local function isQueuedAt(text, place)
@@ -106,7 +106,7 @@ export const firstScript: LuaScript = {
   definitions: '',
   call: `
 local found = {}
-for _, type in ipairs(typesOf(ARGV[4])) do
+for _, type in ipairs(split(ARGV[4])) do
   local best, id = nil, ''
   local place, listed = firstOfList(type)
   if place then best, id = rank('0', pad(place)), listed end

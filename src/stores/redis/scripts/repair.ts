@@ -183,7 +183,7 @@ local function writeClaims(leaseEnds)
   for i = 1, #leaseEnds, 2 do known[leaseEnds[i]] = leaseEnds[i + 1] end
   for claimed, claim in pairs(claims) do
     local name = claimName(claimed)
-    call('HSET', P .. 'claims', claimed, cjson.encode(claim.ids), name, int(#claim.ids))
+    call('HSET', P .. 'claims', claimed, table.concat(claim.ids, '\\0'), name, int(#claim.ids))
     call('ZADD', LEASES, known[name] or int(claim.leaseEnd), name)
   end
 end
@@ -195,7 +195,7 @@ local function writeOrdered(key)
     local members = call('ZPOPMIN', P .. key, 500)
     for i = 1, #members, 2 do
       local entered, id = members[i]:match('^(%d*)%+(.*)$')
-      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id })
+      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id }, 1, 1)
     end
     writeBlocks()
     if #members < 1000 then return end

@@ -98,7 +98,7 @@ function raise(): never {
 
 export const settleScript: LuaScript = {
   definitions: `
-local base, given, unexpected, written, data, errorsCleared, jsons
+local base, baseText, given, unexpected, written, data, errorsCleared, jsons
 -- How many jobs of claims have ended.
 local endedOf
 -- Where an event leads, and by how much it changes the attempts; nil where the chart has no arrow.
@@ -241,68 +241,76 @@ local function settle(id, token, attempt, kindText, extras, row)
 end
 
 
+local finishAll
+do
+local ENDED
 -- Ends jobs of a claim: what is appended is the same for all but its number.
-local function finishClaim(run, ids, rows, first, outputs)
+-- @param ids the ids of the jobs of all claims, from a place on, of which the first is that before the first row
+-- @param place where those of this claim begin among the rows
+local function finishClaim(run, ids, before, rows, place, outputs)
   local suffix, type, amount = run.suffix, run.type, run.amount
-  local from, prefix, post = -#suffix, '\\0D' .. int(base) .. '+', ',' .. now .. '\\1'
-  local n, gone, key = #later, {}, P .. 'ended:${finished}:' .. type
-  for i = first, first + amount - 1 do
-    local row, id = rows[i], ids[i]
+  local from, prefix, post = -#suffix, '\\0D' .. baseText .. '+', ',' .. now .. '\\1'
+  -- What has ended: all of them, or a list.
+  local n, first, gone, key = #later, given, nil, P .. 'ended:${finished}:' .. type
+  for i = place, place + amount - 1 do
+    local row, id = rows[i], ids[before + i]
     if row and row:find(suffix, from, true) then
       given = given + 1
-      gone[#gone + 1] = id
-      later[n + 1], later[n + 2] = id, row .. (outputs[i] or '') .. prefix .. TEXTS[given] .. post
-      ended[#ended + 1] = id
+      if gone then gone[#gone + 1] = id end
       n = n + 2
+      later[n - 1], later[n] = id, (outputs and outputs[i] and row .. outputs[i] or row) .. prefix .. TEXTS[given] .. post
     else
+      gone = gone or { unpack(ids, before + place, before + i - 1) }
       unexpected[#unexpected + 1] = { int(i - 1), 'generic' }
     end
   end
-  local done = #gone
+  local done = given - first
   if done == 0 then return end
+  local list, from, to = gone or ids, gone and 1 or before + place, gone and done or before + place + amount - 1
   endedOf[run.claim] = (endedOf[run.claim] or 0) + done
+  addEnded(list, from, to)
   count('${started}', type, -done)
   count('${finished}', type, done)
   leasedBy[run.worker] = (leasedBy[run.worker] or 0) - done
   looks[type], left[type] = '0', true
-  addBlock(key, base + given - done + 1, now, gone)
+  addBlock(key, base + first + 1, now, list, from, to)
   tally(type, ${finishedCounted.figure}, done)
   tally(type, ${finishedCounted.time}, done * math.max(0, nowMs - run.startedAt))
-  logAll(gone, 1, done, type, base + given - done + 1, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. run.workerText .. ']')
+  logAll(list, from, to, type, base + first + 1, ENDED .. run.workerText .. ']')
 end
 
 -- Ends what claims have taken: how many runs there are; of each what the claim has appended, its name, type, worker,
 -- the same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the
 -- job, and the output. Gives where the other items begin, and how many jobs there were.
-local function finishAll(items, from)
-  local runs, last = {}, tonumber(items[from])
-  from = from + 1
-  if last == 0 then return from, 0 end
-  local amounts = 0
-  for i = 1, last do
-    runs[i] = { suffix = items[from], claim = items[from + 1], type = items[from + 2], worker = items[from + 3],
-      workerText = items[from + 4], startedAt = tonumber(items[from + 5]), amount = tonumber(items[from + 6]) }
-    amounts = amounts + runs[i].amount
-    from = from + 7
+function finishAll(items, from)
+  local runs, amounts, next = tonumber(items[from]), 0, from + 1
+  if runs == 0 then return next, 0 end
+  local before = from + 7 * runs
+  for i = next, before, 7 do amounts = amounts + tonumber(items[i + 6]) end
+  local after = before + amounts + 1
+  local rows = values(JOBS, { unpack(items, before + 1, before + amounts) })
+  local outputs
+  for i = after + 1, after + 2 * tonumber(items[after]), 2 do
+    outputs = outputs or {}
+    outputs[tonumber(items[i])] = '\\0O' .. items[i + 1]
   end
-  local ids, outputs = {}, {}
-  for i = 1, amounts do ids[i] = items[from + i - 1] end
-  from = from + amounts
-  for i = 1, tonumber(items[from]) do outputs[tonumber(items[from + 2 * i - 1])] = '\\0O' .. items[from + 2 * i] end
-  from = from + 1 + 2 * tonumber(items[from])
-  local rows, first = values(JOBS, ids), 1
-  for _, run in ipairs(runs) do
-    finishClaim(run, ids, rows, first, outputs)
-    first = first + run.amount
+  local place = 1
+  ENDED = ',' .. now .. ',"COMPLETE","${started}","${finished}",1,'
+  for i = next, before, 7 do
+    local run = { suffix = items[i], claim = items[i + 1], type = items[i + 2], worker = items[i + 3],
+      workerText = items[i + 4], startedAt = tonumber(items[i + 5]), amount = tonumber(items[i + 6]) }
+    finishClaim(run, items, before, rows, place, outputs)
+    place = place + run.amount
   end
   for claim, amount in pairs(endedOf) do leaveClaim(claim, amount) end
-  return from, amounts
+  return after + 1 + 2 * tonumber(items[after]), amounts
+end
 end
 
 -- Settles items from an index on: those of claims as above, and others, each of five values. Gives the number
 -- before the first transition, its time, and what differs.
 local function settleAll(items, from)
-  base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
+  base, baseText, given, unexpected, written, jsons = seqNow, int(seqNow), 0, {}, {}, {}
   endedOf = {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
   local before
@@ -318,7 +326,7 @@ local function settleAll(items, from)
   for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
   each('HDEL', P .. 'data:error', errorsCleared)
   advance(given)
-  return int(base), now, unexpected
+  return baseText, now, unexpected
 end
 `,
   typed: true,
