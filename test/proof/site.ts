@@ -1,12 +1,17 @@
-/** The site: built from nothing, served from its folder, and tried in a browser, without a request to anywhere else. */
+/**
+ * The site: built from nothing, served from its folder, and tried in a browser, without a request to anywhere else: its
+ * first page in light, dark and on a phone, each piece of code that has a button, a search, and the API.
+ */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { extname, join, normalize } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
+import { runnables } from '../../docs/site/runnable.ts'
 import { startBrowser } from '../support/browser.ts'
 import { installPackages } from '../support/own-packages.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
@@ -15,6 +20,8 @@ import type { Proof } from './proof.ts'
 const folder = join(repositoryRoot, 'docs', 'site')
 /** What the first page loads; gzip makes a third of it. */
 const bytesMax = 2_000_000
+/** How long it takes to be built, s. */
+const secondsMax = 120
 const patient = { timeout: 60_000 }
 
 const types: Readonly<Record<string, string>> = {
@@ -64,15 +71,60 @@ async function tryPages(page: Page, url: string): Promise<string[]> {
     .click(patient)
   await page.getByRole('searchbox').fill('checkpoint')
   await page.locator('.results .result').first().waitFor(patient)
+  await page.goto(`${url}api/`)
+  await page.getByRole('heading', { name: 'createRuntime()' }).first().waitFor(patient)
   return []
+}
+
+/** Pages with code that has a button, and how many pieces each has. */
+function runnablePages(): [page: string, count: number][] {
+  const docs = join(repositoryRoot, 'docs')
+  const pages = readdirSync(docs).filter((name) => name.endsWith('.md'))
+  return pages.flatMap((name): [string, number][] => {
+    const page = name.replace(/\.md$/, '')
+    const { length } = runnables(page, readFileSync(join(docs, name), 'utf8'))
+    return length === 0 ? [] : [[page, length]]
+  })
+}
+
+/** Presses each button, and waits for what the code says. */
+async function tryCode(page: Page, url: string): Promise<string[]> {
+  const wrong: string[] = []
+  page.on('pageerror', (error) => wrong.push(`error: ${error.message}`))
+  for (const [name, count] of runnablePages()) {
+    await page.goto(`${url}${name}.html`)
+    const pieces = page.locator('.run')
+    await pieces.first().waitFor(patient)
+    if ((await pieces.count()) !== count) wrong.push(`${name} has ${await pieces.count()} buttons instead of ${count}`)
+    for (const piece of await pieces.all()) {
+      await piece.getByRole('button').click(patient)
+      const said = piece.locator('pre.ended, pre.failed')
+      await said.waitFor(patient)
+      const text = await said.innerText()
+      if (text === '' || (await piece.locator('pre.failed').count()) > 0) wrong.push(`${name} says: ${text}`)
+    }
+    await page.evaluate(axe.source)
+    const { violations } = await page.evaluate<axe.AxeResults>("axe.run('.run')")
+    wrong.push(...violations.map(({ id, nodes }) => `axe: ${id} at ${nodes[0]?.html ?? ''}`))
+  }
+  return wrong
+}
+
+/** Everything is within the width of a phone. */
+async function tryPhone(page: Page, url: string): Promise<string[]> {
+  const wrong = await tryFirstPage(page, url)
+  const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  return wide > 0 ? [...wrong, `${wide} px wider than the window`] : wrong
 }
 
 export const site: Proof = {
   name: 'site',
-  claim: 'the site is built from its sources, and its first page runs jobs, offline',
+  claim: 'the site is built from its sources, and runs jobs in its pages, offline',
   async run() {
+    const began = performance.now()
     installPackages(folder)
     execFileSync('npm', ['run', '--silent', 'site'], { cwd: repositoryRoot, stdio: ['ignore', 'ignore', 'inherit'] })
+    const seconds = Math.round((performance.now() - began) / 1_000)
     const server = createServer((request, response) => {
       const path = normalize(new URL(request.url ?? '/', 'http://site').pathname)
       const file = join(folder, 'dist', path.endsWith('/') ? `${path}index.html` : path)
@@ -85,19 +137,26 @@ export const site: Proof = {
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const browser = await startBrowser()
-    const failures: string[] = []
+    const failures: string[] = seconds > secondsMax ? [`it took ${seconds} s to be built, ${secondsMax} at most`] : []
     try {
       for (const colorScheme of ['light', 'dark'] as const) {
         const page = await browser.newPage({ colorScheme })
         failures.push(...(await tryFirstPage(page, url)).map((what) => `${colorScheme}: ${what}`))
       }
+      const phone = await browser.newPage({ viewport: { width: 360, height: 740 } })
+      failures.push(...(await tryPhone(phone, url)).map((what) => `phone: ${what}`))
       failures.push(...(await tryPages(await browser.newPage(), url)))
+      failures.push(...(await tryCode(await browser.newPage(), url)))
     } catch (error) {
       failures.push(String(error))
     } finally {
       await browser.close()
       server.close()
     }
-    return { summary: 'the first page in light and dark, and a search', failures }
+    const code = runnablePages().reduce((sum, [, count]) => sum + count, 0)
+    return {
+      summary: `built in ${seconds} s; light, dark, a phone, a search, the API, ${code} pieces of code run`,
+      failures,
+    }
   },
 }

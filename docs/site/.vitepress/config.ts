@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitepress'
+import { entries } from '../entries.ts'
 
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const source = (path: string): string => pathOf(`../../../src/${path}`)
@@ -27,6 +28,7 @@ export default defineConfig({
       { text: 'Start', items: listed(first) },
       { text: 'Pages', items: listed(pages.filter((name) => !first.includes(name) && !coming.includes(name))) },
       { text: 'Coming from', items: listed(coming) },
+      { text: 'API', items: entries.map(({ name, page }) => ({ text: name, link: `/api/${page}` })) },
     ],
   },
   vite: {

@@ -30,7 +30,7 @@ export class Keys {
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
   readonly leases: string
-  /** The jobs of claims with one lease, by token, a zero byte between them; and by the name of a lease how many still have it. */
+  /** The jobs of claims with one lease, a zero byte between them; and by the name of a lease how many still have it. */
   readonly claims: string
   /** What is counted of types, and the number of the last transition: see figures.ts. */
   readonly figures: string

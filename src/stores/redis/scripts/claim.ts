@@ -56,8 +56,8 @@ export const claimScript: LuaScript = {
 local request, leaseEnd, shortfalls, unreadable, CLAIMED, WORKER
 -- Ids and rows of the jobs, what was appended to these, and what a job has beside its row.
 local jobs, texts, runs, beside
--- Numbers of transitions: the last one before the claim, and how many it has given. Which jobs have one lease: the first
--- and the last of each part of them.
+-- Numbers of transitions: the last one before the claim, and how many it has given. Which jobs have one lease: of each
+-- part of them the first and the last.
 local base, baseText, given, grown
 
 local function leased(type)
