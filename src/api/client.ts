@@ -108,6 +108,13 @@ export interface Client {
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle>
 
   /**
+   * Is this definition, or a copy of it, among `jobs`? Calls refuse any other with UNKNOWN_TYPE. After a hot reload a
+   * definition of which an option has changed is another one: then make the client anew.
+   * @example if (!client.lists(order)) client = createClient({ jobs: [order], store })
+   */
+  lists(job: JobDefinition): boolean
+
+  /**
    * Synchronous calls in a transaction that is open on the connection of the store, `sqliteStore({ database })`: they
    * have written when they return, and they throw, so that a transaction whose library works synchronously is rolled
    * back by their errors. Other stores refuse them with UNSUPPORTED; there, and in asynchronous transactions, calls

@@ -2,6 +2,7 @@
 import { checkActivity, failureOptions, type Activity, type ActivityOptions } from '../core/activity-options.ts'
 import { byDefault, integer, isObject, table, text, where, type Rule } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
+import { isDefinition } from '../core/definition-copy.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { promised, refusedBy } from '../client/answer.ts'
@@ -172,6 +173,10 @@ export abstract class StoreClient implements Client {
 
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle> {
     return this.connection.enqueueByName(type, input, options)
+  }
+
+  lists(job: JobDefinition): boolean {
+    return isDefinition(this.jobs.get(job?.type), job)
   }
 
   within(tx: SynchronousTransaction): Within {

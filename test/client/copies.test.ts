@@ -28,6 +28,7 @@ const order = (name = 'done', more: object = {}) => defineJob({ type: 'order', m
 test('a copy of a listed definition is the listed one, of a handler and of a machine', async () => {
   const { clock, runtime } = world()
   const worker = await runtime({ jobs: [mail(), order()] })
+  expect([worker.lists(mail()), worker.lists(order())]).toEqual([true, true])
   const handles = [await worker.enqueue(mail(), 'ada'), await worker.enqueue(order())]
   await clock.advance('1s')
   expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(['sent to ada', undefined])
@@ -59,6 +60,7 @@ test.each<[difference: string, more: object]>([
   ['run, batch.size, batch.wait', { run: undefined, batch: { size: 2, run: async () => [] } }],
 ])('a definition of the same type with another %s is refused with that reason', async (difference, more) => {
   const worker = await world().runtime({ jobs: [mail()] })
+  expect([worker.lists(mail(more)), worker.lists(order())]).toEqual([false, false])
   await expect(worker.enqueue(mail(more), 'ada')).rejects.toMatchObject({
     code: 'UNKNOWN_TYPE',
     message: `\`jobs\` lists another definition of job type "mail" than the one passed: they differ in ${difference}`,

@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createClient } from 'jobchart'
@@ -110,12 +110,48 @@ class Application {
     return Promise.all(ends)
   }
 
-  private start(command: string): void {
+  start(command: string): void {
     const [program = '', ...args] = command.split(' ')
     const path = program === 'node' ? process.execPath : join(this.path, 'node_modules/.bin', program)
     const child = spawn(path, args, { cwd: this.path, env: this.env, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => this.said.push(String(text)))
     this.processes.push(child)
+  }
+}
+
+/**
+ * The development server of Next.js, while the definition of its job changes: the next request takes the changed one,
+ * by one client. It works in a copy, whose files may be written.
+ * @returns what is not as it should be
+ */
+async function tryReload(): Promise<string[]> {
+  const name = '.nextjs-reload'
+  const path = join(folder, name)
+  const temporary = temporaryFolder()
+  rmSync(path, { recursive: true, force: true })
+  execFileSync('cp', ['-al', join(folder, 'nextjs'), path])
+  rmSync(join(path, '.next'), { recursive: true, force: true })
+  const app = new Application(name, await freePort(), join(temporary.path, 'jobs.db'))
+  try {
+    app.start('next dev')
+    await until('an order in development', () => app.order('book', 10))
+    const file = join(path, 'order.ts')
+    const text = readFileSync(file, 'utf8')
+    // A new file: that of the example has the same content under another name.
+    rmSync(file)
+    writeFileSync(file, text.replace("type: 'order',", "type: 'order',\n  unique: true,"))
+    // No worker runs: by the changed definition a second order of the same item is the first one.
+    await until('an order by the changed definition', async () => {
+      const ids = [await app.order('atlas', 10), await app.order('atlas', 10)]
+      return ids[0] === ids[1] ? ids : null
+    })
+    return []
+  } catch (error) {
+    return [`nextjs in development: ${(error as Error).message}\n${app.said.join('')}`]
+  } finally {
+    await app.end()
+    temporary.remove()
+    rmSync(path, { recursive: true, force: true })
   }
 }
 
@@ -176,9 +212,12 @@ export const frameworks: Proof = {
   claim: 'each application of examples/frameworks serves, runs jobs, shows its dashboard and ends by SIGTERM',
   async run() {
     if (!existsSync(join(repositoryRoot, 'dist'))) execFileSync('npm', ['run', 'build'], { cwd: repositoryRoot })
-    const names = readdirSync(folder).toSorted()
+    const names = readdirSync(folder)
+      .filter((name) => !name.startsWith('.'))
+      .toSorted()
     const failures: string[] = []
     for (const name of names) failures.push(...(await tryOne(name)))
-    return { summary: names.join(', '), failures }
+    failures.push(...(await tryReload()))
+    return { summary: `${names.join(', ')}; a reload in development`, failures }
   },
 }

@@ -1,7 +1,16 @@
-import { createClient, type Client } from 'jobchart'
+import { createClient, type ClosableClient } from 'jobchart'
 import { order, store } from './order.ts'
 
-/** Every route is a bundle of its own, and is loaded again when it changes: the client is one for the process. */
-const kept = globalThis as { jobs?: Client }
+const kept = globalThis as { jobs?: ClosableClient }
 
-export const client = (kept.jobs ??= createClient({ jobs: [order], store }))
+/**
+ * Every route is a bundle of its own, so the client is one for the process. In development a changed module is loaded
+ * again: if that has changed an option of the job, the client that is there has another definition, and is made anew.
+ */
+function clientOfProcess(): ClosableClient {
+  if (kept.jobs?.lists(order) === true) return kept.jobs
+  void kept.jobs?.close()
+  return (kept.jobs = createClient({ jobs: [order], store }))
+}
+
+export const client = clientOfProcess()
