@@ -62,7 +62,7 @@ test('the address loses its token when the page opens, and a reload and another 
 })
 
 /** For what may take long on a machine that does other work, too. */
-const patient = { timeout: 10_000 }
+const patient = { timeout: 30_000 }
 
 const text = (page: Page, selector = 'main'): Promise<string> => page.locator(selector).innerText()
 

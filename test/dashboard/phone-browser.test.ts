@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-const patient = { timeout: 10_000 }
+const patient = { timeout: 30_000 }
 
 async function opened(runtime: Runtime, width: number): Promise<{ page: Page; show: (hash: string) => Promise<void> }> {
   const { url, close } = await createDashboard({ runtime }).listen()

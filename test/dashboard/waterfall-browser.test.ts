@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-const patient = { timeout: 10_000 }
+const patient = { timeout: 30_000 }
 
 /** A page at a job. Whatever its console says fails the test. */
 async function opened(of: DashboardOptions, hash: string, width = 1280): Promise<Page> {

@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createClient } from 'jobchart'
@@ -211,7 +211,8 @@ export const frameworks: Proof = {
   name: 'frameworks',
   claim: 'each application of examples/frameworks serves, runs jobs, shows its dashboard and ends by SIGTERM',
   async run() {
-    if (!existsSync(join(repositoryRoot, 'dist'))) execFileSync('npm', ['run', 'build'], { cwd: repositoryRoot })
+    // The applications load the package as it is built.
+    execFileSync('npm', ['run', 'build'], { cwd: repositoryRoot, stdio: ['ignore', 'ignore', 'inherit'] })
     const names = readdirSync(folder)
       .filter((name) => !name.startsWith('.'))
       .toSorted()
