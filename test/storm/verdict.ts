@@ -7,6 +7,7 @@ import {
   invariants,
   readHistory,
   type HistoryFigures,
+  type HistoryLine,
   type Loss,
   type Violation,
 } from 'jobchart/store-testing'
@@ -110,7 +111,8 @@ export async function judge({ options, folder, store, fleet, losses, durationMs,
   const poison = final.records.filter(({ type }) => poisonTypes.has(type))
   // A runtime that stops while the server is away cannot give its jobs back: their leases run out.
   const stoppedWell = options.restarts === 0 ? fleet.stoppedWell : new Map<string, number>()
-  for (const record of final.records) broken.push(...checkStopped(record, stoppedWell, options))
+  const lost = lostByThemselves(readHistory(join(folder, 'history')))
+  for (const record of final.records) broken.push(...checkStopped(record, stoppedWell, lost, options))
   for (const record of poison) broken.push(...checkPoison(record))
   const dead = final.records.filter(({ state }) => state === 'dead').length
   return {
@@ -163,18 +165,37 @@ function checkPoison(record: JobRecord): Broken[] {
   return [{ promise: 'poison', message, evidence: history.map((entry) => JSON.stringify(entry)) }]
 }
 
+/**
+ * The numbers of claims whose runs were given up by their own process: it had no answer for the time of a lease. The
+ * store may have extended the lease meanwhile.
+ */
+function lostByThemselves(lines: Iterable<HistoryLine>): ReadonlySet<number> {
+  const claims = new Map<string, number | null>()
+  const lost = new Set<number>()
+  for (const line of lines) {
+    if (line.op !== 'run') continue
+    if ('invoke' in line) claims.set(line.call, line.invoke.seq)
+    const claim = claims.get(line.call)
+    if ('fail' in line && line.fail === 'LEASE_LOST' && typeof claim === 'number') lost.add(claim)
+  }
+  return lost
+}
+
 /** Of a runtime that was asked to stop and did, no job is left behind, and no stop may count as a failure. */
 function checkStopped(
   { id, history, errors }: JobRecord,
   stoppedWell: ReadonlyMap<string, number>,
+  lost: ReadonlySet<number>,
   { leaseMs }: StormOptions,
 ): Broken[] {
   const broken: Broken[] = []
   const evidence = history.map((entry) => JSON.stringify(entry))
+  let claim = 0
   for (const { event, worker, seq, at } of history) {
+    if (event === 'CLAIM') claim = seq
     // Leases are extended three times over: what was left behind runs out no sooner, what was lost before no later.
     const stoppedAt = stoppedWell.get(worker ?? '') ?? Infinity
-    if (event !== 'EXPIRE' || at < stoppedAt + leaseMs / 2) continue
+    if (event !== 'EXPIRE' || at < stoppedAt + leaseMs / 2 || lost.has(claim)) continue
     broken.push({ promise: 'stop', message: `job ${id} was left behind by ${worker} (${seq})`, evidence })
   }
   for (const { attempt, error } of errors) {
