@@ -26,10 +26,12 @@ export interface Swept {
 /** Delay from the end of a job to the next prune; after `pruneEvery` ends it starts at once. */
 const pruneAfterMs = 1_000
 const pruneEvery = 500
-/** Interval on shared stores: hints of other processes about work and due times may be missed. */
-const pollMs = 1_000
-/** Interval at which the store is asked for queues with work: a hint may be missed. */
-const findWorkEveryMs = 5_000
+/** Interval on shared stores: hints of other processes about due times may be missed. */
+const pollMs = 2_000
+/** Interval at which queues with work, and what transactions have left, are looked for: mostly a hint tells of them. */
+const seldomMs = 6_000
+/** Interval of what has timers of its own: schedules, and on shared stores old jobs where no job has ended. */
+const rarelyMs = 10_000
 const afterErrorMs = 1_000
 /** A rescue that must wait is tried this often per lease. */
 const rescueTriesPerLease = 24
@@ -56,8 +58,10 @@ export class Sweeper {
   private tickTimer: Timer | null = null
   /** Time of the next tick, monotonic ms. */
   private tickAt = Infinity
-  /** Earliest time of the next search for work, monotonic ms. */
-  private findWorkAt = 0
+  /** Times of the next prune, and of what is seldom or rarely needed, monotonic ms. */
+  private pruneAt = 0
+  private seldomAt = 0
+  private rarelyAt = 0
   private promotion: Promise<Swept> | null = null
   private promoteAgain = false
   private pruning = false
@@ -129,25 +133,25 @@ export class Sweeper {
   }
 
   private tick(): void {
+    const { store, timers, fire, findWork } = this.options
+    const now = timers.clock.monotonic()
     this.tickAt = Infinity
     this.rescue()
-    void this.carryOut()
-    void this.prune()
+    if (this.endedSincePrune > 0 || now >= this.pruneAt) void this.prune()
     // The wall clock may have been set since the timer for due jobs was set: the promotion sets it again.
     this.dueTimer?.cancel()
     this.dueAt = Infinity
     void this.promote()
-    this.options.fire()
-    this.findMissedWork()
+    if (now >= this.seldomAt) {
+      this.seldomAt = now + seldomMs
+      void this.carryOut()
+      if (store.capabilities.shared) findWork()
+    }
+    if (now >= this.rarelyAt) {
+      this.rarelyAt = now + rarelyMs
+      fire()
+    }
     if (this.running) this.tickIn(this.everyMs)
-  }
-
-  private findMissedWork(): void {
-    const { store, timers, findWork } = this.options
-    const now = timers.clock.monotonic()
-    if (!store.capabilities.shared || now < this.findWorkAt) return
-    this.findWorkAt = now + findWorkEveryMs
-    findWork()
   }
 
   /**
@@ -184,7 +188,10 @@ export class Sweeper {
   }
 
   private async rescueExpired(): Promise<void> {
-    await this.inBatches('rescue', (limit) => this.options.store.rescue(limit))
+    const { store } = this.options
+    const { nextAt } = await this.inBatches('rescue', (limit) => store.rescue(limit))
+    const leftMs = nextAt === null ? 0 : nextAt - store.now()
+    if (this.running && leftMs > 0) this.tickIn(leftMs)
   }
 
   /** The process of a transaction may have ended before its commit was seen. */
@@ -223,6 +230,13 @@ export class Sweeper {
     }
   }
 
+  private pruneIn(delayMs: number): void {
+    const { store, timers } = this.options
+    const inMs = Math.min(delayMs, store.capabilities.shared ? rarelyMs : this.everyMs)
+    this.pruneAt = timers.clock.monotonic() + inMs
+    if (this.running) this.tickIn(inMs)
+  }
+
   private async prune(): Promise<void> {
     if (this.pruning) return
     this.pruning = true
@@ -233,7 +247,7 @@ export class Sweeper {
         let answer: PruneAnswer
         do answer = await store.prune(batchSize)
         while (this.running && answer.more)
-        if (this.running && answer.nextAt !== null) this.tickIn(Math.max(pruneAfterMs, answer.nextAt - store.now()))
+        this.pruneIn(answer.nextAt === null ? Infinity : Math.max(pruneAfterMs, answer.nextAt - store.now()))
         // Repeat if that many jobs have ended during the prune.
       } while (this.running && this.endedSincePrune >= pruneEvery)
     } catch (error) {

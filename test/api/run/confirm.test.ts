@@ -126,7 +126,7 @@ test('between two starts of one claim, of which the first takes long, the store 
   const worker = await runtime({ jobs: [slow], concurrency: 0 })
   await worker.enqueueMany(slow, [1, 2, 3])
   worker.concurrency = 3
-  await clock.advance('1s')
+  await clock.advance('2s')
   expect(ran).toEqual([1])
   expect(await client.counts()).toMatchObject({ queued: 2, done: 1 })
   await other.queue('slow', { paused: false })

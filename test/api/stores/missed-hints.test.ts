@@ -65,20 +65,42 @@ test('so is one whose time has come, and one whose queue was resumed elsewhere',
   expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(['now', 'later'])
 })
 
-test('an idle process asks every five seconds which queues have work, and claims from none that has not', async () => {
+test('an idle process asks every six seconds which queues have work, and claims from none that has not', async () => {
   const inner = silent()
   let claims = 0
   let looks = 0
   const store: Store = {
     ...inner,
     claim: (request) => (claims++, inner.claim(request)),
-    queues: () => (looks++, inner.queues()),
+    counts: () => (looks++, inner.counts()),
   }
   const { clock, runtime } = world({ store })
   await runtime({ jobs: [job] })
   claims = looks = 0
   await clock.advance('1m')
   expect(claims).toBe(0)
-  expect(looks).toBeGreaterThanOrEqual(11)
-  expect(looks).toBeLessThanOrEqual(12)
+  expect(looks).toBeGreaterThanOrEqual(9)
+  expect(looks).toBeLessThanOrEqual(10)
+})
+
+test('what an idle process asks its store in a minute', async () => {
+  const inner = silent()
+  const asked: Record<string, number> = {}
+  const counted = <Call extends keyof Store>(...names: readonly Call[]): Partial<Store> =>
+    Object.fromEntries(
+      names.map((name) => [
+        name,
+        (...args: unknown[]) => {
+          asked[name] = (asked[name] ?? 0) + 1
+          return (inner[name] as (...given: unknown[]) => unknown)(...args)
+        },
+      ]),
+    )
+  const store: Store = { ...inner, ...counted('promote', 'rescue', 'prune', 'counts', 'queues', 'extend') }
+  const { clock, runtime } = world({ store })
+  await runtime({ jobs: [job] })
+  await clock.advance('10s')
+  for (const name of Object.keys(asked)) asked[name] = 0
+  await clock.advance('1m')
+  expect(asked).toEqual({ promote: 30, rescue: 30, prune: 6, counts: 10, extend: 6 })
 })
