@@ -21,6 +21,11 @@ const notOurs = new Set([
   'cache',
   'layouts.json',
   '.readme',
+  '.page',
+  '.in-page',
+  '.coming-from',
+  '.metrics',
+  'blocks',
   'package-lock.json',
 ])
 
