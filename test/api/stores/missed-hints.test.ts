@@ -86,7 +86,7 @@ test('an idle process asks every six seconds which queues have work, and claims 
 test('what an idle process asks its store in a minute', async () => {
   const inner = silent()
   const asked: Record<string, number> = {}
-  const counted = <Call extends keyof Store>(...names: readonly Call[]): Partial<Store> =>
+  const counted = (...names: readonly (keyof Store)[]): Partial<Store> =>
     Object.fromEntries(
       names.map((name) => [
         name,
