@@ -51,16 +51,20 @@ export class Assets {
     this.title = title
   }
 
-  /** Browsers revalidate the page on each request; it is sent only if it has changed, and compressed. */
-  async response(request: Request, name: string): Promise<Response> {
+  /**
+   * Browsers revalidate the page on each request; it is sent only if it has changed.
+   * @param compresses false: who serves a `Response` compresses by itself, and may remove the header of an encoding, as
+   *   Next.js does
+   */
+  async response(request: Request, name: string, compresses: boolean): Promise<Response> {
     const asset = this.find(name)
     if (asset === null) return notFound(name, 'The page has the files app.js and app.css.')
-    const encoding = encodingFor(request.headers.get('accept-encoding') ?? '')
+    const encoding = compresses ? encodingFor(request.headers.get('accept-encoding') ?? '') : 'identity'
     const etag = `"${asset.etag}-${encoding}"`
     const headers = headersOf(`${asset.type}; charset=utf-8`, {
       'cache-control': 'no-cache',
-      vary: 'accept-encoding',
       etag,
+      ...(compresses && { vary: 'accept-encoding' }),
       ...(encoding !== 'identity' && { 'content-encoding': encoding }),
     })
     if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })

@@ -46,7 +46,8 @@ export interface Listening {
 export interface Dashboard {
   /**
    * Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects.
-   * Without `authorize` a `Request` that the program has made itself, without a Host header, needs no token.
+   * Without `authorize` a `Request` that the program has made itself, without a Host header, needs no token. Nothing is
+   * compressed: that is left to who serves the `Response`. `node` and `listen` compress the files of the page.
    */
   readonly fetch: (request: Request) => Promise<Response>
   /** The same as a listener for `node:http`, Express, Fastify and compatible servers. */

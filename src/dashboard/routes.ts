@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import type { ScheduleRecord } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
-import type { RouteEnv } from './access.ts'
+import type { Peer, RouteEnv } from './access.ts'
 import { changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent, stopBulk } from './actions.ts'
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
@@ -92,8 +92,10 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   scheduleRoutes(app, settings)
   chartRoutes(app, settings)
   const assets = new Assets(settings.title)
-  app.get('/', (c) => assets.response(c.req.raw, 'index.html'))
-  app.get('/assets/:name', (c) => assets.response(c.req.raw, c.req.param('name')))
+  // A listener of Node writes the bytes that it is given; what others do with a `Response` is not known.
+  const writesBytes = ({ address }: Peer): boolean => address !== undefined
+  app.get('/', (c) => assets.response(c.req.raw, 'index.html', writesBytes(c.env.peer)))
+  app.get('/assets/:name', (c) => assets.response(c.req.raw, c.req.param('name'), writesBytes(c.env.peer)))
   return { app, live, recent }
 }
 
