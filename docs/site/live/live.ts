@@ -47,7 +47,7 @@ export class LiveOrder {
   async start(): Promise<void> {
     this.root.innerHTML = `
       <style>${chartStyles}</style>
-      <div class="chart" role="img" aria-label="The chart of the order"></div>
+      <div class="chart" role="img" tabindex="0" aria-label="The chart of the order"></div>
       <p class="says" role="status"></p>
       <p class="buttons"></p>
       <label class="past">Its past <input type="range" min="0" value="0" aria-label="A moment of its past"></label>
