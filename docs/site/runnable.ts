@@ -2,6 +2,8 @@
  * The blocks of TypeScript in the pages that can run where they are read: they need nothing but packages that load in
  * a browser, and say what they have done. Each becomes a module, which its button loads.
  */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { tsBlocks } from '../../test/support/markdown-code.ts'
 
 /** What a block may import. */
@@ -32,6 +34,16 @@ export function runnables(page: string, markdown: string): Runnable[] {
     const inMemory = code.includes(file)
     return [{ name: `${page}-${line}`, line, module: moduleOf(code, inMemory), inMemory }]
   })
+}
+
+/** Those of all pages that have any, by the name of the page. @param docs the folder of the pages */
+export function runnablePages(docs: string): ReadonlyMap<string, Runnable[]> {
+  const names = readdirSync(docs).filter((name) => name.endsWith('.md'))
+  const pages = names.map((name): [string, Runnable[]] => {
+    const page = name.replace(/\.md$/, '')
+    return [page, runnables(page, readFileSync(join(docs, name), 'utf8'))]
+  })
+  return new Map(pages.filter(([, found]) => found.length > 0))
 }
 
 function moduleOf(code: string, inMemory: boolean): string {

@@ -1,11 +1,10 @@
 /** The code of the pages that has a button on the site runs, and says something. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { runnables, withButtons } from '../../docs/site/runnable.ts'
+import { runnablePages, runnables, withButtons } from '../../docs/site/runnable.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
-const docs = join(repositoryRoot, 'docs')
 // Inside the repository, so that `import 'jobchart'` finds us.
 const folder = join(repositoryRoot, 'test/examples/.in-page')
 rmSync(folder, { recursive: true, force: true })
@@ -13,14 +12,12 @@ mkdirSync(folder)
 writeFileSync(join(folder, '.gitignore'), '*\n')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const found = readdirSync(docs)
-  .filter((name) => name.endsWith('.md'))
-  .flatMap((name) => runnables(name.replace(/\.md$/, ''), readFileSync(join(docs, name), 'utf8')))
+const pages = runnablePages(join(repositoryRoot, 'docs'))
+const found = [...pages.values()].flat()
 
 test('the guides have code to run', () => {
-  const pages = new Set(found.map(({ name }) => name.replace(/-\d+$/, '')))
   const some = ['coming-from-agenda', 'coming-from-temporal', 'guide', 'machines', 'runtimes', 'tenants', 'testing']
-  expect([...pages]).toEqual(expect.arrayContaining(some))
+  expect([...pages.keys()]).toEqual(expect.arrayContaining(some))
   expect(found.length).toBeGreaterThanOrEqual(10)
 })
 

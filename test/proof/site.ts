@@ -5,19 +5,19 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { extname, join, normalize } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { runnables } from '../../docs/site/runnable.ts'
+import { runnablePages } from '../../docs/site/runnable.ts'
 import { startBrowser } from '../support/browser.ts'
 import { installPackages } from '../support/own-packages.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 import type { Proof } from './proof.ts'
 
-const folder = join(repositoryRoot, 'docs', 'site')
+const docs = join(repositoryRoot, 'docs')
+const folder = join(docs, 'site')
 /** What the first page loads; gzip makes a third of it. */
 const bytesMax = 2_000_000
 /** How long it takes to be built, s. */
@@ -76,22 +76,11 @@ async function tryPages(page: Page, url: string): Promise<string[]> {
   return []
 }
 
-/** Pages with code that has a button, and how many pieces each has. */
-function runnablePages(): [page: string, count: number][] {
-  const docs = join(repositoryRoot, 'docs')
-  const pages = readdirSync(docs).filter((name) => name.endsWith('.md'))
-  return pages.flatMap((name): [string, number][] => {
-    const page = name.replace(/\.md$/, '')
-    const { length } = runnables(page, readFileSync(join(docs, name), 'utf8'))
-    return length === 0 ? [] : [[page, length]]
-  })
-}
-
 /** Presses each button, and waits for what the code says. */
 async function tryCode(page: Page, url: string): Promise<string[]> {
   const wrong: string[] = []
   page.on('pageerror', (error) => wrong.push(`error: ${error.message}`))
-  for (const [name, count] of runnablePages()) {
+  for (const [name, { length: count }] of runnablePages(docs)) {
     await page.goto(`${url}${name}.html`)
     const pieces = page.locator('.run')
     await pieces.first().waitFor(patient)
@@ -153,7 +142,7 @@ export const site: Proof = {
       await browser.close()
       server.close()
     }
-    const code = runnablePages().reduce((sum, [, count]) => sum + count, 0)
+    const code = [...runnablePages(docs).values()].flat().length
     return {
       summary: `built in ${seconds} s; light, dark, a phone, a search, the API, ${code} pieces of code run`,
       failures,

@@ -20,18 +20,17 @@ const notOurs = new Set([
   'pages',
   'cache',
   'layouts.json',
-  '.readme',
-  '.page',
-  '.in-page',
-  '.coming-from',
-  '.metrics',
   'blocks',
   'package-lock.json',
 ])
 
+// Hidden folders there are what tests write while others run.
+const tests = join(repositoryRoot, 'test')
+
 function* walk(folder: string): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (notOurs.has(entry.name)) continue
+    if (entry.isDirectory() && entry.name.startsWith('.') && folder.startsWith(tests)) continue
     const path = join(folder, entry.name)
     if (entry.isDirectory()) yield* walk(path)
     else if (entry.isFile()) yield path

@@ -20,10 +20,11 @@ local function addBlock(key, first, entered, ids, from, to)
   if from == to and last and last.isOpen and last.entered == entered and last.first + last.to == first then
     last.to = last.to + 1
     last.ids[last.to] = ids[from]
+  elseif from == to then
+    -- Others may follow in a list of its own.
+    list[#list + 1] = { first = first, entered = entered, ids = { ids[from] }, from = 1, to = 1, isOpen = true }
   else
-    local isOpen = from == to
-    list[#list + 1] = { first = first, entered = entered, ids = isOpen and { ids[from] } or ids, from = isOpen and 1 or from,
-      to = isOpen and 1 or to, isOpen = isOpen }
+    list[#list + 1] = { first = first, entered = entered, ids = ids, from = from, to = to, isOpen = false }
   end
 end
 

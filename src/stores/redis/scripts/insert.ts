@@ -35,15 +35,6 @@ local function numberFrom(base)
   end
 end
 
-local function pieces(text, pattern)
-  local list, n = {}, 0
-  for piece in text:gmatch(pattern) do
-    n = n + 1
-    list[n] = piece
-  end
-  return list
-end
-
 local terms
 local function isNone(list) for _, value in ipairs(list) do if value then return false end end return true end
 local function hasRoom()
@@ -76,7 +67,7 @@ terms = cjson.decode(ARGV[5])
 -- that jobs have in common, with how many follow each other; and of those that have more the place, when it is due, the
 -- name of its unique key, and meta.
 local common, base = tonumber(ARGV[6]), seqNow
-local ids, ownInputs = pieces(ARGV[7 + common], '%Z+'), pieces(ARGV[8 + common], '([^\\1]*)\\1')
+local ids, ownInputs = split(ARGV[7 + common]), split(ARGV[8 + common], '([^\\1]*)\\1')
 local dueOf, names, holders, metas, given = {}, {}, {}, {}, #ids
 for i = 10 + common, #ARGV, 4 do
   local place, name, meta = tonumber(ARGV[i]), ARGV[i + 2], ARGV[i + 3]

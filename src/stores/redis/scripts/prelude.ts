@@ -112,12 +112,12 @@ local function addNumbers(key, fields, amounts)
 end
 
 ${figuresLua}
--- What a text lists, with a zero byte between; no text, nothing.
-local function split(text)
+-- What a text lists, with a zero byte between, or by a pattern; no text, nothing.
+local function split(text, pattern)
   local list, n = {}, 0
-  for name in (text or ''):gmatch('%Z+') do
+  for item in (text or ''):gmatch(pattern or '%Z+') do
     n = n + 1
-    list[n] = name
+    list[n] = item
   end
   return list
 end

@@ -245,7 +245,8 @@ local finishAll
 do
 local ENDED
 -- Ends jobs of a claim: what is appended is the same for all but its number.
--- @param ids the ids of the jobs of all claims, from a place on, of which the first is that before the first row
+-- @param ids has the ids of the jobs of all claims, in the order of their rows
+-- @param before how many other values stand before the first of them
 -- @param place where those of this claim begin among the rows
 local function finishClaim(run, ids, before, rows, place, outputs)
   local suffix, type, amount = run.suffix, run.type, run.amount
