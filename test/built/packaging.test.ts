@@ -96,8 +96,8 @@ async function bundled(name: string, target: Target): Promise<string> {
   return file
 }
 
-/** Vite bundles for a browser as Rollup does. */
-const ofBrowser = Object.keys(bundlers).filter((name) => name !== 'vite')
+/** Vite bundles for a browser as Rollup does. The short form is without webpack, which takes the longest. */
+const ofBrowser = Object.keys(bundlers).filter((name) => name !== 'vite' && (isLong || name !== 'webpack'))
 
 describe.runIf(canStartBrowser).each(ofBrowser)('%s', (name) => {
   test('bundles the package for a browser, which runs it', async () => {

@@ -438,33 +438,6 @@ test.runIf(canStartBrowser)('text from jobs is text, whatever it holds', async (
   expect(await page.locator('main img, main script, main [onload], main [onerror]').count()).toBe(0)
 })
 
-test.runIf(canStartBrowser)('no screen has a fault that axe finds, in light and dark', async () => {
-  const { page, show } = await opened('#/')
-  await page.evaluate(axe.source)
-  for (const hash of [
-    '#/',
-    '#/jobs',
-    '#/job/order-1',
-    '#/job/dead-1',
-    '#/queue/email.send',
-    '#/dead',
-    '#/workers',
-    '#/schedules',
-    '#/find/dead-',
-    '#/find/zzz',
-  ]) {
-    await show(hash)
-    await page.locator('main h1').waitFor()
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      const found = (await page.evaluate(
-        `axe.run('body', { runOnly: ['wcag2a', 'wcag2aa'], rules: { 'empty-table-header': { enabled: true } } }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
-      )) as unknown[]
-      expect(found, `${hash} ${colorScheme}`).toEqual([])
-    }
-  }
-})
-
 test.runIf(canStartBrowser)('on a phone nothing is wider than the window, however long names are', async () => {
   const store = memoryStore()
   const { page, show } = await opened('#/', {}, 390, () => jobs(store))

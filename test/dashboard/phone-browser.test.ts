@@ -119,7 +119,7 @@ test.runIf(canStartBrowser)(
     await runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
     const family = await albums()
     for (const [of, hashes] of [
-      [runtime, [...screens, '#/job/order-1', '#/nowhere']],
+      [runtime, [...screens, '#/job/order-1', '#/find/dead-', '#/find/zzz', '#/nowhere']],
       [family, ['#/job/album-1']],
     ] as const) {
       const { page, show } = await opened(of, 1280)

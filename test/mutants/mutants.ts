@@ -1186,6 +1186,9 @@ const trouble: readonly Mutant[] = [
   ),
 ]
 
+/** Of all mutants the short form tries one in so many. */
+export const shortEvery = 4
+
 export const mutants: readonly Mutant[] = [
   ...tokens,
   ...schedules,

@@ -4,10 +4,7 @@ import { isLong } from '../harness/long-form.ts'
 import { text } from '../harness/options.ts'
 import { allCases } from './cases.ts'
 import { hunt, runSound, type Sighting } from './hunt.ts'
-import { mutants } from './mutants.ts'
-
-/** Of all mutants the short form tries one in so many. */
-const shortEvery = 2
+import { mutants, shortEvery } from './mutants.ts'
 
 /** @returns the exit code */
 export const run = (): Promise<number> =>

@@ -18,7 +18,7 @@ const shoppers = 2
 /** Transactions of each shopper in its last life. */
 const perShopper = isLong ? 5_000 : 60
 /** Each shopper is killed so often, at any instant, before its last life. */
-const kills = isLong ? 20 : 2
+const kills = isLong ? 20 : 1
 const restarts = isLong ? 10 : 0
 
 /** Of the test and of its waits, ms. */

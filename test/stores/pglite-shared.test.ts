@@ -10,6 +10,8 @@ import type { Hint, Store } from '../../src/store.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const pglite = new PGlite()
+/** Each takes seconds to be there. */
+const other = new PGlite()
 afterAll(() => pglite.close())
 const echo = defineJob<unknown, unknown>({ type: 'echo', run: (input) => input })
 const narrow = defineJob({ type: 'narrow', capacity: 1, run: () => {} })
@@ -114,8 +116,6 @@ test('a failed transaction, and one on another PGlite, are told', async () => {
     await client.enqueue(echo, 1, { tx })
   })
   await expect(failed).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
-  const other = new PGlite()
-  onTestFinished(() => other.close())
   const elsewhere = other.transaction((tx: Transaction) => client.enqueue(echo, 1, { tx }))
   await expect(elsewhere).rejects.toMatchObject({ code: 'TX_OTHER_DATABASE' })
 })
@@ -174,12 +174,11 @@ test('a folder that is closed and opened again goes on where it was', async () =
 })
 
 test('what the inspection tells of it; one that is closed is told', async () => {
-  const own = new PGlite()
-  const store = postgresStore({ pglite: own })
+  const store = postgresStore({ pglite: other })
   await store.open({ clock: systemClock })
   expect(store.capabilities.durable).toBe(false)
-  expect(await inspectPostgresServer({ pglite: own })).toMatchObject({ notifies: true, hasRights: true })
-  await own.close()
+  expect(await inspectPostgresServer({ pglite: other })).toMatchObject({ notifies: true, hasRights: true })
+  await other.close()
   await expect(store.counts()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
   await store.close()
 })

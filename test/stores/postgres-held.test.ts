@@ -3,6 +3,7 @@ import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { createClient, createRuntime, defineJob, type JobHandle, type Runtime } from 'jobchart'
 import { postgresStore } from 'jobchart/postgres'
+import { isLong } from '../harness/long-form.ts'
 import { postgresOfFile, postgresTest as test } from '../support/postgres-server.ts'
 
 const server = postgresOfFile()
@@ -68,16 +69,17 @@ test('nobody waits for a transaction with calls in it, however long it is open',
 /** Without `cells`: a commit that writes one that a stranger holds waits for it, see docs/postgres.md. */
 const tables = ['meta', 'jobs', 'fronts', 'claims', 'completions', 'log', 'moves', 'figures', 'folds']
 
-for (const table of tables) {
-  test(`rows of ${table} that a stranger holds stop nobody`, async () => {
-    const schema = `held_${table}`
+/** In the short form a stranger holds rows of all tables at once. */
+for (const held of isLong ? tables.map((table) => [table]) : [tables]) {
+  test(`rows of ${held.join(', ')} that a stranger holds stop nobody`, async () => {
+    const schema = `held_${held[0]}`
     const runtime = await started(schema)
     const parked = await runtime.enqueue(keyed, 0, { delay: '1h' })
-    await worksFully(runtime, `${table} before`)
+    await worksFully(runtime, 'before')
     const db = await connected()
     await db.query('BEGIN')
-    await db.query(`SELECT FROM ${schema}.${table} FOR UPDATE`)
-    await worksFully(runtime, table)
+    for (const table of held) await db.query(`SELECT FROM ${schema}.${table} FOR UPDATE`)
+    await worksFully(runtime, 'held')
     await db.query('ROLLBACK')
     expect((await parked.record())?.state).toBe('scheduled')
     const from = performance.now()

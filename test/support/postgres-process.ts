@@ -1,7 +1,7 @@
 /** PostgreSQL servers of our own: each a process on a folder of its own, on a free port. */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, readFileSync, readdirSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { freePort } from './redis-process.ts'
@@ -23,26 +23,59 @@ export function owner(): { readonly uid?: number; readonly gid?: number } {
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
-/** The folder of a server that has never run. Making one takes a second of processor time, copying it a tenth. */
-let cluster: { readonly data: string; remove(): void } | null = null
+/** Where the processes of one run of the tests have the folder of a server that has never run. */
+const clustersVariable = 'JOBCHART_POSTGRES_CLUSTERS'
 
-function newCluster(user: ReturnType<typeof owner>): string {
-  if (cluster !== null) return cluster.data
-  const folder = temporaryFolder()
-  const { uid, gid } = user
-  if (uid !== undefined && gid !== undefined) chownSync(folder.path, uid, gid)
-  const data = join(folder.path, 'data')
-  const options = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C']
-  const made = spawnSync(join(programs ?? '', 'initdb'), ['-D', data, ...options], { ...user, encoding: 'utf8' })
-  if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
-  cluster = { data, remove: () => folder.remove() }
-  return data
+/** For the processes that this one starts. @returns removes it */
+export function shareClusters(): () => void {
+  const folder = clustersFolder()
+  process.env[clustersVariable] = folder.path
+  return () => folder.remove()
 }
 
-/** Before the process ends. */
-export function removeCluster(): void {
-  cluster?.remove()
-  cluster = null
+function clustersFolder(): ReturnType<typeof temporaryFolder> {
+  const folder = temporaryFolder()
+  const { uid, gid } = owner()
+  if (uid !== undefined && gid !== undefined) chownSync(folder.path, uid, gid)
+  return folder
+}
+
+/**
+ * The folder of a server that has never run, and a copy of it for one that is to run. Making one takes a second of
+ * processor time, copying it a tenth.
+ */
+function copyNewCluster(to: string): void {
+  const shared = process.env[clustersVariable]
+  const own = shared === undefined ? clustersFolder() : null
+  const folder = own?.path ?? shared ?? ''
+  try {
+    const data = join(folder, 'data')
+    if (!existsSync(data)) makeCluster(data)
+    execFileSync('cp', ['-a', data, to])
+  } finally {
+    own?.remove()
+  }
+}
+
+function makeCluster(data: string): void {
+  const own = `${data}-${process.pid}`
+  const options = [
+    '--no-sync',
+    '--wal-segsize=1',
+    '--auth=trust',
+    '--username=postgres',
+    '--encoding=UTF8',
+    '--locale=C',
+  ]
+  const made = spawnSync(join(programs ?? '', 'initdb'), ['-D', own, ...options], { ...owner(), encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
+  try {
+    renameSync(own, data)
+  } catch (error) {
+    // Another process has made one meanwhile.
+    rmSync(own, { recursive: true })
+    if (!existsSync(data)) throw error
+  }
 }
 
 /** They would live on for a moment, in which no server could take its place. It is stopped, and makes no others. */
@@ -81,7 +114,7 @@ export class PostgresServer {
   create(): void {
     const { uid, gid } = this.owner
     if (uid !== undefined && gid !== undefined) chownSync(this.folder.path, uid, gid)
-    execFileSync('cp', ['-a', newCluster(this.owner), join(this.folder.path, 'data')])
+    copyNewCluster(join(this.folder.path, 'data'))
   }
 
   /** As a standby, which receives what the other one commits: asynchronously. */

@@ -1,6 +1,6 @@
 /** PostgreSQL servers for tests. */
 import { afterAll, beforeAll, test } from 'vitest'
-import { postgresServer, programs, removeCluster, type PostgresServer } from './postgres-process.ts'
+import { postgresServer, programs, type PostgresServer } from './postgres-process.ts'
 
 /** Why no server can be started here; null = one can. */
 const missing = programs === null ? 'no server is installed: apt-get install postgresql' : null
@@ -20,7 +20,6 @@ export function postgresOfFile(...settings: readonly string[]): () => PostgresSe
   })
   afterAll(async () => {
     await server?.remove()
-    removeCluster()
   })
   return () => {
     if (server === null) throw new Error(missing ?? 'the server has not been started')

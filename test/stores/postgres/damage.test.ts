@@ -19,6 +19,7 @@ import {
   take,
 } from '../../../src/store-testing/conformance/acts.ts'
 import type { ClaimedJob, NewJob, Store } from '../../../src/store.ts'
+import { targetOf } from '../../../src/stores/postgres/target.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 import { postgresSubject } from '../../support/postgres-subject.ts'
 import { freesItsKey, makesRoom } from '../../support/set-aside-cases.ts'
@@ -28,7 +29,7 @@ const server = postgresOfFile()
 let schemas = 0
 
 async function opened(schema = `damage_${++schemas}`) {
-  const { store, ...subject } = await postgresSubject({ url: server().url }, schema, movingClock())
+  const { store, ...subject } = await postgresSubject(targetOf({ url: server().url }), schema, movingClock())
   onTestFinished(() => subject.close())
   const harm = (sql: string): Promise<unknown> => server().query(sql.replaceAll('@', `${schema}.`))
   return { store, schema, harm }
