@@ -34,7 +34,7 @@ export interface Cpu {
   readonly ours: number
 }
 
-export type Unit = 'jobs/s' | 'events/s' | 'commits' | 'commands' | 'ms' | 'µs' | 'B' | 'MB' | '%'
+export type Unit = 'jobs/s' | 'events/s' | 'commits' | 'commands' | '/s' | 'ms' | 'µs' | 'B' | 'MB' | '%'
 
 export interface Figure {
   readonly name: string

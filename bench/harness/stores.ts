@@ -24,7 +24,17 @@ export async function postgresStoreAt(url: string, schema: string): Promise<Stor
 }
 
 /** Where a store is: plain data, so that it can be passed to another process. */
-export type StoreLocation = { readonly path: string } | { readonly url: string; readonly prefix: string }
+export type StoreLocation =
+  | { readonly path: string }
+  | { readonly url: string; readonly prefix: string }
+  | { readonly url: string; readonly schema: string }
 
-export const storeAt = (location: StoreLocation): Promise<Store> =>
-  'path' in location ? sqliteStoreAt(location.path) : redisStoreAt(location.url, location.prefix)
+export function storeAt(location: StoreLocation): Promise<Store> {
+  if ('path' in location) return sqliteStoreAt(location.path)
+  return 'schema' in location
+    ? postgresStoreAt(location.url, location.schema)
+    : redisStoreAt(location.url, location.prefix)
+}
+
+/** Calls `use` with where a store of each name is on a server, which is gone afterwards. */
+export type WithStores = <T>(use: (locationOf: (name: string) => StoreLocation) => Promise<T>) => Promise<T>

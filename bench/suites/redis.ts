@@ -1,15 +1,29 @@
 /** The benchmarks of the Redis store. */
+import { growthBacklog } from '../across/growth-backlog.ts'
+import { latency } from '../across/latency.ts'
+import { withServer } from '../harness/redis.ts'
+import type { WithStores } from '../harness/stores.ts'
 import { herd } from '../machine/herd.ts'
-import { growthBacklog } from '../redis/growth-backlog.ts'
-import { latency } from '../redis/latency.ts'
 import { scripts } from '../redis/scripts.ts'
 import { fleet } from '../redis/fleet.ts'
 import { appending, enqueue, features, processing } from '../redis/work.ts'
 import type { Suite } from '../suite.ts'
 
+const onServer: WithStores = (use) => withServer((url) => use((prefix) => ({ url, prefix })))
+
 export const suite: Suite = {
   store: 'redis',
   main: ['enqueue', 'process'],
   place: () => 'A redis-server of its own per section, on this machine, without persistence',
-  sections: [enqueue, processing, features, appending, fleet, growthBacklog, latency, herd(false), scripts],
+  sections: [
+    enqueue,
+    processing,
+    features,
+    appending,
+    fleet,
+    growthBacklog(onServer),
+    latency(onServer, { p50: { atMost: 2 }, p99: { atMost: 15 } }),
+    herd(false),
+    scripts,
+  ],
 }

@@ -100,7 +100,7 @@ const failedClaimsFindNothing = inMethod(selector, 'Selector', 'applyClaim', (ap
 export const mutants: readonly Mutant[] = [
   mutant(
     'a lease that has run out is not noticed',
-    261,
+    267,
     inConstructor(heartbeat, 'Heartbeat', (options) => ({
       ...options,
       lost(run) {
@@ -110,7 +110,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'leases are looked at no more often than every third of one',
-    284,
+    287,
     inConstructor(heartbeat, 'Heartbeat', (options) => {
       const { timers, leaseMs } = options
       const after: typeof timers.after = (delayMs, ...others) => {
@@ -131,12 +131,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started although the runtime was halted after its claim',
-    206,
+    385,
     startsAnyway((code, message) => code === 'STOPPED' && !ofSlots(message)),
   ),
   mutant(
     'a job is started although its queue was paused after its claim',
-    670,
+    720,
     inMethod(worker, 'Worker', 'holdBack', (holdBack) => async (type, reason) => {
       if (type === null) await holdBack(type, reason)
     }),
@@ -151,19 +151,19 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'what was asked for is started although the slots were made fewer',
-    283,
+    403,
     startsAnyway((_code, message) => ofSlots(message)),
   ),
   mutant('jobs that a failed claim asked for are forgotten', 198, failedClaimsFindNothing),
   mutant(
     'work is found by hints alone',
-    7,
+    10,
     inConstructor(sweep, 'Sweeper', (options) => ({ ...options, findWork() {} })),
   ),
   mutant('what is due is found by its timer alone', 10, dueByTimerAlone()),
   mutant(
     'what crashed workers have left is left',
-    4,
+    5,
     inConstructor(sweep, 'Sweeper', (options) => ({ ...options, mayRescue: () => false })),
   ),
   mutant(
@@ -173,12 +173,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a drain goes on picking when its time is up',
-    55,
+    61,
     inConstructor(shutdown, 'Shutdown', (options) => ({ ...options, halt() {} })),
   ),
   mutant(
     'a stop that cannot say goodbye closes nothing',
-    12,
+    17,
     inFunction(shutdown, 'shutdown', (shutDown) => async (targets) => {
       if (targets.connection.opened) await targets.connection.store.worker(targets.id, null)
       return shutDown(targets)
@@ -221,7 +221,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started while a cancel is under way',
-    555,
+    602,
     inMethod(lanes, 'Lanes', 'turns', (turns) => (urgency) => turns(urgency)),
   ),
   mutant(
@@ -231,13 +231,13 @@ export const mutants: readonly Mutant[] = [
       return turns(urgency, held?.pipe(takeWhile((isHeld) => !isHeld, true)))
     }),
   ),
-  mutant('a run that is cancelled and does not end is not abandoned', 17, neverAbandoned('CANCELLED')),
-  mutant('a run that has lost its lease and does not end is not abandoned', 79, neverAbandoned('LEASE_LOST')),
-  mutant('a run that is abandoned is abandoned later and later', 48, abandonedLater()),
-  mutant('a run that takes too long is not abandoned', 12, neverAbandoned('TIMEOUT')),
+  mutant('a run that is cancelled and does not end is not abandoned', 24, neverAbandoned('CANCELLED')),
+  mutant('a run that has lost its lease and does not end is not abandoned', 207, neverAbandoned('LEASE_LOST')),
+  mutant('a run that is abandoned is abandoned later and later', 207, abandonedLater()),
+  mutant('a run that takes too long is not abandoned', 13, neverAbandoned('TIMEOUT')),
   mutant(
     'a result is heard of by hints alone',
-    26,
+    33,
     inConstructor(results, 'Results', (options) => {
       const capabilities = { ...options.store.capabilities, shared: false }
       return { ...options, store: { ...options.store, capabilities } }

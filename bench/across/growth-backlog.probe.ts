@@ -3,13 +3,12 @@ import { createRuntime, defineJob, type JobDefinition } from '../../src/index.ts
 import type { Input } from '../contender.ts'
 import { collectGarbage } from '../harness/heap.ts'
 import { Ledger, verifyEqual } from '../harness/ledger.ts'
-import { redisStoreAt } from '../harness/stores.ts'
+import { storeAt, type StoreLocation } from '../harness/stores.ts'
 import { warmUp } from '../harness/warm-up.ts'
 import { fill } from '../memory/fill.ts'
 
 export interface BacklogParams {
-  readonly url: string
-  readonly prefix: string
+  readonly location: StoreLocation
   /** Jobs that wait there. */
   readonly backlog: number
   /** Processed, and enqueued, while the backlog stays; 0: the backlog is made. */
@@ -26,16 +25,16 @@ export async function measure(params: BacklogParams): Promise<number> {
   return once(params)
 }
 
-async function make({ url, prefix, backlog }: BacklogParams): Promise<number> {
+async function make({ location, backlog }: BacklogParams): Promise<number> {
   const types = typeNames.map((type) => defineJob<Input, void>({ type, run: async () => {} }))
-  const runtime = createRuntime({ jobs: types, store: await redisStoreAt(url, prefix), concurrency: 0 })
+  const runtime = createRuntime({ jobs: types, store: await storeAt(location), concurrency: 0 })
   await runtime.start()
   await fill(runtime, types, { count: backlog })
   await runtime.stop()
   return backlog
 }
 
-async function once({ url, prefix, backlog, jobs }: BacklogParams): Promise<number> {
+async function once({ location, backlog, jobs }: BacklogParams): Promise<number> {
   // Jobs are told by the order in which they start: who has enqueued them is long gone.
   const ledger = new Ledger(jobs)
   const ids = new Set<string>()
@@ -52,7 +51,7 @@ async function once({ url, prefix, backlog, jobs }: BacklogParams): Promise<numb
     if (ledger.count === jobs) over.resolve(performance.now())
   }
   const types = typeNames.map((type) => defineJob<Input, void>({ type, run }))
-  const runtime = createRuntime({ jobs: types, store: await redisStoreAt(url, prefix), concurrency: 0 })
+  const runtime = createRuntime({ jobs: types, store: await storeAt(location), concurrency: 0 })
   await runtime.start()
   await collectGarbage()
   const startedAt = performance.now()
@@ -61,7 +60,7 @@ async function once({ url, prefix, backlog, jobs }: BacklogParams): Promise<numb
   await Promise.all(kept)
   await runtime.stop()
   ledger.verify()
-  const client = createRuntime({ jobs: types, store: await redisStoreAt(url, prefix), concurrency: 0 })
+  const client = createRuntime({ jobs: types, store: await storeAt(location), concurrency: 0 })
   await client.start()
   const { queued } = await client.counts()
   await client.stop()

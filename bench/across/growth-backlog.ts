@@ -1,23 +1,24 @@
 /** What becomes of our throughput when more and more jobs wait. */
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
-import { withServer } from '../harness/redis.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
+import type { WithStores } from '../harness/stores.ts'
 import { compared, single, type Section } from '../suite.ts'
 import type { BacklogParams } from './growth-backlog.probe.ts'
 
 const probe = new URL('growth-backlog.probe.ts', import.meta.url)
 const named = (count: number): string => `${count.toLocaleString('en-US')} waiting`
 
-export const growthBacklog: Section = {
+export const growthBacklog = (withStores: WithStores): Section => ({
   name: 'growth-backlog',
   title: (bench) =>
     `${bench.sized(100_000).toLocaleString('en-US')} jobs enqueued and processed in 100 slots beside a constant backlog`,
   run: (bench) =>
-    withServer(async (url) => {
-      const beside = async (prefix: string, backlog: number): Promise<() => Promise<number>> => {
+    withStores(async (locationOf) => {
+      const beside = async (name: string, backlog: number): Promise<() => Promise<number>> => {
+        const location = locationOf(name)
         const measured = (jobs: number): Promise<number> =>
-          inFreshProcess<Measure<BacklogParams, number>>(probe, { url, prefix, backlog, jobs })
+          inFreshProcess<Measure<BacklogParams, number>>(probe, { location, backlog, jobs })
         bench.progress(0, 1, named(backlog))
         await measured(0)
         return () => measured(bench.sized(100_000))
@@ -35,4 +36,4 @@ export const growthBacklog: Section = {
         ],
       }
     }),
-}
+})
