@@ -117,6 +117,11 @@ test('a schema may have any name that PostgreSQL takes', async () => {
     expect(() => postgresStore({ url: server().url, schema })).toThrow(/schema: expected/)
 })
 
+test('an address that can be of no server is refused', () => {
+  for (const url of ['redis://127.0.0.1', 'postgres://127.0.0.1:65536/app', 'postgres://one:5432,two:70000/app'])
+    expect(() => postgresStore({ url })).toThrow(/url: expected/)
+})
+
 test('a database that does not exist is told', async () => {
   const store = postgresStore({ url: server().url.replace(/[^/]*$/, 'nowhere') })
   const hint: unknown = expect.stringContaining('Create the database')

@@ -18,6 +18,7 @@ import { importPg } from './peer.ts'
 import { pgliteTarget } from './pglite.ts'
 
 const addressText = text(4_000)
+const portMax = 65_535
 
 type ClientClass = new (config: ClientConfig) => Client
 
@@ -47,6 +48,8 @@ export function targetOf({ url, pool, pglite }: TargetOptions): Target {
   if (scheme === undefined) throw invalidOption('url', 'postgres://…', `${url.split(':')[0] ?? ''}:…`)
   const at = authority.lastIndexOf('@')
   const hosts = authority.slice(at + 1).split(',')
+  const beyond = hosts.find((host) => Number(/:(\d+)$/.exec(host)?.[1] ?? 0) > portMax)
+  if (beyond !== undefined) throw invalidOption('url', `a port up to ${portMax}`, beyond)
   const urls = hosts.map((host) => `${scheme}://${authority.slice(0, at + 1)}${host}${rest}`)
   return {
     where: hosts.every((host) => host === '') ? 'localhost' : hosts.join(','),
