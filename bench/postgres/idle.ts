@@ -31,7 +31,7 @@ export const idle: Section = {
             { atMost: 1 },
           ),
           single(
-            'transactions of the server',
+            'queries',
             '/s',
             of('queries', ({ perSecond }) => perSecond),
             { atMost: 2 },

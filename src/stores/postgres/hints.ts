@@ -27,6 +27,8 @@ export class Hints {
   private readonly news: () => Promise<readonly Hint[]>
   private readonly listeners = new Set<(hint: Hint) => void>()
   private readonly waiting = new Set<string>()
+  /** What was told behind the write that it is about, and is not told again. */
+  private readonly toldBehind = new WeakSet<Hint>()
   private timer: Timer | null = null
   private isOpen = false
 
@@ -59,23 +61,35 @@ export class Hints {
 
   /** Tells other processes: at once, unless something was told a moment ago. */
   tell(hints: readonly Hint[]): void {
-    for (const hint of hints) this.waiting.add(JSON.stringify(hint))
+    for (const hint of hints) if (!this.toldBehind.has(hint)) this.waiting.add(JSON.stringify(hint))
     if (this.timer === null) this.flush()
   }
 
+  /**
+   * Tells other processes behind a write that was just sent, before its answer: an idle worker hears of it one round
+   * trip earlier. If the write is refused, they look in vain. Does nothing if something was told a moment ago.
+   * @param hints `tell` gets these objects when the write is done
+   * @param lane the connection of the write, on which this follows it
+   */
+  tellBehind(hints: readonly Hint[], lane: Connection): void {
+    if (this.timer !== null) return
+    for (const hint of hints) this.toldBehind.add(hint)
+    this.send(new Set(hints.map((hint) => JSON.stringify(hint))), lane)
+  }
+
   private flush(): void {
-    if (this.waiting.size === 0) {
-      this.timer = null
-      return
-    }
-    this.timer = systemClock.timer(() => this.flush(), togetherMs, { keepAlive: false })
-    const payloads = payloadsOf(this.origin, [...this.waiting])
+    if (this.waiting.size === 0) this.timer = null
+    else this.send(this.waiting, this.connection)
     this.waiting.clear()
+  }
+
+  private send(hints: ReadonlySet<string>, connection: Connection): void {
+    this.timer = systemClock.timer(() => this.flush(), togetherMs, { keepAlive: false })
     // What is lost here costs others time, not jobs: this commit does not wait for the disk.
-    this.connection
+    connection
       .query(
         "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, p) FROM unnest($2::text[]) AS p",
-        [this.channel, payloads],
+        [this.channel, payloadsOf(this.origin, [...hints])],
         'jobchart notify',
       )
       .catch(ignoreUnavailable)

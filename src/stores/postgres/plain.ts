@@ -69,6 +69,8 @@ interface PlainOptions {
   readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
   /** @param unfolded how many moves are not in the figures yet */
   readonly foldIfMany: (unfolded: number) => Promise<void>
+  /** Tells other processes of the write that was asked for last, before its answer. */
+  readonly tellBehind: (hints: readonly Hint[]) => void
   /** Sets jobs aside that cannot be read. */
   readonly setAside: (ids: readonly string[]) => Promise<void>
 }
@@ -112,7 +114,8 @@ export class PostgresPlainWrites implements PlainWrites {
     if (docs === null) return null
     const now = this.options.now()
     const types = jobs.map(({ type }) => type)
-    const [base] = (await this.call('insert_plain', 'base::float8', [
+    const hints = [...new Set(types)].map((type): Hint => ({ kind: 'ready', type }))
+    const answered = this.call('insert_plain', 'base::float8', [
       now,
       jobs.map(({ id }) => id).join('\n'),
       types.join('\n'),
@@ -122,12 +125,14 @@ export class PostgresPlainWrites implements PlainWrites {
       [...rooms.values()],
       plainEntries.enqueue(now),
       ...plainMoveParams(plainMoves.enqueue, types),
-    ])) as [number | null]
+    ])
+    this.options.tellBehind(hints)
+    const [base] = (await answered) as [number | null]
     if (base === null) return null
     let seq = base
     return {
       answer: requests.map((request) => request.jobs.map(({ id }) => plainInserted(id, seq++, now))),
-      hints: [...new Set(types)].map((type) => ({ kind: 'ready', type })),
+      hints,
     }
   }
 

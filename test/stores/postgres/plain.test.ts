@@ -2,7 +2,7 @@
 import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
-import type { ClaimedJob, SettleAnswer, Store } from '../../../src/store.ts'
+import type { ClaimedJob, Hint, SettleAnswer, Store } from '../../../src/store.ts'
 import { postgresPort } from '../../../src/stores/postgres/port.ts'
 import type { Link, Target } from '../../../src/stores/postgres/connection.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
@@ -18,16 +18,23 @@ type Clock = ReturnType<typeof movingClock>
 interface Seen {
   readonly links: Link[]
   readonly names: string[]
+  /** The connection of each. */
+  readonly askedOn: Link[]
 }
 
-function seenBy(target: Target, { links, names }: Seen): Target {
+const nothingSeen = (): Seen => ({ links: [], names: [], askedOn: [] })
+
+function seenBy(target: Target, { links, names, askedOn }: Seen): Target {
   return {
     ...target,
     async connect() {
       const link = await target.connect()
       const query = link.query.bind(link)
       link.query = (statement) => {
-        if (statement.name !== undefined) names.push(statement.name)
+        if (statement.name !== undefined) {
+          names.push(statement.name)
+          askedOn.push(link)
+        }
         return query(statement)
       }
       links.push(link)
@@ -36,12 +43,7 @@ function seenBy(target: Target, { links, names }: Seen): Target {
   }
 }
 
-async function opened(
-  schema: string,
-  isPlain: boolean,
-  clock: Clock,
-  asked: Seen = { links: [], names: [] },
-): Promise<Store> {
+async function opened(schema: string, isPlain: boolean, clock: Clock, asked = nothingSeen()): Promise<Store> {
   const target = seenBy(targetOf({ url: server().url }), asked)
   const { plain, ...port } = postgresPort({ ...target, schema, transitionsMax: 10_000, clock })
   const store = remoteStore({ ...port, ...(isPlain && plain !== undefined && { plain }) })
@@ -200,7 +202,7 @@ test('a claim that somebody else has locked holds up its own jobs and no others'
 
 test('the ends of a turn and the claim of the same turn are one call, whatever becomes of the ends', async () => {
   const clock = movingClock()
-  const asked: Seen = { links: [], names: [] }
+  const asked = nothingSeen()
   const [store, other] = [await opened('turn', true, clock, asked), await opened('turn', true, clock)]
   await put(store, ...jobs)
   const first = await take(store, { max: 2, token: 't1' })
@@ -224,9 +226,28 @@ test('the ends of a turn and the claim of the same turn are one call, whatever b
   expect((await store.counts()).types['mail']).toMatchObject({ queued: 0, running: 3, done: 2 })
 })
 
+test('other processes are told of an enqueue behind it, on its connection, and once', async () => {
+  const clock = movingClock()
+  const asked = nothingSeen()
+  const [store, other] = [await opened('told', true, clock, asked), await opened('told', true, clock)]
+  const heard: Hint[] = []
+  onTestFinished(other.watch((hint) => heard.push(hint)))
+  await put(store, newJob('first'))
+  const inserted = asked.names.indexOf('jobchart insert_plain')
+  expect(asked.names.slice(inserted, inserted + 2)).toEqual(['jobchart insert_plain', 'jobchart notify'])
+  expect(asked.askedOn[inserted + 1]).toBe(asked.askedOn[inserted])
+  // What follows within the same moment is told later, and together.
+  await put(store, newJob('second'))
+  await put(store, newJob('third'))
+  await expect.poll(() => asked.names.filter((name) => name === 'jobchart notify').length).toBe(2)
+  // It may not have listened yet when the first was told.
+  for (let i = 0; !heard.some(({ kind }) => kind === 'ready'); i++) await put(store, newJob(`another ${i}`))
+  expect(heard).toContainEqual({ kind: 'ready', type: 'mail' })
+})
+
 test('statements stay prepared, also when nothing is there to be loaded', async () => {
   const clock = movingClock()
-  const asked: Seen = { links: [], names: [] }
+  const asked = nothingSeen()
   const store = await opened('prepared', true, clock, asked)
   expect(await store.get(['nobody'])).toEqual([null])
   expect(await store.queues()).toEqual([])
