@@ -1,4 +1,5 @@
 /** Retention over documents: what the core decides over the first ended jobs of each type. */
+import { inSequence, type Position } from '../../core/cursor.ts'
 import { endedStates, prune, type EndedState, type PruneUnit } from '../../core/prune.ts'
 import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
@@ -44,9 +45,11 @@ export class Retention {
   private readonly port: StorePort
   /** By type. It is only known here: another process looks for itself. */
   private readonly looks = new Map<string, Look>()
+  private readonly begins: Begins
 
   constructor(port: StorePort) {
     this.port = port
+    this.begins = new Begins(port)
   }
 
   async prune(driver: RemoteDriver, limit: number): Promise<PruneAnswer> {
@@ -54,8 +57,9 @@ export class Retention {
     await driver.server.load([{ kind: 'values', cells: 'retention' }], set)
     const { byType } = await this.port.figures()
     const facts = new Facts(driver.server.now(), byType, set.valuesOf('retention'), this.looks)
+    this.begins.check(facts.now)
     let answer = prune(facts.begin(), limit)
-    while (await facts.loadMissing(this.port)) answer = prune(facts.begin(), limit)
+    while (await facts.loadMissing(this.port, this.begins)) answer = prune(facts.begin(), limit)
     const { plain } = this.port
     const removed =
       plain === undefined || facts.going.length === 0
@@ -67,6 +71,42 @@ export class Retention {
     if (going.length > 0) await driver.write((each: Transaction) => each.removeEnded(going), { needs })
     facts.keepLooks()
     return answer
+  }
+}
+
+/** What was found is known for so long, ms: what a repair brings back may have ended before it. */
+const beginsMs = 600_000
+
+/**
+ * Where the ended jobs of a type and state begin: those that end later follow. A search from the first number on would
+ * pass over all that were removed as long as the server keeps them for a transaction that is open.
+ */
+class Begins {
+  private readonly port: StorePort
+  private readonly first = new Map<string, number>()
+  private epoch: string | undefined
+  private until = 0
+
+  constructor(port: StorePort) {
+    this.port = port
+  }
+
+  /** Forgets what may be wrong by now. */
+  check(now: number): void {
+    const epoch = this.port.epoch?.()
+    if (epoch === this.epoch && now < this.until) return
+    this.first.clear()
+    this.epoch = epoch
+    this.until = now + beginsMs
+  }
+
+  after(name: string): Position | null {
+    const first = this.first.get(name)
+    return first === undefined ? null : inSequence(first - 1)
+  }
+
+  found(name: string, [first]: readonly JobDocument[]): void {
+    if (first !== undefined) this.first.set(name, first.lastSeq)
   }
 }
 
@@ -141,7 +181,7 @@ class Facts implements PruneUnit<JobDocument> {
   }
 
   /** Loads the entries that the decision has missed. @returns were there any? */
-  async loadMissing(port: StorePort): Promise<boolean> {
+  async loadMissing(port: StorePort, begins: Begins): Promise<boolean> {
     const missing = [...this.missing]
     for (const [name, { type, state, limit }] of missing) {
       const filter = { type }
@@ -150,10 +190,11 @@ class Facts implements PruneUnit<JobDocument> {
         newestFirst: false,
         filter,
         states: new Set([state]),
-        after: null,
+        after: begins.after(name),
         limit,
       } as const
       const { documents } = await port.find(query)
+      begins.found(name, documents)
       this.entries.set(name, { limit, found: documents })
     }
     return missing.length > 0
@@ -168,8 +209,9 @@ class Facts implements PruneUnit<JobDocument> {
     this.nextLookAt = Math.min(this.nextLookAt, at)
   }
 
-  /** A type of which something was removed is looked at anew: its numbers have changed. */
+  /** A type of which something was removed is looked at anew: its numbers have changed, and may be the same again. */
   keepLooks(): void {
     for (const [type, at] of this.newLooks) this.looks.set(type, { at, by: this.factsOf(type) })
+    for (const { type } of this.going) this.looks.delete(type)
   }
 }

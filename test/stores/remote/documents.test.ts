@@ -1,6 +1,7 @@
 /** A store that somebody else has written, of documents behind an asynchronous interface, against the contract. */
-import { JobchartError, remoteStore } from 'jobchart/store'
+import { JobchartError, remoteStore, type FindQuery, type Found } from 'jobchart/store'
 import { expect, test } from 'vitest'
+import { putAndEnd } from '../../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../../src/store-testing/conformance/index.ts'
 import { movingClock } from '../moving-clock.ts'
 import { remoteCases } from './cases.ts'
@@ -41,4 +42,47 @@ test('a port is opened by the first who opens the store, and closed with the las
   await store.close()
   await store.close()
   expect(calls).toEqual(['open', 'open', 'close'])
+})
+
+test('a prune begins where the last one has found something, but for ten minutes and in one epoch', async () => {
+  const asked: (number | null)[] = []
+  class Recording extends MapPort {
+    run = 'a'
+
+    override find(query: FindQuery): Promise<Found> {
+      if (query.by === 'finished') asked.push(query.after?.number ?? null)
+      return super.find(query)
+    }
+
+    epoch(): string {
+      return this.run
+    }
+  }
+  const clock = movingClock()
+  const port = new Recording(new SharedMap(), clock)
+  const store = remoteStore(port)
+  await store.open({ clock })
+  const kept = {
+    done: { count: 2, ageMs: 1e12 },
+    dead: { count: 9, ageMs: 1e12 },
+    cancelled: { count: 9, ageMs: 1e12 },
+  }
+  await store.retain({ types: new Map(), others: kept })
+  const ended = async (...ids: string[]): Promise<(number | null)[]> => {
+    for (const id of ids) await putAndEnd(store, id, 'done')
+    asked.length = 0
+    while ((await store.prune(10)).more);
+    return [...asked]
+  }
+  expect((await ended('a', 'b', 'c'))[0]).toBe(null)
+  // The end of `a` was the third transition.
+  expect((await ended('d'))[0]).toBe(2)
+  expect((await ended('e'))[0]).toBeGreaterThan(2)
+  expect((await store.list({ state: 'done' })).map(({ id }) => id)).toEqual(['d', 'e'])
+  await clock.advance(600_000)
+  expect((await ended('f'))[0]).toBe(null)
+  port.run = 'b'
+  expect((await ended('g'))[0]).toBe(null)
+  expect((await ended('h'))[0]).toBeGreaterThan(2)
+  expect((await store.list({ state: 'done' })).map(({ id }) => id)).toEqual(['g', 'h'])
 })

@@ -177,14 +177,23 @@ CREATE FUNCTION @schema@.lacks_room(room_types text[], rooms bigint[]) RETURNS b
 $$;
 
 -- Appends a move, and removes old entries of the log. Returns how many moves are not in the figures yet.
+-- The entries that were removed are passed over by every search from the first one on, as long as a transaction is open
+-- that began before: so a connection keeps the number below which it has left none.
 CREATE FUNCTION @schema@.finish(log_max bigint, base bigint, numbers int, types text[], growth int[], body text)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_unfolded bigint;
+  v_upto bigint := base + numbers - log_max;
+  v_setting text := 'jobchart.log_' || '@schema@.log'::regclass::oid;
+  v_from bigint;
 BEGIN
   IF base / 1000 <> (base + numbers) / 1000 THEN
+    v_from := coalesce(nullif(current_setting(v_setting, true), ''), '0')::bigint;
     DELETE FROM @schema@.log WHERE last = ANY(ARRAY(
-      SELECT l.last FROM @schema@.log l WHERE l.last < base + numbers - log_max FOR UPDATE SKIP LOCKED));
+      SELECT l.last FROM @schema@.log l WHERE l.last >= v_from AND l.last < v_upto FOR UPDATE SKIP LOCKED));
+    IF NOT EXISTS (SELECT FROM @schema@.log l WHERE l.last >= v_from AND l.last < v_upto) THEN
+      PERFORM set_config(v_setting, greatest(v_from, v_upto)::text, false);
+    END IF;
   END IF;
   INSERT INTO @schema@.moves (base, types, growth, body) VALUES (base, types, growth, body)
     RETURNING move - (SELECT f.upto FROM @schema@.folds f WHERE f.one) INTO v_unfolded;

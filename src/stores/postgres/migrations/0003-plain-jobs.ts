@@ -77,8 +77,10 @@ BEGIN
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
 
   IF claims <> '{}' THEN
-    WITH held AS MATERIALIZED (SELECT c.* FROM unnest(exchange.claims, tokens) AS k(claim, token)
-      JOIN @schema@.claims c ON c.claim = k.claim AND c.token = k.token FOR UPDATE OF c SKIP LOCKED),
+    -- One by one: a plan for a table that seems to be empty would read it from its first row on.
+    WITH held AS MATERIALIZED (SELECT h.* FROM unnest(exchange.claims, tokens) AS k(claim, token)
+      CROSS JOIN LATERAL (SELECT c.* FROM @schema@.claims c WHERE c.claim = k.claim AND c.token = k.token
+        FOR UPDATE SKIP LOCKED) h),
     ending AS MATERIALIZED (
       SELECT u.number, u.type, u.output, u.max_attempts, u.turn, h.first, h.at, h.rev, h.token, h.worker,
         h.jobs[u.turn] AS job
@@ -204,9 +206,9 @@ DECLARE
   v_extended bigint[];
 BEGIN
   PERFORM @schema@.take_turn();
-  v_claims := ARRAY(SELECT c.claim FROM unnest(extend_plain.claims, tokens) AS k(claim, token)
-    JOIN @schema@.claims c ON c.claim = k.claim AND c.token = k.token WHERE c.jobs && named
-    FOR UPDATE OF c SKIP LOCKED);
+  v_claims := ARRAY(SELECT h.claim FROM unnest(extend_plain.claims, tokens) AS k(claim, token)
+    CROSS JOIN LATERAL (SELECT c.claim FROM @schema@.claims c
+      WHERE c.claim = k.claim AND c.token = k.token AND c.jobs && named FOR UPDATE SKIP LOCKED) h);
   INSERT INTO @schema@.claims (rev, first, at, wake_at, jobs, token, worker, attempts)
     SELECT c.rev, c.first, c.at, c.wake_at, ARRAY(SELECT CASE WHEN o.job = ANY(named) THEN 0 ELSE o.job END
         FROM unnest(c.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn), c.token, c.worker, c.attempts
