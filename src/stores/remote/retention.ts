@@ -146,14 +146,17 @@ class Facts implements PruneUnit<JobDocument> {
     return this
   }
 
-  /** What a look at a type depends on. As long as not too many are kept, others that end are removed later. */
+  /** What a look at a type depends on: others that end do not change when the first one goes, see `goesAt`. */
   private factsOf(type: string): string {
     const policy = this.retentionOf(type)
-    const counts = endedStates.map((state) => {
-      const count = this.endedCount(type, state)
-      return policy !== null && count <= policy[state].count ? Math.min(count, 1) : count
+    const facts = endedStates.map((state) => {
+      const kept = this.endedCount(type, state)
+      if (policy === null || kept === 0) return kept
+      const { count, countMax = Infinity } = policy[state]
+      if (kept > countMax) return kept
+      return kept > count ? 'beyond' : 'within'
     })
-    return JSON.stringify([counts, policy])
+    return JSON.stringify([facts, policy])
   }
 
   private isDue(type: string): boolean {

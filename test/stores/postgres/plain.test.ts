@@ -236,13 +236,11 @@ test('other processes are told of an enqueue behind it, on its connection, and o
   const inserted = asked.names.indexOf('jobchart insert_plain')
   expect(asked.names.slice(inserted, inserted + 2)).toEqual(['jobchart insert_plain', 'jobchart notify'])
   expect(asked.askedOn[inserted + 1]).toBe(asked.askedOn[inserted])
-  // What follows within the same moment is told later, and together.
-  await put(store, newJob('second'))
-  await put(store, newJob('third'))
-  await expect.poll(() => asked.names.filter((name) => name === 'jobchart notify').length).toBe(2)
   // It may not have listened yet when the first was told.
   for (let i = 0; !heard.some(({ kind }) => kind === 'ready'); i++) await put(store, newJob(`another ${i}`))
   expect(heard).toContainEqual({ kind: 'ready', type: 'mail' })
+  const times = (of: string): number => asked.names.filter((name) => name === of).length
+  expect(times('jobchart notify')).toBeLessThanOrEqual(times('jobchart insert_plain'))
 })
 
 test('statements stay prepared, also when nothing is there to be loaded', async () => {

@@ -44,20 +44,46 @@ test('a port is opened by the first who opens the store, and closed with the las
   expect(calls).toEqual(['open', 'open', 'close'])
 })
 
-test('a prune begins where the last one has found something, but for ten minutes and in one epoch', async () => {
-  const asked: (number | null)[] = []
-  class Recording extends MapPort {
-    run = 'a'
+/** Keeps where the searches for ended jobs have begun. */
+class Recording extends MapPort {
+  run = 'a'
+  readonly asked: (number | null)[] = []
 
-    override find(query: FindQuery): Promise<Found> {
-      if (query.by === 'finished') asked.push(query.after?.number ?? null)
-      return super.find(query)
-    }
-
-    epoch(): string {
-      return this.run
-    }
+  override find(query: FindQuery): Promise<Found> {
+    if (query.by === 'finished') this.asked.push(query.after?.number ?? null)
+    return super.find(query)
   }
+
+  epoch(): string {
+    return this.run
+  }
+}
+
+test('what is kept for a while although it is too much is not looked at before its time', async () => {
+  const clock = movingClock()
+  const port = new Recording(new SharedMap(), clock)
+  const store = remoteStore(port)
+  await store.open({ clock })
+  const bounds = { count: 2, countMax: 5, minAgeMs: 60_000, ageMs: 1e12 }
+  await store.retain({ types: new Map(), others: { done: bounds, dead: bounds, cancelled: bounds } })
+  const doneAfter = async (...more: string[]): Promise<string> => {
+    for (const id of more) await putAndEnd(store, id, 'done')
+    while ((await store.prune(10)).more);
+    return (await store.list({ state: 'done' })).map(({ id }) => id).join('')
+  }
+  expect(await doneAfter('a', 'b', 'c')).toBe('abc')
+  const looks = port.asked.length
+  expect(await doneAfter('d')).toBe('abcd')
+  expect(await doneAfter('e')).toBe('abcde')
+  expect(port.asked.length).toBe(looks)
+  expect(await doneAfter('f')).toBe('bcdef')
+  await clock.advance(60_000)
+  expect(await doneAfter()).toBe('ef')
+  // The first one is old enough.
+  expect(await doneAfter('g')).toBe('fg')
+})
+
+test('a prune begins where the last one has found something, but for ten minutes and in one epoch', async () => {
   const clock = movingClock()
   const port = new Recording(new SharedMap(), clock)
   const store = remoteStore(port)
@@ -70,9 +96,9 @@ test('a prune begins where the last one has found something, but for ten minutes
   await store.retain({ types: new Map(), others: kept })
   const ended = async (...ids: string[]): Promise<(number | null)[]> => {
     for (const id of ids) await putAndEnd(store, id, 'done')
-    asked.length = 0
+    const before = port.asked.length
     while ((await store.prune(10)).more);
-    return [...asked]
+    return port.asked.slice(before)
   }
   expect((await ended('a', 'b', 'c'))[0]).toBe(null)
   // The end of `a` was the third transition.
