@@ -59,14 +59,7 @@ function copyNewCluster(to: string): void {
 
 function makeCluster(data: string): void {
   const own = `${data}-${process.pid}`
-  const options = [
-    '--no-sync',
-    '--wal-segsize=1',
-    '--auth=trust',
-    '--username=postgres',
-    '--encoding=UTF8',
-    '--locale=C',
-  ]
+  const options = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C']
   const made = spawnSync(join(programs ?? '', 'initdb'), ['-D', own, ...options], { ...owner(), encoding: 'utf8' })
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
   try {
