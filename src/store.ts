@@ -48,9 +48,11 @@ import type {
   FailureQuery,
   JobPage,
   ListQuery,
+  HeatQuery,
   MachineCounts,
   QueueActivity,
   QueueInfo,
+  StoredHeat,
   TransitionPage,
   WorkerInfo,
   WorkerRecord,
@@ -348,6 +350,11 @@ export interface Store {
    * counts them, so that nothing is scanned.
    */
   machineCounts(type: string): Promise<MachineCounts>
+  /**
+   * What the machines of a type have added to the heat of their chart (`NewCheckpoint.heat`): names with their numbers.
+   * By the store's clock, and counted in the write of the checkpoint.
+   */
+  heat(query: HeatQuery): Promise<StoredHeat>
   /** Every queue that a job was enqueued to or that was paused, including those that are empty now. */
   queues(): Promise<QueueInfo[]>
   /**

@@ -10,6 +10,7 @@ import {
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
 import type { JobDefinition } from '../core/definition.ts'
+import { chartHeat, checkHeat, type ChartHeat, type HeatOptions } from '../core/heat.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import type { Stream } from '../core/stream.ts'
 import type { ActivityBucket, ActivityQuery, QueueInfo, StateCounts, Store } from '../store.ts'
@@ -65,6 +66,13 @@ export class ClientQueueHandle implements QueueHandle {
     const asked = checkActivity(options)
     await this.connection.ready()
     return activityIn(this.connection.store, asked, [this.type])
+  }
+
+  async heat(options: HeatOptions = {}): Promise<ChartHeat> {
+    const { period, version } = checkHeat(options)
+    const { type, connection } = this
+    await connection.ready()
+    return chartHeat(type, period, await connection.store.heat({ type, period }), version)
   }
 
   get stats$(): Stream<KeyedQueueStats> {

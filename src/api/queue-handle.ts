@@ -1,5 +1,6 @@
 /** The handle of a queue: pauses and resumes it, and reads its figures. */
 import type { Activity, ActivityOptions } from '../core/activity-options.ts'
+import type { ChartHeat, HeatOptions } from '../core/heat.ts'
 import type { Stream } from '../core/stream.ts'
 import type { Rates, StateCounts } from '../store.ts'
 
@@ -74,6 +75,16 @@ export interface QueueHandle {
    * @example const { buckets } = await runtime.queue('email.send').activity({ last: '2h' })
    */
   activity(options?: ActivityOptions): Promise<Activity>
+
+  /**
+   * How the machines of the queue have gone through their chart, in all processes: how often each transition was taken,
+   * and how long they stayed in each state. Counted at checkpoints: what a run has done since its last one is not in it
+   * yet. Child machines are not counted.
+   * @param options `period`: `'hour'`, `'day'` (default) or `'week'`; `version`: of that version alone
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const { states } = await runtime.queue('order').heat({ period: 'week' })
+   */
+  heat(options?: HeatOptions): Promise<ChartHeat>
 
   /**
    * The current figures, then each new value, ten times a second at most. A change of the rates or the latency alone is

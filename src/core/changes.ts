@@ -33,6 +33,15 @@ interface CountedOutcome {
   readonly outcome: string
 }
 
+/** A number that is added to a name of the heat of a chart. */
+export interface CountedHeat {
+  readonly type: string
+  readonly name: string
+  readonly count: number
+  /** The job that has counted it last. */
+  readonly lastId: string
+}
+
 /** An insert that was refused for want of room. */
 interface Refusal {
   /** Of the full queue; null: the store is full. */
@@ -52,6 +61,7 @@ export class Changes<Row extends JobRow> implements Recorder<Row> {
   readonly counted: CountedTransition<Row>[] = []
   readonly failures: CountedFailure<Row>[] = []
   readonly outcomes: CountedOutcome[] = []
+  readonly heat: CountedHeat[] = []
   readonly refusals: Refusal[] = []
   /** How often something was written: an item of a call that has failed may have written something, or nothing. */
   writes = 0
@@ -93,6 +103,10 @@ export class Changes<Row extends JobRow> implements Recorder<Row> {
 
   countOutcome(type: string, outcome: string): void {
     this.outcomes.push({ type, outcome })
+  }
+
+  countHeat({ type, id }: Row, name: string, count: number): void {
+    this.heat.push({ type, name, count, lastId: id })
   }
 
   refused(type: string | null, isHandOver: boolean): void {

@@ -36,6 +36,7 @@ export function keepCheckpoint(unit: Unit, row: JobRow, next: NewCheckpoint): bo
     unit.count(row, promiseFailed, ms)
     unit.countFailure(row, failureOf(error))
   }
+  if (next.heat !== undefined) unit.countHeat(row, next.heat)
   unit.addCheckpoint(row, next)
   clearUnsupported(unit, row)
   if (next.forgetSteps !== undefined && next.forgetSteps.length > 0) unit.forgetSteps(row, next.forgetSteps)

@@ -100,6 +100,22 @@ export interface MachineCounts {
   readonly outcomes: Readonly<Record<string, number>>
 }
 
+/** `hour`: this hour and the one before · `day`: this hour and the 24 before · `week`: today and the 7 days before, UTC. */
+export type HeatPeriod = 'hour' | 'day' | 'week'
+
+export interface HeatQuery {
+  readonly type: string
+  readonly period: HeatPeriod
+}
+
+/** What the machines of a type have counted, see `NewCheckpoint.heat`. */
+export interface StoredHeat {
+  /** The begin of the first hour that is counted, ms since the epoch. */
+  readonly from: number
+  /** In any order, each name once. `lastId`: the job that has counted it last. */
+  readonly counts: readonly { readonly name: string; readonly count: number; readonly lastId: string }[]
+}
+
 export interface QueueInfo {
   readonly type: string
   readonly paused: boolean

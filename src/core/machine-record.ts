@@ -44,6 +44,11 @@ export interface NewCheckpoint {
    * of the type.
    */
   readonly failures?: readonly FailedPromise[]
+  /**
+   * What is added to the heat of the chart: a number to each name. The transitions that were taken since the previous
+   * checkpoint, and the states that were left.
+   */
+  readonly heat?: readonly (readonly [name: string, count: number])[]
   /** Paths of the active states, parents first, and tags of the machine: filters use them. Omitted: none. */
   readonly states?: readonly string[]
   readonly tags?: readonly string[]

@@ -27,6 +27,8 @@ export interface Recorder<Row extends JobRow> {
   countFailure(row: Row, failure: Failure, seq: number): void
   /** A machine is added to those of its type that have ended so. */
   countOutcome(type: string, outcome: string): void
+  /** A number is added to a name of the heat of the chart of a type. */
+  countHeat(row: Row, name: string, count: number): void
   /**
    * An insert was refused for want of room.
    * @param type of the full queue; null: the store is full

@@ -176,6 +176,10 @@ export class Unit<Row extends JobRow = JobRow> {
     this.recorder.countOutcome(type, outcome)
   }
 
+  countHeat(row: Row, counts: NonNullable<NewCheckpoint['heat']>): void {
+    for (const [name, count] of counts) this.recorder.countHeat(row, name, count)
+  }
+
   /** A row is about to change. */
   private changing(row: Row, parts: number): RowChange {
     const change = row.change ?? this.recorder.begin(row, false)

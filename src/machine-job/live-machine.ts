@@ -27,6 +27,7 @@ import type { ActorSteps } from './actor-steps.ts'
 import { attemptNote, failedAttempt, isNextAttempt, isWaiting } from './durable.ts'
 import type { AttemptServices, MachineRunServices, JobActorServices } from './machine-run-services.ts'
 import { pendingOf, outboxOf } from './outbox.ts'
+import { HeatRecorder } from './heat-recorder.ts'
 import { Inspector } from './inspector.ts'
 import { Plan, type PendingEffect } from './plan.ts'
 import { Recorder } from './recorder.ts'
@@ -35,7 +36,7 @@ import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState, WrittenState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { LeanMachine, MachineVersion } from './versions.ts'
-import { dropChild, replaceScheduler, watchSnapshots, wrapRelays } from './xstate-internals.ts'
+import { dropChild, replaceScheduler, watchSnapshots, wrapRelays, type Microstep } from './xstate-internals.ts'
 
 interface LiveMachineOptions {
   readonly logic: PlannedLogic
@@ -83,6 +84,7 @@ export class LiveMachine {
   private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
   private readonly recorder: Recorder
+  private readonly heat: HeatRecorder
   private readonly isNew: boolean
   /** Timers that were due by then have fired. */
   private firedBy = 0
@@ -101,7 +103,9 @@ export class LiveMachine {
     this.recorder = new Recorder(this.encode)
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
-    this.plan = new Plan({ addresses, nextActorNumber: from?.actorNumber ?? 0, changed, log: attempts.log })
+    this.heat = new HeatRecorder({ version: options.version.version, now })
+    const stepped = (step: Microstep): void => this.heat.step(step)
+    this.plan = new Plan({ addresses, nextActorNumber: from?.actorNumber ?? 0, changed, log: attempts.log, stepped })
     const inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
     this.inspector = inspector
     const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
@@ -124,7 +128,12 @@ export class LiveMachine {
       else this.withinTurn(deliver)
     })
     this.root.subscribe({ error: (error) => this.fail(error) })
-    if (from === null) return
+    if (from === null) {
+      if (this.status !== 'error') this.heat.begin(this.standing.states)
+      return
+    }
+    // A fork has not lived what is before its checkpoint.
+    this.heat.restore(this.standing.states, from.job === jobId ? from.entered : undefined)
     const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
     restoreContexts(this.root, from.snapshot, actorAt)
     this.timers.restore(
@@ -205,6 +214,11 @@ export class LiveMachine {
   get standing(): MachineStanding {
     const { machine, value } = this.root.getSnapshot() as AnyMachineSnapshot
     return standingOf(machine as AnyStateMachine, value as StateValue)
+  }
+
+  /** How the machine has gone through its chart since the last call. */
+  takeHeat(): ReturnType<HeatRecorder['take']> {
+    return this.heat.take()
   }
 
   send(event: AnyEventObject): void {
@@ -314,6 +328,7 @@ export class LiveMachine {
       machine: this.options.version,
       job: this.options.jobId,
       snapshot: this.persisted(),
+      entered: this.status === 'active' ? this.heat.timesOf(this.standing.states) : undefined,
       timers: this.timers.records(),
       passed: passed.length > 0 ? passed : undefined,
       actors: this.addresses.state(),

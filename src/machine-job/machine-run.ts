@@ -239,6 +239,7 @@ export class MachineRun {
       const jobs = this.childJobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
       const failures = machine.failures.splice(0)
+      const heat = machine.takeHeat()
       const next: NewCheckpoint = {
         number: ++this.number,
         state: packState(state, { jobs, read, cancel }, machine.encode),
@@ -253,6 +254,7 @@ export class MachineRun {
         this.deferred.takeChanges(),
         forgetSteps.length > 0 && { forgetSteps },
         failures.length > 0 && { failures },
+        heat.length > 0 && { heat },
       )
     } catch (error) {
       // A state that cannot be encoded now cannot be encoded by a retry.

@@ -106,7 +106,7 @@ function madeStanding(machine: AnyStateMachine, value: StateValue): { states: st
 /** The paths of nodes are made once for all jobs. */
 const paths = new WeakMap<AnyStateNode, string>()
 
-function pathOf(node: AnyStateNode): string {
+export function pathOf(node: AnyStateNode): string {
   let path = paths.get(node)
   if (path === undefined) paths.set(node, (path = node.path.join('.')))
   return path

@@ -113,7 +113,14 @@ export function adopt(state: MachineState, { identity, machine, migrate }: Versi
   problems.push(...(fitted?.problems ?? []))
   if (fitted === null || problems.length > 0) throw incompatible(identity, problems, same)
   return {
-    state: { ...state, machine: identity, snapshot: taken.snapshot, timers: fitted.timers },
+    state: {
+      ...state,
+      machine: identity,
+      snapshot: taken.snapshot,
+      // The states of another version are others.
+      entered: same ? state.entered : undefined,
+      timers: fitted.timers,
+    },
     newDelays: fitted.newDelays,
   }
 }

@@ -13,7 +13,7 @@ import { JobchartError } from '../core/errors.ts'
 import { isDurable, isReportedSnapshot } from './durable.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isSnapshotOnly, doesWork } from './actor-kinds.ts'
-import { countActorIds } from './xstate-internals.ts'
+import { countActorIds, parentOf, watchMicrosteps, type Microstep } from './xstate-internals.ts'
 
 export interface PendingAction {
   readonly kind: 'action'
@@ -71,6 +71,8 @@ interface PlanOptions {
   readonly changed: () => void
   /** Writes a line of the job's log. */
   readonly log: (line: string) => void
+  /** Called after each step of the root machine. */
+  readonly stepped: (step: Microstep) => void
 }
 
 export class Plan {
@@ -85,6 +87,7 @@ export class Plan {
   actorsAdded = 0
   private readonly changed: () => void
   private readonly log: (line: string) => void
+  private readonly stepped: (step: Microstep) => void
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots that were restored from the checkpoint; null if there is none. */
@@ -92,11 +95,12 @@ export class Plan {
   /** Wraps the calls that XState defers while a built-in action executes; null otherwise. */
   private planning: ((run: () => void) => () => void) | null = null
 
-  constructor({ addresses, nextActorNumber, changed, log }: PlanOptions) {
+  constructor({ addresses, nextActorNumber, changed, log, stepped }: PlanOptions) {
     this.addresses = addresses
     this.nextActorNumber = nextActorNumber
     this.changed = changed
     this.log = log
+    this.stepped = stepped
   }
 
   hold(effect: PendingEffect): void {
@@ -158,6 +162,7 @@ export class Plan {
     if (planned === null) {
       // XState numbers generated ids per process: in a job the numbers continue after a restart.
       countActorIds(scope.system, () => `x:${++this.nextActorNumber}`)
+      if (parentOf(scope.self) === undefined) watchMicrosteps(scope.system, scope.self, this.stepped)
       planned = {
         ...scope,
         // Outside of an action XState defers only starts of actors that `assign` has spawned: `registerChildren` starts

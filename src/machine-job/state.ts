@@ -43,6 +43,11 @@ export interface MachineState {
   /** The job that it was written for: another job that resumes from it is a fork. */
   readonly job: string
   readonly snapshot: PersistedMachine
+  /**
+   * When each of its active states was entered, ms since the epoch, the outer ones first. Left out if that is not
+   * known.
+   */
+  readonly entered?: readonly number[] | undefined
   readonly timers: readonly TimerRecord[]
   /** Left out if empty. */
   readonly passed?: readonly PassedDelay[] | undefined
@@ -84,13 +89,14 @@ type OfRun = Pick<WrittenState, 'jobs' | 'cancel' | 'read'>
 
 /** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
 export function packState(state: Omit<WrittenState, keyof OfRun>, ofRun: OfRun, encode: Encode): Json {
-  const { format, machine, job, snapshot, timers, passed, actors, actorNumber, outbox, events } = state
+  const { format, machine, job, snapshot, entered, timers, passed, actors, actorNumber, outbox, events } = state
   const { jobs, cancel, read } = ofRun
   return encode({
     format,
     machine,
     job,
     snapshot,
+    entered,
     timers: timers.length === 0 ? undefined : timers,
     passed,
     actors: isEmpty(actors.starts) ? undefined : actors,

@@ -3,7 +3,7 @@
  * owns, and event types that XState derives. `test/machine-job/xstate-contract.test.ts` checks it: read both before an
  * upgrade.
  */
-import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine, InspectionEvent } from 'xstate'
+import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine, AnyStateNode, InspectionEvent } from 'xstate'
 
 type System = AnyActorRef['system']
 type Relay = (source: AnyActorRef | undefined, target: AnyActorRef, event: AnyEventObject) => void
@@ -60,6 +60,38 @@ export function watchSnapshots(
   const watched = (event: InspectionEvent): void => {
     send(event)
     if (event.type === '@xstate.snapshot') listener(event.actorRef as AnyActorRef, event.snapshot, event.event)
+  }
+  Object.assign(system, { _sendInspectionEvent: watched })
+}
+
+/** A transition that was taken: the object that stands in the chart. */
+export interface TakenTransition {
+  readonly source: AnyStateNode
+  /** Empty for `always`. */
+  readonly eventType: string
+  readonly target: readonly AnyStateNode[] | undefined
+  readonly actions: readonly unknown[]
+  readonly reenter: boolean
+}
+
+/** One step of a machine: the transitions that were taken together, and the nodes that are active after it. */
+export interface Microstep {
+  readonly transitions: readonly TakenTransition[]
+  readonly nodes: readonly AnyStateNode[]
+}
+
+/** Calls back after each step of one machine of the system, also while its actor is made. */
+export function watchMicrosteps(system: System, machine: AnyActorRef, listener: (step: Microstep) => void): void {
+  const send = Reflect.get(system, '_sendInspectionEvent') as (event: InspectionEvent) => void
+  const watched = (event: InspectionEvent): void => {
+    send(event)
+    if (event.type !== '@xstate.microstep' || event.actorRef !== machine) return
+    const { snapshot, _transitions: transitions } = event as unknown as {
+      readonly snapshot: { readonly _nodes: readonly AnyStateNode[] }
+      readonly _transitions: readonly TakenTransition[]
+    }
+    // oxlint-disable-next-line no-underscore-dangle -- named so by XState
+    listener({ transitions, nodes: snapshot._nodes })
   }
   Object.assign(system, { _sendInspectionEvent: watched })
 }

@@ -83,6 +83,7 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
     list: (query) => store().list(query),
     counts: () => store().counts(),
     machineCounts: (type) => store().machineCounts(type),
+    heat: (query) => store().heat(query),
     queues: () => store().queues(),
     queue: (type, change) => store().queue(type, change),
     queuedSince: (types) => store().queuedSince(types),

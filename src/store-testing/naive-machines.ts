@@ -19,6 +19,11 @@ interface Mark {
 }
 
 export class NaiveMachines extends NaiveJobs {
+  private readonly heatCounts: (contract.StoredHeat['counts'][number] & {
+    readonly type: string
+    readonly at: number
+  })[] = []
+
   checkpoint(requests: readonly contract.CheckpointRequest[]): contract.CheckpointAnswer[] {
     return requests.map(({ id, attempt, token, checkpoint }) => {
       const job = this.leasedBy(id, attempt, token)
@@ -79,6 +84,19 @@ export class NaiveMachines extends NaiveJobs {
       tags: count(records.flatMap(({ machineTags }) => machineTags)),
       outcomes: count(this.outcomes.flatMap((each) => (each.type === type ? [each.outcome] : []))),
     }
+  }
+
+  heat({ type, period }: contract.HeatQuery): contract.StoredHeat {
+    const hour = 3_600_000
+    const thisHour = Math.floor(this.time / hour) * hour
+    const today = Math.floor(this.time / (24 * hour)) * 24 * hour
+    const from = { hour: thisHour - hour, day: thisHour - 24 * hour, week: today - 7 * 24 * hour }[period]
+    const counted = this.heatCounts.filter((each) => each.type === type && each.at >= from)
+    const counts = [...new Set(counted.map(({ name }) => name))].map((name) => {
+      const same = counted.filter((each) => each.name === name)
+      return { name, count: same.reduce((sum, { count }) => sum + count, 0), lastId: same.at(-1)?.lastId ?? '' }
+    })
+    return { from, counts }
   }
 
   cancel(requests: readonly contract.CancelRequest[]): contract.CancelAnswer[] {
@@ -155,7 +173,17 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   protected keepCheckpoint(job: Job, checkpoint: NewCheckpoint): CheckpointEntry {
-    const { number, state, note, takesCancel, forgetSteps, failures = [], states = [], tags = [] } = checkpoint
+    const {
+      number,
+      state,
+      note,
+      takesCancel,
+      forgetSteps,
+      failures = [],
+      heat = [],
+      states = [],
+      tags = [],
+    } = checkpoint
     const { record } = job
     const current = job.checkpoints.at(-1)
     if (current?.number === number) return current
@@ -163,6 +191,7 @@ export class NaiveMachines extends NaiveJobs {
     this.read(job, checkpoint)
     const { seq, at } = this.note(job, 'CHECKPOINT', record.state, note)
     for (const { error } of failures) this.addFailure(error, { ...record, seq, at })
+    for (const [name, count] of heat) this.heatCounts.push({ type: record.type, name, count, lastId: record.id, at })
     const entry = { number, state, seq, at, note }
     job.checkpoints = [...job.checkpoints, entry].slice(-caps.checkpoints)
     job.takesCancel = takesCancel

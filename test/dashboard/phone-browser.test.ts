@@ -141,24 +141,22 @@ test.runIf(canStartBrowser)(
 )
 
 test.runIf(canStartBrowser)('on a slow network the first figures are there after three round trips', async () => {
-  const latency = 400
+  const latency = 1_000 // ms: long beside what a busy machine adds
   const runtime = await jobs()
   const { url, close } = await createDashboard({ runtime, authorize: () => 'read' }).listen()
   onTestFinished(close)
   /** Ms until the figures of the overview are shown, in a browser that has nothing of the page. */
-  const firstFigures = async (slow: boolean): Promise<number> => {
+  const firstFigures = async (latency: number): Promise<number> => {
     const context = await browser.newContext()
     const page = await context.newPage()
-    if (slow) {
-      const devtools = await context.newCDPSession(page)
-      await devtools.send('Network.enable')
-      await devtools.send('Network.emulateNetworkConditions', {
-        offline: false,
-        latency,
-        downloadThroughput: 250_000,
-        uploadThroughput: 250_000,
-      })
-    }
+    const devtools = await context.newCDPSession(page)
+    await devtools.send('Network.enable')
+    await devtools.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency,
+      downloadThroughput: 250_000,
+      uploadThroughput: 250_000,
+    })
     const before = performance.now()
     await page.goto(url, { waitUntil: 'commit' })
     await page.locator('.figure b').first().waitFor()
@@ -166,13 +164,13 @@ test.runIf(canStartBrowser)('on a slow network the first figures are there after
     await context.close()
     return ms
   }
-  await firstFigures(false)
+  await firstFigures(0)
   const fast: number[] = []
   const slow: number[] = []
   for (let i = 0; i < 3; i++) {
-    fast.push(await firstFigures(false))
-    slow.push(await firstFigures(true))
+    fast.push(await firstFigures(0))
+    slow.push(await firstFigures(latency))
   }
-  // What the network alone takes: a busy machine makes both slower.
-  expect(Math.min(...slow) - Math.min(...fast)).toBeLessThan(2_000)
+  // A busy machine makes both slower.
+  expect((Math.min(...slow) - Math.min(...fast)) / latency).toBeLessThan(4)
 })

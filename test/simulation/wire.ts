@@ -68,6 +68,7 @@ const through = (store: Store, pass: Pass): Store => ({
   list: (query) => pass('list', () => store.list(query)),
   counts: () => pass('counts', () => store.counts()),
   machineCounts: (type) => pass('machineCounts', () => store.machineCounts(type)),
+  heat: (query) => pass('heat', () => store.heat(query)),
   queues: () => pass('queues', () => store.queues()),
   queue: (type, change) => pass('queue', () => store.queue(type, change)),
   worker: (id, info) => pass('worker', () => store.worker(id, info)),

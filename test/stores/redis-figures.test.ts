@@ -96,8 +96,14 @@ test.for(Object.keys(ends))('%s leaves no job in the number that its worker has 
   expect(await leasedBy()).toEqual({ b: 2 })
 })
 
-/** What twenty refused hand-overs cost the server, µs. */
+/** What twenty refused hand-overs cost the server, µs: the least of five times, as other processes slow it down. */
 async function handOvers(store: Store): Promise<number> {
+  const times: number[] = []
+  for (let i = 0; i < 5; i++) times.push(await twentyHandOvers(store))
+  return Math.min(...times)
+}
+
+async function twentyHandOvers(store: Store): Promise<number> {
   const before = await spent()
   for (let i = 0; i < 20; i++) {
     const jobs = [newJob(randomUUID(), { type: 'other' })]

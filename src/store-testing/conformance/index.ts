@@ -23,6 +23,7 @@ import { insertCases } from './insert.ts'
 import { messageCases } from './inbox.ts'
 import { logCases } from './log.ts'
 import { machineAgainCases } from './machine-again.ts'
+import { heatCases } from './heat.ts'
 import { machineCountCases } from './machine-counts.ts'
 import { machineCases } from './machine.ts'
 import { agreesWithTheModel, type RandomRuns } from './random.ts'
@@ -70,6 +71,7 @@ const groups: Readonly<Record<string, Cases>> = {
   machine: machineCases,
   'machine again': machineAgainCases,
   'machine counts': machineCountCases,
+  heat: heatCases,
   messages: messageCases,
   'deferred events': deferredCases,
   'gentle cancel': gentleCancelCases,

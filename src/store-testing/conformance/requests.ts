@@ -91,6 +91,7 @@ export class Requests {
       read: lastRead,
       note: `GO → ${number}`,
       takesCancel,
+      heat: [[`to ${number % 3}`, number] as const],
       ...forgets,
       ...this.left(id, number, lastRead),
     }

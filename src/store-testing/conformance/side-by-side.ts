@@ -9,6 +9,7 @@ import type {
   ListQuery,
   PruneAnswer,
   Store,
+  StoredHeat,
   TransitionEntry,
   TransitionPage,
   WorkerInfo,
@@ -286,6 +287,7 @@ export class SideBySide {
         log: model.transitions(),
         failures: model.failures(),
         machineCounts: ownTypes.map((type) => model.machineCounts(type)),
+        heat: ownTypes.flatMap((type) => heatPeriods.map((period) => byName(model.heat({ type, period })))),
       },
       actual: {
         jobs,
@@ -296,6 +298,9 @@ export class SideBySide {
         log,
         failures: await store.failures({ limit: 1_000 }),
         machineCounts: await Promise.all(ownTypes.map((type) => store.machineCounts(type))),
+        heat: await Promise.all(
+          ownTypes.flatMap((type) => heatPeriods.map(async (period) => byName(await store.heat({ type, period })))),
+        ),
       },
     }
   }
@@ -307,6 +312,13 @@ export function withoutCursor(entry: TransitionEntry): Transition {
   delete transition.cursor
   return transition
 }
+
+const heatPeriods = ['hour', 'day', 'week'] as const
+
+const byName = ({ from, counts }: StoredHeat): StoredHeat => ({
+  from,
+  counts: counts.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+})
 
 const isFirst = ({ id }: CheckpointRequest, i: number, all: readonly CheckpointRequest[]): boolean =>
   all.findIndex((request) => request.id === id) === i

@@ -59,6 +59,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     list: (query) => store.list(query),
     counts: () => store.counts(),
     machineCounts: (type) => store.machineCounts(type),
+    heat: (query) => store.heat(query),
     queues: () => store.queues(),
     queuedSince: (types) => store.queuedSince(types),
     activity: (query) => store.activity(query),

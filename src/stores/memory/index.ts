@@ -41,6 +41,7 @@ import {
   activity,
   counts,
   failures,
+  heat,
   list,
   machineCounts,
   queuedSince,
@@ -237,6 +238,7 @@ type Questions =
   | 'list'
   | 'counts'
   | 'machineCounts'
+  | 'heat'
   | 'queues'
   | 'queuedSince'
   | 'activity'
@@ -262,6 +264,9 @@ const forReaders = (tables: Tables, now: () => number): Pick<Store, Questions> =
   },
   async machineCounts(type) {
     return machineCounts(tables, type)
+  },
+  async heat(query) {
+    return heat(tables, query, now())
   },
   async queues() {
     return queueInfos(tables)

@@ -15,6 +15,7 @@ import type { LinkedList, LinkedItem } from './linked-list.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { leasedPhases, noCounts, readyPhase, tally } from './phases.ts'
 import { FailureGroups } from './failure-groups.ts'
+import { Heat } from './heat.ts'
 import { RateWindow } from './rate.ts'
 import { Series } from './series.ts'
 
@@ -99,6 +100,7 @@ export class Queue<T extends QueuedJob<T>> implements HeapItem {
   readonly machineTally = new MachineTally()
   readonly activity = new Series()
   readonly failures = new FailureGroups()
+  readonly heat = new Heat()
   paused = false
   /** The limits per key that hold for all claims; null if none had any. */
   keyTerms: HeldTerms | null = null

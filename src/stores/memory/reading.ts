@@ -13,12 +13,15 @@ import type {
   FailureQuery,
   JobPage,
   ListQuery,
+  HeatQuery,
   MachineCounts,
   QueueActivity,
   QueueInfo,
   StateCounts,
+  StoredHeat,
   WorkerRecord,
 } from '../../store.ts'
+import { Heat } from './heat.ts'
 import type { Tables } from './tables.ts'
 import { leasedPhases, noCounts, phases } from './phases.ts'
 import { fieldsOf, recordOf } from './fields.ts'
@@ -91,6 +94,9 @@ export function activity(tables: Tables, query: ActivityQuery, now: number): Que
     return { type, buckets: bucketsSince(queue === undefined ? [] : [queue.activity], period, first) }
   })
 }
+
+export const heat = (tables: Tables, { type, period }: HeatQuery, now: number): StoredHeat =>
+  (tables.queues.get(type)?.heat ?? new Heat()).since(period, now)
 
 export function failures(tables: Tables, { type, limit = caps.page }: FailureQuery): FailureGroup[] {
   const queues = type === undefined ? [...tables.queues.values()] : [tables.queues.get(type) ?? []].flat()

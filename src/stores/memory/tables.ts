@@ -223,6 +223,10 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     this.queue(type).machineTally.addOutcome(outcome)
   }
 
+  countHeat({ queue, id }: Row, name: string, count: number): void {
+    queue.heat.add(this.now, name, count, id)
+  }
+
   refused(type: string | null, isHandOver: boolean): void {
     if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
     else this.hints.refused(type, this.backlogOf(type))

@@ -190,7 +190,16 @@ export async function committed(
   { schema, transitionsMax, now }: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
   { revisions, ...changes }: Leaving,
 ): Promise<boolean> {
-  const writes: Writes = { now: now(), count: 0, log: [], activity: [], failures: [], outcomes: [], ...changes }
+  const writes: Writes = {
+    now: now(),
+    count: 0,
+    log: [],
+    activity: [],
+    failures: [],
+    outcomes: [],
+    heat: [],
+    ...changes,
+  }
   const commit: Commit = { epoch: '', revisions, cells: [], rooms: new Map(), slots: new Map(), writes: () => writes }
   const [row] = await executor.query(commitStatement(schema, commit, transitionsMax, false))
   return committedOf(row?.slice(1), commit).base !== null

@@ -40,10 +40,11 @@ interface Move {
   readonly n: number
 }
 
-type Body = Pick<Writes, 'now' | 'activity' | 'failures' | 'outcomes'> & {
-  readonly moves: readonly Move[]
-  readonly paused: readonly string[]
-}
+type Body = Pick<Writes, 'now' | 'activity' | 'failures' | 'outcomes'> &
+  Partial<Pick<Writes, 'heat'>> & {
+    readonly moves: readonly Move[]
+    readonly paused: readonly string[]
+  }
 
 function movesOf(jobs: Writes['jobs']): Move[] {
   const moves = new Map<string, Move>()
@@ -60,7 +61,7 @@ const backlog = statesTagged('backlog')
 
 /** The parameters of a commit: the types of which the backlog grows, by how much, and what a reader adds. */
 export function moveParams(writes: Writes): Param[] {
-  const { now, activity, failures, outcomes, cells } = writes
+  const { now, activity, failures, outcomes, heat, cells } = writes
   const moves = movesOf(writes.jobs)
   const growth = new Map<string, number>()
   for (const { type, before, after, n } of moves) {
@@ -68,7 +69,7 @@ export function moveParams(writes: Writes): Param[] {
     if (by !== 0) growth.set(type, (growth.get(type) ?? 0) + by * n)
   }
   const paused = cells.flatMap((cell) => (cell.cells === 'paused' ? [cell.field] : []))
-  const body: Body = { now, moves, activity, failures, outcomes, paused }
+  const body: Body = { now, moves, activity, failures, outcomes, paused, ...(heat.length > 0 && { heat }) }
   return [[...growth.keys()].map(columnText), [...growth.values()], JSON.stringify(body)]
 }
 
@@ -100,7 +101,7 @@ export const plainMoveText = ({ before, after }: Omit<PlainMove, 'counted'>): st
 const isWaiting = (job: Standing | null): boolean => job !== null && backlog.has(job.state)
 
 /** A commit as `foldFigures` reads it. */
-function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, base: number): Writes {
+function writesOf({ now, moves, activity, outcomes, heat = [], paused, ...body }: Body, base: number): Writes {
   const document = (type: string, standing: Standing | null): JobDocument | null =>
     standing && ({ type, failure: null, machine: null, finishedAt: null, ...standing } as JobDocument)
   const jobs = moves.map(({ type, before, after, n }) => ({
@@ -111,7 +112,7 @@ function writesOf({ now, moves, activity, outcomes, paused, ...body }: Body, bas
   }))
   const failures = body.failures.map((each) => ({ ...each, seq: each.seq - pending + base }))
   const cells = paused.map((field) => ({ cells: 'paused', field, value: null }) as const)
-  return { now, count: 0, jobs, log: [], cells, activity, failures, outcomes }
+  return { now, count: 0, jobs, log: [], cells, activity, failures, outcomes, heat }
 }
 
 /** What figures are of one moment. */

@@ -127,6 +127,14 @@ export class Keys {
     return `${this.namespace}activity:${period}:${at}`
   }
 
+  /**
+   * The heat of the chart of a type in the hour that began at a time: a number by `n` and the name, and the job that has
+   * counted it last by `j` and the name.
+   */
+  heatAt(type: string, at: number): string {
+    return `${this.namespace}heat:${at}:${scriptText(type)}`
+  }
+
   children(parent: string): string {
     return `${this.namespace}children:${parent}`
   }

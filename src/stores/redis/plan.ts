@@ -74,6 +74,8 @@ interface Plan {
   /** What is added to the activity of types: index of the figure and number. */
   readonly activity?: readonly (readonly [type: string, figure: number, by: number])[]
   /** What is added to the numbers of jobs by the states and tags of their machines. */
+  /** What is added to the heat of charts, by the text of the type. */
+  readonly heat?: readonly (readonly [type: string, name: string, count: number, lastId: string])[]
   readonly machines?: readonly (readonly [key: string, field: string, by: number])[]
   /** Failed attempts, each with the number of its transition. */
   readonly failures?: readonly PlannedFailure[]
@@ -128,6 +130,7 @@ export function planOf(transaction: Transaction, keys: Keys): Planned {
       now: String(now),
       ...some('activity', activityOf(changes)),
       ...some('machines', machinesOf(changes, keys)),
+      ...some('heat', heatOf(changes)),
       ...some('failures', changes.failures.map(plannedFailure)),
       ...(rooms.has(null) && { room: rooms.get(null) as number }),
       ...some(
@@ -384,6 +387,16 @@ function machinesOf({ rows, outcomes }: Changes<JobRow>, keys: Keys): NonNullabl
   return [...tallies].flatMap(([type, tally]) =>
     [...tally.entries()].map(([kind, name, by]) => [keys.machineCounts(type), `${kind}:${name}`, by] as const),
   )
+}
+
+/** What is added to the heat of charts, the same names together. */
+function heatOf({ heat }: Changes<JobRow>): NonNullable<Plan['heat']> {
+  const sums = new Map<string, readonly [type: string, name: string, count: number, lastId: string]>()
+  for (const { type, name, count, lastId } of heat) {
+    const key = JSON.stringify([type, name])
+    sums.set(key, [scriptText(type), name, count + (sums.get(key)?.[2] ?? 0), lastId])
+  }
+  return [...sums.values()]
 }
 
 function plannedFailure({

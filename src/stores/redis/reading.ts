@@ -13,6 +13,7 @@ import {
   withCursor,
   type Position,
 } from '../../core/cursor.ts'
+import { heatFrom, heatHours } from '../../core/heat.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
 import { isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
@@ -26,6 +27,7 @@ import type {
   Counts,
   FailureGroup,
   FailureQuery,
+  HeatQuery,
   JobPage,
   ListOrder,
   ListQuery,
@@ -33,6 +35,7 @@ import type {
   QueueActivity,
   QueueInfo,
   StateCounts,
+  StoredHeat,
   TransitionPage,
   WorkerInfo,
   WorkerRecord,
@@ -239,6 +242,23 @@ export class Reading {
         ),
       )
     return { states: of('state'), tags: of('tag'), outcomes: of('outcome') }
+  }
+
+  async heat({ type, period }: HeatQuery, now: number): Promise<StoredHeat> {
+    const found = await Promise.all(
+      heatHours(period, now).map((at) => this.redis.send(['HGETALL', this.keys.heatAt(type, at)])),
+    )
+    const counts = new Map<string, { count: number; lastId: string }>()
+    for (const hour of found) {
+      const fields = new Map(pairs(hour))
+      for (const [field, count] of fields) {
+        if (!field.startsWith('n')) continue
+        const name = field.slice(1)
+        const lastId = fields.get(`j${name}`) ?? ''
+        counts.set(name, { count: Number(count) + (counts.get(name)?.count ?? 0), lastId })
+      }
+    }
+    return { from: heatFrom(period, now), counts: [...counts].map(([name, counted]) => ({ name, ...counted })) }
   }
 
   async counts(): Promise<Counts> {

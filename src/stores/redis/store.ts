@@ -172,6 +172,7 @@ type Questions =
   | 'list'
   | 'counts'
   | 'machineCounts'
+  | 'heat'
   | 'queues'
   | 'queuedSince'
   | 'activity'
@@ -185,6 +186,7 @@ const questionsOf = (read: Read, now: () => number): Pick<Store, Questions> => (
   list: (query) => read((reading) => reading.list(query)),
   counts: () => read((reading) => reading.counts()),
   machineCounts: (type) => read((reading) => reading.machineCounts(type)),
+  heat: (query) => read((reading) => reading.heat(query, now())),
   queues: () => read((reading) => reading.queues()),
   queuedSince: (types) => read((reading) => reading.queuedSince(types)),
   activity: (query) => read((reading) => reading.activity(query, now())),

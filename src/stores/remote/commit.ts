@@ -1,6 +1,6 @@
 /** What a transaction has read and written, as plain data: what a store of documents commits. */
 import type { Counted } from '../../core/activity.ts'
-import type { Changes } from '../../core/changes.ts'
+import type { Changes, CountedHeat } from '../../core/changes.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { enqueueEntry } from '../../core/history.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
@@ -49,6 +49,8 @@ export interface Writes {
     readonly failure: Failure
   }[]
   readonly outcomes: readonly { readonly type: string; readonly outcome: string }[]
+  /** Numbers that are added to names of the heat of the charts of types. */
+  readonly heat: readonly CountedHeat[]
 }
 
 /** A commit: if all that is expected holds, `writes` are carried out, and else nothing. */
@@ -158,6 +160,7 @@ export function commitOf(transaction: Transaction): Commit {
           failure,
         })),
         outcomes: changes.outcomes,
+        heat: changes.heat,
       }
     },
   }

@@ -26,6 +26,7 @@ import type {
   QueueActivity,
 } from '../../store.ts'
 import type { Writes } from './commit.ts'
+import { heatAfter, noHeat, type KeptHeat } from './heat.ts'
 import { stateCountsOf, type JobDocument } from './document.ts'
 
 interface CountedGroup extends FailureGroup {
@@ -38,6 +39,7 @@ export interface TypeFigures {
   readonly machines: MachineCounts
   /** By the begin of each period. */
   readonly activity: Readonly<Record<ActivityPeriod, Readonly<Record<string, readonly number[]>>>>
+  readonly heat: KeptHeat
   /** The one that has occurred last at the end. */
   readonly failures: readonly CountedGroup[]
 }
@@ -46,16 +48,18 @@ export const noFigures: TypeFigures = {
   counts: {},
   machines: { states: {}, tags: {}, outcomes: {} },
   activity: { minute: {}, hour: {} },
+  heat: noHeat,
   failures: [],
 }
 
 /** The types of which a commit changes the figures, or that it pauses: a queue is known by its figures. */
-export const typesOf = ({ jobs, activity, outcomes, cells }: Writes): ReadonlySet<string> =>
+export const typesOf = ({ jobs, activity, outcomes, heat, cells }: Writes): ReadonlySet<string> =>
   new Set([
     ...cells.flatMap((cell) => (cell.cells === 'paused' ? [cell.field] : [])),
     ...jobs.flatMap(({ before, after }) => (before ?? after)?.type ?? []),
     ...activity.map(({ type }) => type),
     ...outcomes.map(({ type }) => type),
+    ...heat.map(({ type }) => type),
   ])
 
 /** The figures of a type after a commit. */
@@ -66,6 +70,7 @@ export function foldFigures(before: TypeFigures | undefined, writes: Writes, typ
     counts: countsAfter(figures, jobs),
     machines: machinesAfter(figures, jobs, writes, type),
     activity: activityAfter(figures, writes, type),
+    heat: heatAfter(figures.heat, writes, type),
     failures: failuresAfter(figures, jobs, writes, type),
   }
 }

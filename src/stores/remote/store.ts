@@ -20,6 +20,7 @@ import { claimAll, claimNeeds } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
+import { heatSince } from './heat.ts'
 import { activityFrom, allCountsOf, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
@@ -142,6 +143,7 @@ type Queries =
   | 'list'
   | 'counts'
   | 'machineCounts'
+  | 'heat'
   | 'queues'
   | 'queuedSince'
   | 'activity'
@@ -161,6 +163,11 @@ const queriesOf = (
   list: (query) => read(() => reading.list(query)),
   counts: () => read(() => reading.counts()),
   machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
+  heat: ({ type, period }) =>
+    read(async () => {
+      const { heat } = (await port.figures()).byType.get(type) ?? noFigures
+      return heatSince(heat, period, Math.floor(port.now()))
+    }),
   queues: () => read(() => reading.queues()),
   queuedSince: (types) => read(() => reading.queuedSince(types)),
   activity: (query) => read(async () => activityFrom((await port.figures()).byType, query, Math.floor(port.now()))),

@@ -199,6 +199,7 @@ function storeOf(callQueue: CallQueue, engine: EngineOptions, thread = false): S
     unreadable: () => callQueue.ask('unreadable'),
     repair: () => callQueue.ask('repair'),
     machineCounts: (type) => callQueue.ask('machineCounts', type),
+    heat: (query) => callQueue.ask('heat', query),
     queues: () => callQueue.ask('queues'),
     queuedSince: (types) => callQueue.ask('queuedSince', types),
     activity: (query) => callQueue.ask('activity', query),

@@ -12,6 +12,7 @@ import { CarriedOut } from './carried-out.ts'
 import { Claims } from './claims.ts'
 import { Ends } from './ends.ts'
 import { FailureTable } from './failure-table.ts'
+import { HeatTable } from './heat.ts'
 import { Hints } from './hints.ts'
 import { InboxWatch } from './inbox-watch.ts'
 import { KeyGroups } from './key-groups.ts'
@@ -39,6 +40,7 @@ export class JobFile {
   readonly inboxWatch: InboxWatch
   readonly schedules: ScheduleTable
   readonly failures: FailureTable
+  readonly heat: HeatTable
   readonly minutes: Minutes
   readonly prunes: Prunes
   readonly removals: Removals
@@ -62,6 +64,7 @@ export class JobFile {
     this.log = new LogWriter(sql, transitionsMax)
     this.queues = new Queues(sql)
     this.failures = new FailureTable(sql, this.queues)
+    this.heat = new HeatTable(sql, this.queues)
     this.minutes = new Minutes(sql)
     this.prunes = new Prunes(sql)
     this.machines = new Machines(sql, this.queues)
@@ -123,6 +126,7 @@ export class JobFile {
     this.flush()
     this.prunes.write()
     this.queues.write()
+    this.heat.write(this.now)
     this.inboxWatch.finish()
     this.minutes.write(this.seq, this.now)
     this.log.write(this.seq, this.now)
@@ -152,6 +156,7 @@ export class JobFile {
     this.flush()
     this.sql.run('savepoint')
     this.queues.mark()
+    this.heat.mark()
     this.log.mark()
     let done = false
     try {
@@ -168,6 +173,7 @@ export class JobFile {
       this.log.endMark(done)
       this.sql.run('releaseSavepoint')
       this.queues.endMark(done)
+      this.heat.endMark(done)
     }
   }
 
@@ -175,6 +181,7 @@ export class JobFile {
   forget(): void {
     this.forgetRows()
     this.queues.forget()
+    this.heat.forget()
     this.inboxWatch.forget()
     this.hints.forget()
     this.prunes.forget()

@@ -86,6 +86,12 @@ const texts = {
   activityOfAll: `SELECT at, ${figureColumns.map((name) => `sum(activity.${name})`).join(', ')}
     FROM queues CROSS JOIN activity ON activity.queue = queues.queue AND period = ? AND at >= ? GROUP BY at`,
 
+  addHeat: `INSERT INTO heat (queue, at, name, count, last_id) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET count = count + excluded.count, last_id = excluded.last_id`,
+  forgetHeat: 'DELETE FROM heat WHERE at < ?',
+  // With max(), SQLite takes the other columns from the row that has it.
+  heatOf: `SELECT name, sum(count), last_id, max(at) FROM heat WHERE queue = ? AND at >= ? GROUP BY name`,
+
   addFailure: `INSERT INTO failures (${failureColumns}, last_seq) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6, ?7, ?8)
     ON CONFLICT DO UPDATE SET count = count + 1, last_at = excluded.last_at, last_id = excluded.last_id,
     last_seq = excluded.last_seq RETURNING count`,
@@ -317,6 +323,7 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   firstSince: [first: number | null]
   activityOf: ActivityValues
   activityOfAll: ActivityValues
+  heatOf: [name: string, count: number, lastId: string, at: number]
   addFailure: [count: number]
   failures: FailureValues
   failuresOf: FailureValues

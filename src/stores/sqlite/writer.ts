@@ -14,6 +14,7 @@ import { needsLife, writeRow } from '../sql/write-row.ts'
 import type { Claims } from './claims.ts'
 import type { Ends } from './ends.ts'
 import type { FailureTable } from './failure-table.ts'
+import type { HeatTable } from './heat.ts'
 import type { Hints } from './hints.ts'
 import type { InboxWatch } from './inbox-watch.ts'
 import type { KeyGroups } from './key-groups.ts'
@@ -34,6 +35,7 @@ interface Tables {
   readonly machines: Machines
   readonly keyGroups: KeyGroups
   readonly failures: FailureTable
+  readonly heat: HeatTable
   readonly prunes: Prunes
   readonly removals: Removals
   readonly claims: Claims
@@ -123,6 +125,10 @@ export class Writer implements Recorder<Row> {
   countOutcome(type: string, outcome: string): void {
     const { queues } = this.tables
     queues.countOutcome(queues.of(type), outcome)
+  }
+
+  countHeat({ queue, id }: Row, name: string, count: number): void {
+    this.tables.heat.add(queue.number, name, count, id)
   }
 
   refused(type: string | null, isHandOver: boolean): void {

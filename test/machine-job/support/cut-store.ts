@@ -103,6 +103,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     list: (query) => read(() => store.list(query)),
     counts: () => read(() => store.counts()),
     machineCounts: (type) => read(() => store.machineCounts(type)),
+    heat: (query) => read(() => store.heat(query)),
     queues: () => read(() => store.queues()),
     queue: (type, change) => read(() => store.queue(type, change)),
     worker: (id, info) => read(() => store.worker(id, info)),

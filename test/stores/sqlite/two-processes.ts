@@ -86,6 +86,7 @@ const methods = {
   counts: true,
   queue: true,
   machineCounts: true,
+  heat: true,
   queues: true,
   queuedSince: true,
   activity: true,

@@ -4,6 +4,7 @@
  * changed.
  */
 import { caps } from '../../../core/caps.ts'
+import { heatHoursKept } from '../../../core/heat.ts'
 import { pending } from '../../remote/transaction.ts'
 import { figureAt } from '../figures.ts'
 import { flagLetters } from '../row-text.ts'
@@ -113,6 +114,19 @@ local function staleOf(plan)
   return stale, before
 end
 
+-- Adds to the heat of charts. It is kept a day longer than it is shown.
+local function addHeat(counted)
+  local hour = math.floor(nowMs / 3600000)
+  local keys = {}
+  for _, each in ipairs(counted) do
+    local key = P .. 'heat:' .. int(hour * 3600000) .. ':' .. each[1]
+    call('HINCRBY', key, 'n' .. each[2], int(each[3]))
+    call('HSET', key, 'j' .. each[2], each[4])
+    keys[key] = true
+  end
+  for key in pairs(keys) do call('EXPIREAT', key, int((hour + ${heatHoursKept}) * 3600)) end
+end
+
 -- @param before the rows that the plan writes
 local function carryOut(plan, before)
   local rows, cells = plan.rows or {}, plan.cells or {}
@@ -178,6 +192,7 @@ local function carryOut(plan, before)
   for _, count in ipairs(plan.machines or {}) do
     if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
   end
+  if plan.heat then addHeat(plan.heat) end
   if plan.full or plan.fullQueues or plan.fullSlots then setFigure('', ${figureAt.waits}, 1) end
   if plan.full then call('SET', P .. 'full', '1') end
   for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end

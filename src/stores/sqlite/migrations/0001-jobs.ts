@@ -338,6 +338,18 @@ export const jobs = `
     PRIMARY KEY (queue, period, at)
   ) STRICT, WITHOUT ROWID;
 
+  -- The heat of charts: how often each name was counted in each hour, and the job that has counted it last.
+  CREATE TABLE heat (
+    queue INTEGER NOT NULL REFERENCES queues,
+    -- When the hour began.
+    at INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    last_id TEXT NOT NULL,
+    PRIMARY KEY (queue, at, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX hours_of_heat ON heat (at);
+
   -- Failed attempts by type, name, code and pattern of the message, which the fingerprint stands for: how many since
   -- the first one here, how many of the jobs are dead now, and the last job and transition.
   CREATE TABLE failures (
