@@ -2,6 +2,7 @@
 import { counted } from '../core/counted.ts'
 import { countWidth } from './count-badge.ts'
 import { hasOwnId, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
+import { timesRoom } from './heat.ts'
 import { guardLabel, hiddenText } from './lines.ts'
 import { fitText, textWidth, type Weight } from './text-width.ts'
 
@@ -72,6 +73,8 @@ export interface Content {
   readonly height: number
   readonly items: readonly ContentItem[]
   readonly rows: readonly TransitionRow[]
+  /** Of the baseline of the times in a state; null if no room is kept for them. */
+  readonly timesY: number | null
 }
 
 const iconWidth = 12
@@ -95,6 +98,7 @@ class Sheet {
   readonly left: number
   width = 0
   y: number
+  timesY: number | null = null
   constructor(left: number, top: number) {
     this.left = left
     this.y = top
@@ -113,6 +117,14 @@ class Sheet {
     }
     this.width = Math.max(this.width, x - 5)
     this.y += height
+  }
+
+  /** Room for the times in a state, below its name. */
+  times(): void {
+    this.y -= 8
+    this.timesY = this.y + 11
+    this.width = Math.max(this.width, this.left + timesRoom.width)
+    this.y += timesRoom.height + 4
   }
 
   /** A line of which the whole text is shown on hover. */
@@ -155,7 +167,8 @@ class Sheet {
   }
 
   content(right: number, bottom: number): Content {
-    return { width: Math.ceil(this.width + right), height: this.y + bottom, items: this.items, rows: this.rows }
+    const { items, rows, timesY } = this
+    return { width: Math.ceil(this.width + right), height: this.y + bottom, items, rows, timesY }
   }
 }
 
@@ -225,6 +238,8 @@ export interface StateContentOptions {
   readonly tags: boolean
   /** Is room kept for a number of jobs at the right of the name? */
   readonly counted: boolean
+  /** Is room kept for the time that machines stay in it? */
+  readonly timed: boolean
 }
 
 /** A transition that is written in its state, with the names of the states it leads to. */
@@ -237,13 +252,14 @@ export interface WrittenTransition {
 export function stateContent(
   state: ChartState,
   inside: readonly WrittenTransition[],
-  { tags, counted, leftOut = 0 }: StateContentOptions & { readonly leftOut?: number },
+  { tags, counted, timed, leftOut = 0 }: StateContentOptions & { readonly leftOut?: number },
 ): Content {
   const isRoot = state.parent === null
   const sheet = new Sheet(12, 0)
   if (isRoot) sheet.line([{ role: 'heading', text: state.key }], 36, 25)
   else sheet.line([{ role: 'name', text: state.key }], 36, 23)
   if (counted) sheet.width += countWidth
+  if (timed && !isRoot && state.type !== 'final') sheet.times()
   if (isRoot && state.description !== null) {
     sheet.y -= 6
     sheet.line([{ role: 'note', text: state.description }], 22, 12)

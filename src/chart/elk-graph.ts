@@ -263,7 +263,7 @@ export function fromElk(picture: ElkNode, measured: Measured, plan: Plan): Chart
     const { x, y } = boxOf(`dot:${id}`)
     return { x: x + dotSize / 2, y: y + dotSize / 2, radius: dotSize / 2, state }
   })
-  const empty: Content = { width: 0, height: 0, items: [], rows: [] }
+  const empty: Content = { width: 0, height: 0, items: [], rows: [], timesY: null }
   const states = measured.graph.states.map((state): PlacedState => {
     const content = measured.contents.get(state.id) ?? empty
     return { state, box: boxOf(`state:${state.id}`), content, shift: 0, region: null }

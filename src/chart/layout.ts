@@ -59,8 +59,11 @@ interface Fitted {
   readonly note: string | null
 }
 
-function asItIs(graph: ChartGraph, { tags = true, actions = true, counted = false }: LayoutOptions): Fitted {
-  const measured = measure(graph, { tags, actions, counted })
+function asItIs(
+  graph: ChartGraph,
+  { tags = true, actions = true, counted = false, timed = false }: LayoutOptions,
+): Fitted {
+  const measured = measure(graph, { tags, actions, counted, timed })
   return { measured, effort: effortOf(measured), note: null }
 }
 
@@ -82,8 +85,8 @@ function fit(graph: ChartGraph, options: LayoutOptions, limitMs: number): Fitted
 
 const tooSlow = 'This chart takes too long to lay out:'
 
-function asList(graph: ChartGraph, { tags = true, counted = false }: LayoutOptions): ChartLayout {
-  return withNote(listLayout(graph, { tags, counted }), `${tooSlow} transitions are written in their states.`)
+function asList(graph: ChartGraph, { tags = true, counted = false, timed = false }: LayoutOptions): ChartLayout {
+  return withNote(listLayout(graph, { tags, counted, timed }), `${tooSlow} transitions are written in their states.`)
 }
 
 function withNote(placed: ChartLayout, note: string | null): ChartLayout {

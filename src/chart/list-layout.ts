@@ -10,6 +10,7 @@ import type { ChartLayout, PlacedDot, PlacedEdge, PlacedState } from './layout-t
 interface ListOptions {
   readonly tags: boolean
   readonly counted: boolean
+  readonly timed: boolean
 }
 
 interface Block {

@@ -3,6 +3,7 @@
  * states that are drawn.
  */
 import { invalidOption } from '../core/errors.ts'
+import { readHeat, type Heat, type HeatMarks } from './heat.ts'
 import { lineage, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 import { tones, type Tone } from './theme.ts'
 
@@ -30,6 +31,12 @@ export interface MarkOptions {
    */
   readonly path?: readonly (PathStep | string)[]
   /**
+   * How machines go through the chart, as `queue(type).heat()` of a runtime or client tells it. An arrow is as wide as
+   * the share of its transitions in the one that was taken most often; the median and the 95th percentile of the time
+   * in a state stand in it.
+   */
+  readonly heat?: HeatMarks
+  /**
    * The colour of a state by its meaning, by id, path or name. The states of `jobchart`'s own chart of a job have
    * theirs.
    */
@@ -42,6 +49,7 @@ export interface Marks {
   /** The numbers of the steps of the path in which each transition was taken. */
   readonly steps: ReadonlyMap<string, readonly number[]>
   readonly tones: ReadonlyMap<string, Tone>
+  readonly heat: Heat | null
 }
 
 const jobTones: Readonly<Record<string, Tone>> = {
@@ -74,6 +82,7 @@ export function readMarks(whole: ChartGraph, drawn: ChartGraph, options: MarkOpt
     counts,
     steps: steps(finder, options.path ?? []),
     tones: tonesOf(finder, options),
+    heat: options.heat === undefined ? null : readHeat(options.heat, drawn, (name) => finder.drawn(finder.find(name))),
   }
 }
 

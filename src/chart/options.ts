@@ -23,6 +23,8 @@ export interface LayoutOptions extends ChartOptions {
   readonly actions?: boolean
   /** Is room kept for a count in each state? No by default; `toSvg` with `counts` keeps it. */
   readonly counted?: boolean
+  /** Is room kept for the times in each state? No by default; `toSvg` with `heat` keeps it. */
+  readonly timed?: boolean
   /**
    * The longest time of a layout, for example `2_000` or `'2s'`; none by default. What would take longer is drawn to
    * the depth that fits, or else with its transitions written in its states; the picture says so. The time is estimated

@@ -1,6 +1,7 @@
 /** Arrows, labels, dots and the numbers of a path, as SVG. */
 import { xml } from './escape.ts'
 import { segments, type Point } from './geometry.ts'
+import { heatClass } from './heat.ts'
 import type { ChartLayout, PlacedDot, PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 import type { Marks } from './marks.ts'
 import { drawItem, drawRow, rowStart } from './svg-states.ts'
@@ -43,8 +44,12 @@ function shortened(points: readonly Point[]): readonly Point[] {
   return [...points.slice(0, -1), { x: last.x + (before.x - last.x) * share, y: last.y + (before.y - last.y) * share }]
 }
 
-export function drawEdge({ arrow, points, isHead }: PlacedEdge, isTaken: boolean): string {
-  const taken = isTaken ? ' jc-taken' : ''
+export function drawEdge(
+  { arrow, points, isHead, transitions }: PlacedEdge,
+  { heat }: Marks,
+  isTaken: boolean,
+): string {
+  const taken = `${isTaken ? ' jc-taken' : ''}${arrow === null ? '' : heatClass(heat, transitions)}`
   const data = arrow === null ? '' : ` data-arrow="${xml(arrow)}"`
   const line = `<path class="jc-edge${taken}"${data} d="${roundedPath(isHead ? shortened(points) : points)}"/>`
   return isHead ? `${line}${drawTip(points, taken)}` : line
@@ -63,12 +68,12 @@ function drawTip(points: readonly Point[], taken: string): string {
 }
 
 /** The label of an arrow; each transition in it is a group of its own, so that a page can light it up. */
-export function drawLabel({ box, content, transitions, sources, targets, id }: PlacedLabel): string {
+export function drawLabel({ box, content, transitions, sources, targets, id }: PlacedLabel, marks: Marks): string {
   const isAlways = transitions.every(({ kind }) => kind === 'always')
-  const rows = content.rows.map((row) => drawRow(row, content, box, targets))
+  const rows = content.rows.map((row) => drawRow(row, content, box, marks, targets))
   // One row stands for the transitions of all sources: the others are empty groups.
   const others = sources.length > 1 ? transitions.slice(1) : []
-  rows.push(...others.map((transition) => `${rowStart(transition, targets)}</g>`))
+  rows.push(...others.map((transition) => `${rowStart(transition, targets, marks)}</g>`))
   const inRows = content.rows.at(-1)
   const end = inRows === undefined ? 0 : inRows.y + inRows.height
   const rest = content.items.filter((item) => item.kind === 'text' && item.y >= end)

@@ -3,6 +3,7 @@ import { counted } from '../core/counted.ts'
 import type { Content, ContentItem, IconName, TextItem, TransitionRow } from './content.ts'
 import { countBadgeWidth, shortNumber } from './count-badge.ts'
 import { xml } from './escape.ts'
+import { heatWords, timesText } from './heat.ts'
 import type { Box, Point } from './geometry.ts'
 import type { ChartState, ChartTransition } from './graph.ts'
 import type { PlacedState } from './layout-types.ts'
@@ -42,27 +43,45 @@ export function drawItem(item: ContentItem, at: Point, width: number): string {
 }
 
 /** The group of a transition, not yet closed: what it does as attributes and, for a screen reader, in words. */
-export function rowStart({ id, label, event, source, description }: ChartTransition, to: readonly string[]): string {
-  const spoken = `${label || 'always'}: ${source} ${to.length === 0 ? 'stays' : `to ${to.join(', ')}`}`
-  const title = description === null ? '' : `<title>${xml(description)}</title>`
+export function rowStart(transition: ChartTransition, to: readonly string[], { heat }: Marks): string {
+  const { id, label, event, source, description } = transition
+  const taken = heatWords(heat, transition)
+  const leads = `${label || 'always'}: ${source} ${to.length === 0 ? 'stays' : `to ${to.join(', ')}`}`
+  const spoken = [leads, taken].filter((text) => text !== null).join(', ')
+  const told = [description, taken].filter((text) => text !== null)
+  const title = told.length === 0 ? '' : `<title>${xml(told.join('; '))}</title>`
   return `<g data-transition="${xml(id)}" data-event="${xml(event)}" role="graphics-symbol" aria-label="${xml(spoken)}">${title}`
 }
 
 /** A transition in a box, as a group. */
-export function drawRow(row: TransitionRow, { items }: Content, box: Box, to = row.transition.targets): string {
+export function drawRow(
+  row: TransitionRow,
+  { items }: Content,
+  box: Box,
+  marks: Marks,
+  to = row.transition.targets,
+): string {
   const { transition, y, height } = row
   const own = items.filter((item) => item.kind !== 'rule' && item.y >= y && item.y < y + height)
-  return `${rowStart(transition, to)}${own.map((item) => drawItem(item, box, box.width)).join('')}</g>`
+  return `${rowStart(transition, to, marks)}${own.map((item) => drawItem(item, box, box.width)).join('')}</g>`
 }
 
 /** The text of a state, with a group for each transition in it. @param at where it starts */
-function drawItems({ content, box }: PlacedState, at: Point): string {
+function drawItems({ content, box, state }: PlacedState, at: Point, marks: Marks): string {
   const top = content.rows[0]?.y ?? Infinity
   const end = content.rows.reduce((last, { y, height }) => Math.max(last, y + height), 0)
   const others = content.items.filter((item) => item.kind === 'rule' || item.y < top || item.y >= end)
   const drawn = others.map((item) => drawItem(item, item.kind === 'rule' ? { x: box.x, y: at.y } : at, box.width))
   const ground = { ...at, width: box.width, height: box.height }
-  return [...drawn, ...content.rows.map((row) => drawRow(row, content, ground))].join('')
+  const rows = content.rows.map((row) => drawRow(row, content, ground, marks))
+  return [...drawn, drawTimes(content, state.id, at, marks), ...rows].join('')
+}
+
+function drawTimes({ timesY }: Content, id: string, at: Point, { heat }: Marks): string {
+  const times = timesY === null ? null : timesText(heat, id)
+  if (times === null || timesY === null) return ''
+  const { text, title } = times
+  return `<text class="jc-times" x="${px(at.x + 12)}" y="${px(at.y + timesY)}"><title>${xml(title)}</title>${xml(text)}</text>`
 }
 
 /** What a screen reader says of a state. */
@@ -70,7 +89,9 @@ function spoken({ state }: PlacedState, marks: Marks): string {
   const kind = state.type === 'atomic' ? 'state' : `${state.type} state`
   const count = marks.counts.get(state.id)
   const active = marks.active.has(state.id) ? ', active' : ''
-  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${counted(count, 'job')}`}`
+  const times = timesText(marks.heat, state.id)
+  const heat = times === null ? '' : `, ${times.text}, ${times.title}`
+  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${counted(count, 'job')}`}${heat}`
 }
 
 function classes({ state, region }: PlacedState, marks: Marks): string {
@@ -83,6 +104,7 @@ function classes({ state, region }: PlacedState, marks: Marks): string {
     state.type === 'final' ? 'jc-final' : '',
     state.parent === null ? '' : `jc-${marks.tones.get(state.id) ?? 'neutral'}`,
     marks.active.has(state.id) ? 'jc-active' : '',
+    marks.heat?.stuck.has(state.id) === true ? 'jc-stuck' : '',
   ]
     .filter((name) => name !== '')
     .join(' ')
@@ -99,7 +121,7 @@ export function drawBox(placed: PlacedState, marks: Marks): string {
     `<rect${name === '' ? '' : ` class="${name}"`} x="${px(box.x + inset)}" y="${px(box.y + inset)}" width="${px(box.width - 2 * inset)}" height="${px(box.height - 2 * inset)}" rx="${radius - inset}"/>`
   const isHatched = marks.tones.get(state.id) === 'cancelling'
   const at = contentAt(placed, marks)
-  const text = state.children.length > 0 ? '' : drawItems(placed, at)
+  const text = state.children.length > 0 ? '' : drawItems(placed, at, marks)
   return [
     `<g class="${classes(placed, marks)}" data-state="${xml(state.id)}" data-path="${pathOf(state)}" role="graphics-object" aria-label="${xml(spoken(placed, marks))}">`,
     state.description === null ? '' : `<title>${xml(`${state.key}: ${state.description}`)}</title>`,
@@ -125,9 +147,9 @@ function contentAt({ box, content }: PlacedState, marks: Marks): Point {
 }
 
 /** The text of a state with states in it. */
-export function drawContent(placed: PlacedState): string {
+export function drawContent(placed: PlacedState, marks: Marks): string {
   const { box, state, shift } = placed
-  return `<g class="jc-head" data-state-head="${xml(state.id)}">${drawItems(placed, { x: box.x + shift, y: box.y })}</g>`
+  return `<g class="jc-head" data-state-head="${xml(state.id)}">${drawItems(placed, { x: box.x + shift, y: box.y }, marks)}</g>`
 }
 
 /** Diagonal lines within the box, without a pattern: an id of a pattern would not be unique in a page. */

@@ -1,5 +1,7 @@
 /** Colours of pictures, as CSS variables: the same names in light and dark. */
 
+import { heatLevels } from './heat.ts'
+
 /** The colours of a picture; `auto` follows the reader's `prefers-color-scheme`. */
 export type Theme = 'light' | 'dark' | 'auto'
 
@@ -109,6 +111,9 @@ const rules: readonly string[] = [
   ' .jc-rule{stroke:var(--jc-border);stroke-width:1;opacity:.7}',
   ' .jc-edge{fill:none;stroke:var(--jc-line);stroke-width:1.5}',
   ' .jc-tip{fill:var(--jc-line);stroke:none}',
+  ' .jc-heat{stroke-opacity:.9}',
+  ' .jc-heat-0{opacity:.35}',
+  ...Array.from({ length: heatLevels }, (_, i) => ` .jc-heat-${i + 1}.jc-edge{stroke-width:${1 + (i + 1) * 0.7}}`),
   ' .jc-dot{fill:var(--jc-ink)}',
   ' .jc-label>rect{fill:var(--jc-label)}',
   ' .jc-always>rect{fill:none}',
@@ -117,6 +122,9 @@ const rules: readonly string[] = [
   ' .jc-event{font-weight:500}',
   ' .jc-guard{fill:var(--jc-muted)}',
   ' .jc-action,.jc-key{font-size:11px;fill:var(--jc-muted)}',
+  ' .jc-times{font-size:11px;fill:var(--jc-muted)}',
+  ' .jc-stuck>rect{stroke:var(--jc-dead-border);stroke-width:2;filter:drop-shadow(0 0 6px var(--jc-dead-border))}',
+  ' .jc-stuck .jc-times{fill:var(--jc-dead-ink)}',
   ' .jc-note{fill:var(--jc-muted)}',
   ' .jc-chip>rect{fill:var(--jc-label)}',
   ' .jc-chip>text{font-size:10.5px;fill:var(--jc-muted)}',

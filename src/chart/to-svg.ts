@@ -12,7 +12,7 @@ import { drawBox, drawContent } from './svg-states.ts'
 import { chartStyles, type Theme } from './theme.ts'
 
 /** Options of `toSvg`. */
-export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions {
+export interface SvgOptions extends Omit<LayoutOptions, 'counted' | 'timed'>, MarkOptions {
   /** `light`, `dark`, or `auto` (the default): what the reader's system asks for. */
   readonly theme?: Theme
   /**
@@ -38,7 +38,8 @@ export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions 
  * await writeFile('order.svg', await toSvg(orderMachine, { theme: 'dark', active: { paid: 'shipping' } }))
  */
 export async function toSvg(source: ChartSource, options: SvgOptions = {}): Promise<string> {
-  const draw = await drawingOf(source, { ...options, counted: options.counts !== undefined })
+  const { counts, heat } = options
+  const draw = await drawingOf(source, { ...options, counted: counts !== undefined, timed: heat !== undefined })
   return draw(options)
 }
 
@@ -51,7 +52,7 @@ export type DrawingOptions = LayoutOptions & Omit<SvgOptions, keyof MarkOptions>
 /** Draws a chart that has been laid out, with marks of its own each time: they do not change where anything stands. */
 export type Drawing = (marks: MarkOptions) => string
 
-/** @param options `counted`, if any of the drawings has counts */
+/** @param options `counted` and `timed`, if any of the drawings has counts or heat */
 export async function drawingOf(source: ChartSource, options: DrawingOptions): Promise<Drawing> {
   const theme = themeOption(options.theme, 'theme')
   const style = styleOption(options.style, 'style')
@@ -78,12 +79,12 @@ function svgOf(placed: ChartLayout, marks: Marks, { theme, style, title, transpa
     transparent ? '' : `<rect class="jc-canvas" width="${width}" height="${height}"/>`,
     ...compounds.map((each) => drawBox(each, marks)),
     ...separators.map(drawSeparator),
-    ...edges.filter((edge) => !isTaken(edge)).map((edge) => drawEdge(edge, false)),
-    ...edges.filter(isTaken).map((edge) => drawEdge(edge, true)),
-    ...compounds.map((each) => drawContent(each)),
+    ...edges.filter((edge) => !isTaken(edge)).map((edge) => drawEdge(edge, marks, false)),
+    ...edges.filter(isTaken).map((edge) => drawEdge(edge, marks, true)),
+    ...compounds.map((each) => drawContent(each, marks)),
     ...simple.map((each) => (each.state.type === 'history' ? drawHistory(each, marks) : drawBox(each, marks))),
     ...dots.map(drawDot),
-    ...labels.map((label) => drawLabel(label)),
+    ...labels.map((label) => drawLabel(label, marks)),
     ...drawSteps(placed, marks),
     note === null ? '' : `<text class="jc-note" x="16" y="${height - 8}">${xml(note)}</text>`,
   ].filter((line) => line !== '')

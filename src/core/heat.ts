@@ -51,11 +51,11 @@ const nameCharsMax = 1_000
 const namesMax = 200
 
 /**
- * A stay is counted among those up to √2 times as long: a quantile is wrong by a fifth at most. The first holds all
- * that were shorter than 1 ms.
+ * A stay is counted among those up to 2^¼ times as long: a quantile is wrong by a fifth at most. The first bucket holds
+ * all that were shorter than 1 ms, the last one those of a thousand years and more.
  */
-const bucketsPerDoubling = 2
-const bucketsMax = 80
+const bucketsPerDoubling = 4
+const bucketsMax = 180
 
 const bucketOf = (ms: number): number =>
   ms < 1 ? 0 : Math.min(bucketsMax, 1 + Math.floor(Math.log2(ms) * bucketsPerDoubling))

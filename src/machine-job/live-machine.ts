@@ -132,8 +132,7 @@ export class LiveMachine {
       if (this.status !== 'error') this.heat.begin(this.standing.states)
       return
     }
-    // A fork has not lived what is before its checkpoint.
-    this.heat.restore(this.standing.states, from.job === jobId ? from.entered : undefined)
+    this.heat.restore(this.standing.states, from.entered)
     const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
     restoreContexts(this.root, from.snapshot, actorAt)
     this.timers.restore(

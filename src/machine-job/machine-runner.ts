@@ -355,11 +355,13 @@ const unsupported = (version: string, error: unknown): UnsupportedRest => ({
 
 const noJobs: MachineState['jobs'] = { generation: 0, ids: [] }
 
-/** The state for a fork, if it was written for another job: without that job's messages, cancel and child jobs. */
+/**
+ * The state for a fork, if it was written for another job: without that job's messages, cancel, child jobs and times.
+ */
 function ownedByJob(state: MachineState, job: string): MachineState {
-  return state.job === job
-    ? state
-    : { ...state, job, read: 0, jobs: noJobs, cancel: null, snapshot: withOwnJobs(state.snapshot, job) }
+  if (state.job === job) return state
+  const snapshot = withOwnJobs(state.snapshot, job)
+  return { ...state, job, read: 0, jobs: noJobs, cancel: null, entered: undefined, snapshot }
 }
 
 function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine {

@@ -23,6 +23,7 @@ test('a state leaves out what is the default, and has it again when it is read',
     machine: expect.anything(),
     job: id,
     snapshot: { value: 'first', context: {}, children: { worker: { src: 'work' } } },
+    entered: [expect.any(Number)],
     actorNumber: 1,
     events: [expect.anything()],
   })

@@ -1,24 +1,16 @@
 /** Numbers and times in words. */
 import { signal } from '@preact/signals'
 import { rateText } from '../rate-text.ts'
-import { duration } from '../time-words.ts'
+import { brief, duration } from '../../core/time-words.ts'
 import { ahead } from './live.ts'
 
 /** The server's time, to the second; what shows ages follows it. */
 export const now = signal(Date.now())
 setInterval(() => (now.value = Date.now() + ahead.value), 1_000)
 
-export { duration }
+export { brief, duration }
 
 export const number = (value: number): string => value.toLocaleString('en-US')
-
-/** A duration in one unit: for tables. */
-export function brief(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`
-  const [unit, size] = ms < 60_000 ? ['s', 1_000] : ms < 3_600_000 ? ['min', 60_000] : ['h', 3_600_000]
-  const count = ms / size
-  return `${count < 10 ? (Math.floor(count * 10) / 10).toString() : Math.floor(count)} ${unit}`
-}
 
 /** What is left until `at`, in whole seconds. */
 export const countdown = (at: number, from: number): string =>

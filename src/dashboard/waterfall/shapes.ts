@@ -1,7 +1,7 @@
 /** The shapes of a row of a waterfall, in px from the left and the top of its place. */
 import type { JobState } from '../../index.ts'
 import { textWidth } from '../../chart/text-width.ts'
-import { duration } from '../time-words.ts'
+import { duration } from '../../core/time-words.ts'
 import { beginOf, endOf, type Lane, type MachineStay } from './lanes.ts'
 import type { Row, Span } from './rows.ts'
 
