@@ -113,7 +113,7 @@ const rules: readonly string[] = [
   ' .jc-tip{fill:var(--jc-line);stroke:none}',
   ' .jc-heat{stroke-opacity:.9}',
   ' .jc-heat-0{opacity:.35}',
-  ...Array.from({ length: heatLevels }, (_, i) => ` .jc-heat-${i + 1}.jc-edge{stroke-width:${1 + (i + 1) * 0.7}}`),
+  ...Array.from({ length: heatLevels }, (_, i) => ` .jc-heat-${i + 1}.jc-edge{stroke-width:${(17 + i * 7) / 10}}`),
   ' .jc-dot{fill:var(--jc-ink)}',
   ' .jc-label>rect{fill:var(--jc-label)}',
   ' .jc-always>rect{fill:none}',

@@ -100,7 +100,10 @@ export interface MachineCounts {
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** `hour`: this hour and the one before · `day`: this hour and the 24 before · `week`: today and the 7 days before, UTC. */
+/**
+ * `hour`: this hour and the one before · `day`: this hour and the 24 before · `week`: today and the 7 days before, in
+ * UTC.
+ */
 export type HeatPeriod = 'hour' | 'day' | 'week'
 
 export interface HeatQuery {

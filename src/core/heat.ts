@@ -1,7 +1,7 @@
 /**
  * The heat of a chart: how often the machines of a type have taken each transition, and how long they stayed in each
- * state. A store counts by the hour, in the write that tells it, so that a chart over time is drawn without a scan. What
- * is counted, and how durations become figures, is decided here.
+ * state. A store counts by the hour, in the write that tells it: a chart over time is drawn without a scan. What is
+ * counted, and how durations become figures, is decided here.
  *
  * A name stands for a transition of a version, or for the stays in a state of a version that were about as long as each
  * other: stores add numbers to names, and know nothing of charts.
@@ -13,7 +13,7 @@ import { limits } from './limits.ts'
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-export const heatPeriods = ['hour', 'day', 'week'] as const satisfies readonly HeatPeriod[]
+const heatPeriods = ['hour', 'day', 'week'] as const satisfies readonly HeatPeriod[]
 
 /** The begin of the hour that contains a time, ms since the epoch. */
 export const hourOf = (at: number): number => Math.floor(at / hourMs) * hourMs
@@ -137,7 +137,10 @@ export interface ChartHeat {
 }
 
 export interface HeatOptions {
-  /** `'hour'`: this hour and the one before · `'day'` (default): this hour and the 24 before · `'week'`: 8 days, UTC. */
+  /**
+   * `'hour'`: this hour and the one before · `'day'` (default): this hour and the 24 before · `'week'`: today and the 7
+   * days before, in UTC.
+   */
   readonly period?: HeatPeriod
   /** Of this version of the machine alone. Default: of all. */
   readonly version?: string
@@ -203,7 +206,7 @@ function quantile(histogram: readonly number[], rank: number): number {
   let before = 0
   for (const [bucket, count = 0] of histogram.entries()) {
     if (count > 0 && before + count >= rank) {
-      const [least, most] = [leastOf(bucket), leastOf(bucket + 1)]
+      const [least, most] = [leastOf(bucket), bucket === 0 ? 0 : leastOf(bucket + 1)]
       return Math.round(least + ((most - least) * (rank - before)) / count)
     }
     before += count

@@ -6,8 +6,10 @@ import type { MarkOptions } from '../chart/marks.ts'
 import type { DrawingOptions } from '../chart/to-svg.ts'
 import { chartOf } from '../core/definition.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
+import type { HeatPeriod } from '../core/figures.ts'
 import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
 import { Drawing, type Chart } from './drawing.ts'
+import { heatMarks, heatView } from './heat.ts'
 import type { DashboardSettings } from './options.ts'
 import { ownValue } from '../core/own-value.ts'
 
@@ -79,13 +81,18 @@ export class Pictures {
 
   /**
    * The machine of a type, with the number of jobs in each state that have not ended.
+   * @param version null: the current one, or all of them in the heat
+   * @param heat also how machines have gone through it in this time; null: not
    * @returns null if this process does not have it
    */
-  async machineChart(type: string, version: string | null): Promise<string | null> {
+  async machineChart(type: string, version: string | null, heat: HeatPeriod | null): Promise<string | null> {
+    const { client } = this.settings
     const machine = this.machineOf(type, version)
     if (machine === null) return null
-    const { states } = await this.settings.client.store.machineCounts(type)
-    return this.draw(machine, {}, { counts: states })
+    const { states } = await client.store.machineCounts(type)
+    const asked = heat === null ? null : { period: heat, ...(version !== null && { version }) }
+    const shown = asked === null ? null : await heatView(this.settings, type, asked)
+    return this.draw(machine, {}, { counts: states, ...(shown !== null && { heat: heatMarks(shown) }) })
   }
 
   /** The machine of a job with its active states and its path. @returns null if this process does not have it */
@@ -117,6 +124,7 @@ export class Pictures {
     const chart = this.chartOf(source, {
       ...options,
       counted: marks.counts !== undefined,
+      timed: marks.heat !== undefined,
       style: 'none',
       transparent: true,
     })

@@ -1,7 +1,8 @@
 /** Parses filters of jobs in a URL or a body for `client.list`. */
-import type { ActivityOptions, FailureQuery, JobFilter, ListOptions } from '../index.ts'
+import type { ActivityOptions, FailureQuery, HeatOptions, JobFilter, ListOptions } from '../index.ts'
 import { changeableStates } from '../core/bulk.ts'
 import { JobchartError } from '../core/errors.ts'
+import type { HeatPeriod } from '../core/figures.ts'
 import { filterKeys } from '../core/filter.ts'
 import { metaMember } from './meta-member.ts'
 import type { BulkChange } from '../store.ts'
@@ -73,6 +74,12 @@ export function activityOptionsIn(query: URLSearchParams): ActivityOptions {
     ...(period && { period: period as ActivityOptions['period'] & string }),
     ...(last && { last: last as ActivityOptions['last'] & string }),
   }
+}
+
+/** What a query asks of the heat of a chart: the client checks the values. @param name of the member with the period */
+export function heatOptionsIn(query: URLSearchParams, name: 'period' | 'heat'): HeatOptions {
+  const [period, version] = [query.get(name), query.get('version')]
+  return { ...(period && { period: period as HeatPeriod }), ...(version && { version }) }
 }
 
 /** What a query asks of failures: the client checks the values. */

@@ -23,12 +23,21 @@ import { pastView } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
 import { endedRuns } from './worker-runs.ts'
 import { find } from './find.ts'
+import { heatView } from './heat.ts'
 import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
 import { Recent } from './recent.ts'
 import { Pictures } from './pictures.ts'
 import { testProgram } from './test-program.ts'
-import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
+import {
+  activityOptionsIn,
+  failureQueryIn,
+  changeIn,
+  changesOfJobs,
+  filterIn,
+  heatOptionsIn,
+  listOptionsIn,
+} from './queries.ts'
 
 /** How old the condition of the queues may be that is answered, ms. */
 const conditionMs = 3_000
@@ -108,6 +117,11 @@ function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   app.get('/api/v1/queues/:type/activity', async (c) =>
     json(await settings.client.queue(c.req.param('type')).activity(activityOptionsIn(queryOf(c.req.url)))),
   )
+  app.get('/api/v1/queues/:type/heat', async (c) => {
+    const type = c.req.param('type')
+    const view = await heatView(settings, type, heatOptionsIn(queryOf(c.req.url), 'period'))
+    return view === null ? notFound(`the machine of ${type}`, 'List its definition in jobs.') : largeJson(view)
+  })
   app.post('/api/v1/queues/:type/pause', (c) => pauseQueue(settings, c.req.param('type'), true, c))
   app.post('/api/v1/queues/:type/resume', (c) => pauseQueue(settings, c.req.param('type'), false, c))
 }
@@ -198,7 +212,10 @@ function chartRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   })
   app.get('/api/v1/charts/machine.svg', async (c) => {
     const { job: id, type, version: named } = c.req.query()
-    if (id === undefined) return svg(await pictures.machineChart(type ?? '', named ?? null))
+    if (id === undefined) {
+      const { period = null } = heatOptionsIn(queryOf(c.req.url), 'heat')
+      return svg(await pictures.machineChart(type ?? '', named || null, period))
+    }
     const record = await recordOf(id)
     return record === undefined ? noJob(id) : svg(await pictures.machinePath(record))
   })

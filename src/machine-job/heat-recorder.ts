@@ -16,7 +16,7 @@ interface HeatRecorderOptions {
 const ids = new WeakMap<object, string>()
 
 /** The id of a transition in the graph of its chart (`ChartTransition.id`). */
-export function transitionId(transition: TakenTransition): string {
+function transitionId(transition: TakenTransition): string {
   let id = ids.get(transition)
   if (id === undefined) {
     const { source, eventType } = transition

@@ -158,6 +158,8 @@ class Maker {
   private orders = 0
   private imports = 0
   private claims = 0
+  /** The orders that somebody will handle, and in how many steps. */
+  private readonly waits = new Map<string, number>()
 
   constructor(store: Store, clock: SetClock, runtime: Runtime, { jobs, seed }: EyesOptions) {
     this.store = store
@@ -260,7 +262,13 @@ class Maker {
       await runtime.enqueue(catalog, input, { id, meta: { tenant: this.tenant() }, tags: ['nightly'] })
     }
     await runtime.drain()
-    for (const id of ids) if (this.random() < 0.9) await this.handled(id)
+    // Each order waits for one to three steps of time.
+    for (const [id, left] of this.waits) {
+      if (left > 1) this.waits.set(id, left - 1)
+      else this.waits.delete(id)
+      if (left === 1) await this.handled(id)
+    }
+    for (const id of ids) if (this.random() < 0.9) this.waits.set(id, 1 + Math.floor(3 * this.random()))
     await runtime.drain()
   }
 

@@ -16,6 +16,8 @@ interface ChartProps {
   /** Lights up what jobs of this type do; null: of all. */
   readonly pulse?: string | null | undefined
   readonly onState?: ((state: string) => void) | undefined
+  /** Gets the id of a transition whose label is clicked. */
+  readonly onTransition?: ((id: string) => void) | undefined
   /** Events that may be sent now: their labels become buttons. */
   readonly events?: readonly string[] | undefined
   readonly onEvent?: ((event: string) => void) | undefined
@@ -41,6 +43,7 @@ export function Chart({
   counts,
   pulse,
   onState,
+  onTransition,
   events,
   onEvent,
   active,
@@ -85,6 +88,8 @@ export function Chart({
     if (!(target instanceof Element)) return
     const event = target.closest('[data-event].jc-sendable')?.getAttribute('data-event')
     if (event !== null && event !== undefined) return onEvent?.(event)
+    const transition = target.closest('[data-transition]')?.getAttribute('data-transition')
+    if (onTransition !== undefined && transition !== null && transition !== undefined) return onTransition(transition)
     const state = target.closest('[data-path]')?.getAttribute('data-path')
     if (state !== null && state !== undefined) onState?.(state)
   }
@@ -93,7 +98,7 @@ export function Chart({
     // What a click does is also in the buttons and links beside the chart.
     <div
       ref={ground}
-      class={`chart ${onState === undefined ? '' : 'clickable'} ${svg === null ? 'waiting-for-picture' : ''}`}
+      class={`chart ${onState === undefined ? '' : 'clickable'} ${onTransition === undefined ? '' : 'with-transitions'} ${svg === null ? 'waiting-for-picture' : ''}`}
       onClick={(event) => clicked(event.target)}
     />
   )

@@ -8,6 +8,7 @@ import { post, useRepeated, useResource, type Resource } from './api.ts'
 import { Chart } from './chart.tsx'
 import { ask, change } from './dialog.tsx'
 import { Failures } from './failures.tsx'
+import { MachineChart } from './heat.tsx'
 import { counts, useLive } from './live.ts'
 import { Figures, Loaded, Panel } from './parts.tsx'
 import { go, link } from './router.ts'
@@ -54,14 +55,7 @@ function Queue({
         <Facts of={of} />
         <QueueActivity type={type} rates={rates} />
       </div>
-      {isMachine && (
-        <Panel title="Its statechart" aside={<span class="muted">live jobs in each state</span>}>
-          <Chart
-            path={`/charts/machine.svg?type=${encodeURIComponent(type)}`}
-            onState={(machineState) => go(link('jobs', '', { type, machineState }))}
-          />
-        </Panel>
-      )}
+      {isMachine && <MachineChart type={type} />}
       <Panel title="Why attempts fail" aside={<span class="muted">by message, what varies in it left out</span>}>
         <Failures groups={failures} changed={refresh} showType={false} />
       </Panel>

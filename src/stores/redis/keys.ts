@@ -128,8 +128,8 @@ export class Keys {
   }
 
   /**
-   * The heat of the chart of a type in the hour that began at a time: a number by `n` and the name, and the job that has
-   * counted it last by `j` and the name.
+   * The heat of the chart of a type in the hour that began at a time: a number by `n` and the name, and the job that
+   * has counted it last by `j` and the name.
    */
   heatAt(type: string, at: number): string {
     return `${this.namespace}heat:${at}:${scriptText(type)}`

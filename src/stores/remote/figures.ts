@@ -39,7 +39,8 @@ export interface TypeFigures {
   readonly machines: MachineCounts
   /** By the begin of each period. */
   readonly activity: Readonly<Record<ActivityPeriod, Readonly<Record<string, readonly number[]>>>>
-  readonly heat: KeptHeat
+  /** Absent in what an earlier version has written. */
+  readonly heat?: KeptHeat
   /** The one that has occurred last at the end. */
   readonly failures: readonly CountedGroup[]
 }
@@ -48,7 +49,6 @@ export const noFigures: TypeFigures = {
   counts: {},
   machines: { states: {}, tags: {}, outcomes: {} },
   activity: { minute: {}, hour: {} },
-  heat: noHeat,
   failures: [],
 }
 
@@ -70,7 +70,7 @@ export function foldFigures(before: TypeFigures | undefined, writes: Writes, typ
     counts: countsAfter(figures, jobs),
     machines: machinesAfter(figures, jobs, writes, type),
     activity: activityAfter(figures, writes, type),
-    heat: heatAfter(figures.heat, writes, type),
+    heat: heatAfter(figures.heat ?? noHeat, writes, type),
     failures: failuresAfter(figures, jobs, writes, type),
   }
 }

@@ -20,7 +20,7 @@ import { claimAll, claimNeeds } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
-import { heatSince } from './heat.ts'
+import { heatSince, noHeat } from './heat.ts'
 import { activityFrom, allCountsOf, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
@@ -165,7 +165,7 @@ const queriesOf = (
   machineCounts: (type) => read(async () => ((await port.figures()).byType.get(type) ?? noFigures).machines),
   heat: ({ type, period }) =>
     read(async () => {
-      const { heat } = (await port.figures()).byType.get(type) ?? noFigures
+      const { heat = noHeat } = (await port.figures()).byType.get(type) ?? noFigures
       return heatSince(heat, period, Math.floor(port.now()))
     }),
   queues: () => read(() => reading.queues()),

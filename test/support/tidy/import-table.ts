@@ -96,7 +96,14 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
   {
     room: 'src/dashboard/page/',
-    may: ['src/index.ts', 'src/dashboard/', 'src/chart/count-badge.ts', 'src/core/counted.ts', 'src/core/own-value.ts'],
+    may: [
+      'src/index.ts',
+      'src/dashboard/',
+      'src/chart/count-badge.ts',
+      'src/core/counted.ts',
+      'src/core/own-value.ts',
+      'src/core/time-words.ts',
+    ],
     why: 'runs in a browser: it knows the JSON API, of the server its types, and how numbers are shown',
   },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/', 'machines/'], why: 'built on what a user can import' },
@@ -114,6 +121,7 @@ export const rooms: readonly RoomRow[] = [
       'src/core/clock.ts',
       'src/core/counted.ts',
       'src/core/duration.ts',
+      'src/core/time-words.ts',
       'src/core/event-words.ts',
       'src/core/node-version.ts',
     ],
