@@ -57,43 +57,35 @@ const namesMax = 200
 const bucketsPerDoubling = 4
 const bucketsMax = 180
 
-const bucketOf = (ms: number): number =>
+/** The bucket of a time, ms: one that is negative, because the clock was set back, is 0. */
+export const timeBucket = (ms: number): number =>
   ms < 1 ? 0 : Math.min(bucketsMax, 1 + Math.floor(Math.log2(ms) * bucketsPerDoubling))
 
 /** The shortest time of a bucket, ms. */
 const leastOf = (bucket: number): number => (bucket === 0 ? 0 : 2 ** ((bucket - 1) / bucketsPerDoubling))
 
+/** What a taken transition is counted by. @param id as `toGraph` has it */
+export const transitionName = (version: string, id: string): string => JSON.stringify([version, id])
+
+/** What a stay in a state is counted by. @param state the path of the state @param bucket that of its time */
+export const stayName = (version: string, state: string, bucket: number): string =>
+  JSON.stringify([version, state, bucket])
+
 /** Numbers by their names: what a machine has done since its last checkpoint. */
 export class HeatTally {
-  private readonly version: string
-  private counts = new Map<string, number>()
+  private readonly counts = new Map<string, number>()
 
-  constructor(version: string) {
-    this.version = version
-  }
-
-  /** @param id of the transition, as `toGraph` has it */
-  took(id: string): void {
-    this.add([this.version, id])
-  }
-
-  /** @param state the path of the state that was left · @param ms how long the machine was in it */
-  stayed(state: string, ms: number): void {
-    this.add([this.version, state, bucketOf(ms)])
-  }
-
-  private add(parts: readonly (string | number)[]): void {
-    const name = JSON.stringify(parts)
-    const count = this.counts.get(name)
-    if (name.length > nameCharsMax || (count === undefined && this.counts.size >= namesMax)) return
-    this.counts.set(name, (count ?? 0) + 1)
+  add(name: string): void {
+    const { counts } = this
+    const count = counts.get(name)
+    if (count === undefined && (counts.size >= namesMax || name.length > nameCharsMax)) return
+    counts.set(name, (count ?? 0) + 1)
   }
 
   /** What was counted since the last call. */
   take(): readonly (readonly [name: string, count: number])[] {
-    if (this.counts.size === 0) return []
     const taken = [...this.counts]
-    this.counts = new Map()
+    this.counts.clear()
     return taken
   }
 }

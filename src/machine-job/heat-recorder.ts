@@ -2,7 +2,7 @@
  * Counts how a machine goes through its chart: the transitions that it takes, and how long it stays in each state.
  */
 import type { AnyStateNode } from 'xstate'
-import { HeatTally } from '../core/heat.ts'
+import { HeatTally, stayName, transitionName, timeBucket } from '../core/heat.ts'
 import { pathOf } from './machines.ts'
 import type { Microstep, TakenTransition } from './xstate-internals.ts'
 
@@ -12,69 +12,72 @@ interface HeatRecorderOptions {
   readonly now: () => number
 }
 
-/** Ids of transitions are made once for all jobs. */
-const ids = new WeakMap<object, string>()
-
-/** The id of a transition in the graph of its chart (`ChartTransition.id`). */
-function transitionId(transition: TakenTransition): string {
-  let id = ids.get(transition)
-  if (id === undefined) {
-    const { source, eventType } = transition
-    const of = eventType === '' ? source.always : source.transitions.get(eventType)
-    id = `${source.id}:${eventType}:${(of ?? []).indexOf(transition as never)}`
-    ids.set(transition, id)
-  }
-  return id
+interface TransitionFacts {
+  /** What it is counted by; null: it does nothing, and is not counted. */
+  readonly name: string | null
+  /**
+   * What it leaves and enters again, if that is active: its source and all in it (`reenter`), what is in its source, or
+   * nothing.
+   */
+  readonly entersAgain: 'source' | 'inside' | 'nothing'
 }
 
-export class HeatRecorder {
-  private readonly now: () => number
-  private readonly tally: HeatTally
-  /**
-   * When each active state was entered, by its path, ms since the epoch; null: that is not known. The root is left out:
-   * it is never left.
-   */
-  private entered = new Map<string, number | null>()
+/**
+ * What is known of the transitions and nodes of charts, made once for all jobs: each definition has a copy of its chart
+ * for each version.
+ */
+const transitions = new WeakMap<object, TransitionFacts>()
+const stays = new WeakMap<AnyStateNode, string[]>()
 
-  constructor({ version, now }: HeatRecorderOptions) {
-    this.now = now
-    this.tally = new HeatTally(version)
+export class HeatRecorder {
+  private readonly options: HeatRecorderOptions
+  private readonly tally = new HeatTally()
+  /**
+   * When each active state was entered, ms since the epoch; null: that is not known. The root is left out: it is never
+   * left.
+   */
+  private readonly entered = new Map<AnyStateNode, number | null>()
+
+  constructor(options: HeatRecorderOptions) {
+    this.options = options
   }
 
   /**
    * The machine is in these states.
    * @param times when it entered each of them, ms since the epoch; undefined: that is not known
    */
-  restore(states: readonly string[], times: readonly number[] | undefined): void {
-    const areKnown = times?.length === states.length
-    this.entered = new Map(states.map((state, i) => [state, areKnown ? (times[i] ?? null) : null]))
+  restore(nodes: readonly AnyStateNode[], times: readonly number[] | undefined): void {
+    const areKnown = times?.length === nodes.length
+    this.entered.clear()
+    for (const [i, node] of nodes.entries()) this.entered.set(node, areKnown ? (times[i] ?? null) : null)
   }
 
   /** The machine is new, and stands in these states. */
-  begin(states: readonly string[]): void {
-    const now = this.now()
-    for (const state of states) if (!this.entered.has(state)) this.entered.set(state, now)
+  begin(nodes: readonly AnyStateNode[]): void {
+    const now = this.options.now()
+    for (const node of nodes) if (!this.entered.has(node)) this.entered.set(node, now)
   }
 
-  step({ transitions, nodes }: Microstep): void {
-    if (transitions.length === 0) return
-    const now = this.now()
-    const active = new Set<string>()
-    for (const node of nodes) if (node.path.length > 0) active.add(pathOf(node))
-    for (const transition of transitions) if (!isForbidden(transition)) this.tally.took(transitionId(transition))
-    for (const [state, at] of this.entered) {
-      if (active.has(state) && !isEnteredAgain(state, transitions)) continue
-      this.entered.delete(state)
-      if (at !== null) this.tally.stayed(state, Math.max(0, now - at))
+  step({ transitions: taken, nodes }: Microstep): void {
+    if (taken.length === 0) return
+    const { entered, tally } = this
+    const { version } = this.options
+    const now = this.options.now()
+    const facts = taken.map((transition) => factsOf(transition, version))
+    for (const { name } of facts) if (name !== null) tally.add(name)
+    for (const [node, at] of entered) {
+      if (nodes.includes(node) && !isEnteredAgain(node, taken, facts)) continue
+      entered.delete(node)
+      if (at !== null) tally.add(nameOfStay(node, version, now - at))
     }
-    for (const state of active) if (!this.entered.has(state)) this.entered.set(state, now)
+    for (const node of nodes) if (node.path.length > 0 && !entered.has(node)) entered.set(node, now)
   }
 
   /** When each of these states was entered; undefined if that is not known of all of them. */
-  timesOf(states: readonly string[]): number[] | undefined {
+  timesOf(nodes: readonly AnyStateNode[]): number[] | undefined {
     const times: number[] = []
-    for (const state of states) {
-      const at = this.entered.get(state)
+    for (const node of nodes) {
+      const at = this.entered.get(node)
       if (at === undefined || at === null) return undefined
       times.push(at)
     }
@@ -87,21 +90,39 @@ export class HeatRecorder {
   }
 }
 
-const isForbidden = ({ target, actions }: TakenTransition): boolean =>
-  (target === undefined || target.length === 0) && actions.length === 0
-
-/**
- * Did a transition leave this state and enter it again? One with `reenter` leaves its source and all in it; another one
- * that leads into its own source leaves what is in that.
- */
-function isEnteredAgain(state: string, transitions: readonly TakenTransition[]): boolean {
-  return transitions.some(({ source, target = [], reenter }) => {
-    if (target.length === 0) return false
-    const isIn = source.path.length === 0 || state.startsWith(`${pathOf(source)}.`)
-    if (reenter) return isIn || state === pathOf(source)
-    return isIn && target.every((each) => each !== source && isWithin(each, source))
-  })
+function factsOf(transition: TakenTransition, version: string): TransitionFacts {
+  let facts = transitions.get(transition)
+  if (facts === undefined) {
+    const { source, eventType, target = [], actions, reenter } = transition
+    const of = eventType === '' ? source.always : source.transitions.get(eventType)
+    const id = `${source.id}:${eventType}:${(of ?? []).indexOf(transition as never)}`
+    const leadsInside = target.length > 0 && target.every((each) => isWithin(each, source))
+    facts = {
+      name: target.length === 0 && actions.length === 0 ? null : transitionName(version, id),
+      entersAgain: target.length > 0 && reenter ? 'source' : leadsInside ? 'inside' : 'nothing',
+    }
+    transitions.set(transition, facts)
+  }
+  return facts
 }
+
+function nameOfStay(node: AnyStateNode, version: string, ms: number): string {
+  let names = stays.get(node)
+  if (names === undefined) stays.set(node, (names = []))
+  const bucket = timeBucket(ms)
+  return (names[bucket] ??= stayName(version, pathOf(node), bucket))
+}
+
+const isEnteredAgain = (
+  node: AnyStateNode,
+  taken: readonly TakenTransition[],
+  facts: readonly TransitionFacts[],
+): boolean =>
+  facts.some(({ entersAgain }, i) => {
+    if (entersAgain === 'nothing') return false
+    const { source } = taken[i] as TakenTransition
+    return isWithin(node, source) || (entersAgain === 'source' && node === source)
+  })
 
 const isWithin = (node: AnyStateNode, around: AnyStateNode): boolean =>
   around.path.length < node.path.length && around.path.every((key, i) => node.path[i] === key)

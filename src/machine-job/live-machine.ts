@@ -10,6 +10,7 @@ import {
   type AnyEventObject,
   type AnyMachineSnapshot,
   type AnyStateMachine,
+  type AnyStateNode,
   type EventObject,
   type InspectionEvent,
   type StateValue,
@@ -129,10 +130,10 @@ export class LiveMachine {
     })
     this.root.subscribe({ error: (error) => this.fail(error) })
     if (from === null) {
-      if (this.status !== 'error') this.heat.begin(this.standing.states)
+      if (this.status !== 'error') this.heat.begin(this.activeStates)
       return
     }
-    this.heat.restore(this.standing.states, from.entered)
+    this.heat.restore(this.activeStates, from.entered)
     const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
     restoreContexts(this.root, from.snapshot, actorAt)
     this.timers.restore(
@@ -218,6 +219,12 @@ export class LiveMachine {
   /** How the machine has gone through its chart since the last call. */
   takeHeat(): ReturnType<HeatRecorder['take']> {
     return this.heat.take()
+  }
+
+  /** In the order of the paths of `standing`. */
+  private get activeStates(): readonly AnyStateNode[] {
+    const { machine, value } = this.root.getSnapshot() as AnyMachineSnapshot
+    return activeNodes((machine as AnyStateMachine).root, value as StateValue).slice(1)
   }
 
   send(event: AnyEventObject): void {
@@ -327,7 +334,7 @@ export class LiveMachine {
       machine: this.options.version,
       job: this.options.jobId,
       snapshot: this.persisted(),
-      entered: this.status === 'active' ? this.heat.timesOf(this.standing.states) : undefined,
+      entered: this.status === 'active' ? this.heat.timesOf(this.activeStates) : undefined,
       timers: this.timers.records(),
       passed: passed.length > 0 ? passed : undefined,
       actors: this.addresses.state(),

@@ -24,7 +24,7 @@ import {
   type AnyEventObject,
 } from 'xstate'
 import { expect, test } from 'vitest'
-import { wrapRelays } from '../../src/machine-job/xstate-internals.ts'
+import { watchMicrosteps, wrapRelays, type Microstep } from '../../src/machine-job/xstate-internals.ts'
 
 const kid = createMachine({ id: 'kid', initial: 'a', states: { a: {} } })
 
@@ -299,4 +299,31 @@ test('eventless transitions of regions are tried in the order of entry, and afte
   const restored = createActor(regions, { snapshot: live.getPersistedSnapshot() }).start()
   expect(taken(live)).toEqual(['b', 'a'])
   expect(taken(restored)).toEqual(['a', 'b'])
+})
+
+test('each step of a machine is told with the transitions of its chart, and the nodes that are active then', () => {
+  const machine = createMachine({
+    id: 'steps',
+    initial: 'a',
+    states: { a: { on: { GO: 'b' } }, b: { always: 'c' }, c: { on: { 'TO.*': 'a' } } },
+  })
+  const actor = createActor(machine)
+  const steps: Microstep[] = []
+  watchMicrosteps(actor.system, actor, (step) => steps.push(step))
+  actor.start()
+  actor.send({ type: 'GO' })
+  actor.send({ type: 'NOTHING' })
+  actor.send({ type: 'TO.A' })
+  const told = steps.map(({ transitions, nodes }) => [transitions, nodes.map(({ id }) => id)])
+  const { a, b, c } = machine.root.states as Record<string, (typeof machine)['root']>
+  const [go, always, to] = [a?.transitions.get('GO')?.[0], b?.always?.[0], c?.transitions.get('TO.*')?.[0]]
+  expect(told).toEqual([
+    [[go], ['steps', 'steps.b']],
+    [[always], ['steps', 'steps.c']],
+    [[], ['steps', 'steps.c']],
+    [[to], ['steps', 'steps.a']],
+  ])
+  // heat-recorder.ts keeps what it knows of a transition by the object in the chart.
+  for (const [i, each] of [go, always, undefined, to].entries()) expect(steps[i]?.transitions[0]).toBe(each)
+  expect([go?.eventType, always?.eventType, to?.eventType]).toEqual(['GO', '', 'TO.*'])
 })
