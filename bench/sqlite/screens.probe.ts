@@ -101,6 +101,7 @@ async function routes(list: (route: string) => Promise<Jobs>): Promise<readonly 
     '/activity?period=hour&last=7d',
     ...['email.send', 'row.import', 'order'].map((type) => `/queues/${type}`),
     '/queues/email.send/activity',
+    '/queues/order/heat?period=week',
     ...lists.map((query) => `/jobs?${query}${query.includes('limit') ? '' : '&limit=50'}`),
     ...['state=dead', 'type=email.send', 'tag=customer', 'tag=tenant-7'].map((query) => `/jobs/count?${query}`),
     `/jobs/${job(plain)}`,
@@ -118,6 +119,7 @@ async function routes(list: (route: string) => Promise<Jobs>): Promise<readonly 
     '/charts/job.svg?type=email.send',
     `/charts/job.svg?job=${job(plain)}`,
     '/charts/machine.svg?type=order',
+    '/charts/machine.svg?type=order&heat=day',
     `/charts/machine.svg?job=${job(order)}`,
   ]
 }

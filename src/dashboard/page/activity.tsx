@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { Activity, ActivityBucket, ActivityFigures, QueueRates } from '../../index.ts'
 import { useRepeated, useResource } from './api.ts'
 import { useLive } from './live.ts'
-import { Bars, Loaded, Panel } from './parts.tsx'
+import { Bars, Choices, Loaded, Panel } from './parts.tsx'
 import { date, duration, number, rate } from './words.ts'
 
 type Figure = keyof ActivityFigures
@@ -40,6 +40,8 @@ const choices = {
 } as const
 type Choice = keyof typeof choices
 
+const choiceWords = Object.fromEntries(Object.keys(choices).map((each) => [each, each])) as Record<Choice, string>
+
 const shown = [
   { figure: 'enqueued', tone: 'queued', what: 'enqueued' },
   { figure: 'done', tone: 'done', what: 'done' },
@@ -63,24 +65,7 @@ export function QueueActivity({ type, rates }: { readonly type: string; readonly
   })
   useRepeated(activity.refresh)
   return (
-    <Panel
-      title="Over time"
-      aside={
-        <span class="choices" role="group" aria-label="Time">
-          {(Object.keys(choices) as Choice[]).map((each) => (
-            <button
-              key={each}
-              type="button"
-              class="quiet"
-              aria-pressed={each === choice}
-              onClick={() => setChoice(each)}
-            >
-              {each}
-            </button>
-          ))}
-        </span>
-      }
-    >
+    <Panel title="Over time" aside={<Choices of={choiceWords} chosen={choice} label="Time" choose={setChoice} />}>
       <Loaded of={activity}>{(data) => <Curves of={data} rates={rates} choice={choice} bar={bar} />}</Loaded>
     </Panel>
   )

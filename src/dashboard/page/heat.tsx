@@ -5,7 +5,7 @@ import type { HeatPeriod } from '../../index.ts'
 import type { HeatShown, StateShown, TransitionShown } from '../heat.ts'
 import { useRepeated, useResource } from './api.ts'
 import { Chart } from './chart.tsx'
-import { Loaded, Panel } from './parts.tsx'
+import { Choices, Loaded, Panel } from './parts.tsx'
 import { go, jobLink, link } from './router.ts'
 import { brief, date, number, percent } from './words.ts'
 
@@ -19,21 +19,7 @@ export function MachineChart({ type }: { readonly type: string }): JSX.Element {
   return (
     <Panel
       title="Its statechart"
-      aside={
-        <span class="choices" role="group" aria-label="What the chart shows">
-          {(Object.keys(choices) as Choice[]).map((each) => (
-            <button
-              key={each}
-              type="button"
-              class="quiet"
-              aria-pressed={each === choice}
-              onClick={() => setChoice(each)}
-            >
-              {choices[each]}
-            </button>
-          ))}
-        </span>
-      }
+      aside={<Choices of={choices} chosen={choice} label="What the chart shows" choose={setChoice} />}
     >
       {choice === 'now' ? (
         <Chart path={`/charts/machine.svg?${new URLSearchParams({ type })}`} onState={toState(type)} />

@@ -239,3 +239,28 @@ export const QueueLink = ({ type }: { readonly type: string }): JSX.Element => (
     {type}
   </a>
 )
+
+/** Buttons of which one is pressed: what a panel shows. */
+export function Choices<Choice extends string>({
+  of,
+  chosen,
+  label,
+  choose,
+}: {
+  /** The words of each choice. */
+  readonly of: Readonly<Record<Choice, string>>
+  readonly chosen: Choice
+  /** What is chosen, for screen readers. */
+  readonly label: string
+  readonly choose: (choice: Choice) => void
+}): JSX.Element {
+  return (
+    <span class="choices" role="group" aria-label={label}>
+      {(Object.keys(of) as Choice[]).map((each) => (
+        <button key={each} type="button" class="quiet" aria-pressed={each === chosen} onClick={() => choose(each)}>
+          {of[each]}
+        </button>
+      ))}
+    </span>
+  )
+}
