@@ -11,6 +11,7 @@ import { doctorCommand } from './commands/doctor.ts'
 import { drawCommand } from './commands/draw.ts'
 import { failuresCommand } from './commands/failures.ts'
 import { findCommand } from './commands/find.ts'
+import { heatCommand } from './commands/heat.ts'
 import { lsCommand } from './commands/ls.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
@@ -38,6 +39,7 @@ const groups: readonly (readonly [heading: string, commands: readonly ((program:
       tailCommand,
       statsCommand,
       failuresCommand,
+      heatCommand,
       topCommand,
       workersCommand,
     ],

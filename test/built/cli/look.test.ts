@@ -1,10 +1,11 @@
 /** Commands that only look at a store. */
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { createClient } from 'jobchart'
+import { createClient, createRuntime } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { commandLine, moduleAt } from './command-line.ts'
+import { order } from './jobs.ts'
 
 const { run, start, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
@@ -96,6 +97,29 @@ test.concurrent('stats, top, workers and schedules have what the store has', asy
     { name: 'nightly', spec: '0 3 * * *', nextRuns: [expect.any(Number), expect.any(Number)] },
   ])
   expect((await run('schedules')).stdout).toMatch(/^nightly +0 3 \* \* \* UTC +email\.send +in /m)
+})
+
+test.concurrent('heat has the times in states and the transitions of machines', async () => {
+  expect((await run('heat', 'order')).stderr).toContain('No machine of order has moved in this time.')
+  const path = join(folder(), 'heat.db')
+  await using runtime = createRuntime({ store: sqliteStore({ path }), jobs: [order], logger: {} })
+  await runtime.start()
+  const job = await runtime.enqueue(order, undefined, { id: 'first' })
+  await job.waitFor('review')
+  await job.send({ type: 'APPROVE' })
+  await job.result()
+  const on = ['--store', `sqlite:${path}`]
+  const { stdout, stderr } = await run('heat', 'order', ...on)
+  expect(stdout).toMatch(/^STATE +LEFT +MEDIAN +P95 +P99\nreview +1 +\d/)
+  expect(stdout).toMatch(/^order\.review APPROVE +1 +first$/m)
+  expect(stderr).toBe('')
+  expect((await run('heat', 'order', '--machine-version', '7', ...on)).stderr).toContain('No machine')
+  expect((await run('heat', 'order', '-p', 'month', ...on)).code).toBe(2)
+  expect(JSON.parse((await run('heat', 'order', '--json', '-p', 'week', ...on)).stdout)).toMatchObject({
+    type: 'order',
+    period: 'week',
+    versions: ['1'],
+  })
 })
 
 test.concurrent('failures has failed attempts by error, and ls finds the jobs of a group', async () => {
