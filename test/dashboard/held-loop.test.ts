@@ -151,6 +151,7 @@ const pathsOf = ({
   '/events': ['/events', `/events?job=${job}`],
   '/queues/{type}': ['/queues/keyed', '/queues/large'],
   '/queues/{type}/activity': ['/queues/keyed/activity'],
+  '/queues/{type}/heat': ['/queues/large/heat?period=week'],
   '/jobs': ['/jobs', '/jobs?type=heavy', '/jobs?type=keyed&state=queued', '/jobs?type=keyed&orderBy=due'],
   '/jobs/count': ['/jobs/count', '/jobs/count?type=keyed&state=queued'],
   '/jobs/{id}': [`/jobs/${job}`, `/jobs/${machine}`],
@@ -161,7 +162,11 @@ const pathsOf = ({
   '/charts': ['/charts'],
   '/charts/runtime.svg': ['/charts/runtime.svg'],
   '/charts/job.svg': ['/charts/job.svg', `/charts/job.svg?job=${job}`],
-  '/charts/machine.svg': ['/charts/machine.svg?type=large', `/charts/machine.svg?job=${machine}`],
+  '/charts/machine.svg': [
+    '/charts/machine.svg?type=large',
+    '/charts/machine.svg?type=large&heat=day',
+    `/charts/machine.svg?job=${machine}`,
+  ],
   '/bulk': ['/bulk'],
 })
 

@@ -245,17 +245,19 @@ export class Reading {
   }
 
   async heat({ type, period }: HeatQuery, now: number): Promise<StoredHeat> {
-    const found = await Promise.all(
-      heatHours(period, now).map((at) => this.redis.send(['HGETALL', this.keys.heatAt(type, at)])),
-    )
     const counts = new Map<string, { count: number; lastId: string }>()
-    for (const hour of found) {
-      const fields = new Map(pairs(hour))
-      for (const [field, count] of fields) {
-        if (!field.startsWith('n')) continue
-        const name = field.slice(1)
-        const lastId = fields.get(`j${name}`) ?? ''
-        counts.set(name, { count: Number(count) + (counts.get(name)?.count ?? 0), lastId })
+    const hours = heatHours(period, now)
+    // A day at a time: the numbers of a week would hold up the process.
+    for (let first = 0; first < hours.length; first += 24) {
+      const day = hours.slice(first, first + 24)
+      const found = await Promise.all(day.map((at) => this.redis.send(['HGETALL', this.keys.heatAt(type, at)])))
+      for (const fields of found.map((hour) => new Map(pairs(hour)))) {
+        for (const [field, count] of fields) {
+          if (!field.startsWith('n')) continue
+          const name = field.slice(1)
+          const lastId = fields.get(`j${name}`) ?? ''
+          counts.set(name, { count: Number(count) + (counts.get(name)?.count ?? 0), lastId })
+        }
       }
     }
     return { from: heatFrom(period, now), counts: [...counts].map(([name, counted]) => ({ name, ...counted })) }

@@ -2,7 +2,7 @@
  * The heat of charts: numbers by type, hour and name. What a transaction counts is added up and written at its end,
  * because the machines of a type do the same again and again.
  */
-import { heatFrom, hourOf, oldestHeat } from '../../core/heat.ts'
+import { heatFrom, hourOf, oldestHeat, oldestHeatHour } from '../../core/heat.ts'
 import type { HeatQuery, StoredHeat } from '../../store.ts'
 import type { Queues } from './queues.ts'
 import type { Statements } from './statements.ts'
@@ -56,7 +56,10 @@ export class HeatTable {
     }
     for (const { queue, name, count, lastId } of sums.values())
       this.sql.run('addHeat', queue, hour, name, count, lastId)
-    if (this.hour !== hour) this.sql.run('forgetHeat', oldestHeat(now))
+    if (this.hour !== hour) {
+      this.sql.run('addHeatUp', oldestHeatHour(now))
+      this.sql.run('forgetHeat', oldestHeat(now), oldestHeatHour(now))
+    }
     this.hour = hour
     this.counted = []
   }
