@@ -66,6 +66,26 @@ test('one call of the store finds what few jobs have, however many others there 
   expect([ids[0], ids.length, isLast]).toEqual(['12 999', 50, false])
 })
 
+test('one call of the store finds the first of many ended jobs, however many others came later', async () => {
+  const store = fileStore()
+  await store.open({ clock: movingClock() })
+  const many = (type: string, part: number) =>
+    Array.from({ length: 1_000 }, (_, i) => newJob(`${type} ${part} ${i}`, { type }))
+  for (let part = 0; part < 21; part++) {
+    await put(store, ...many('old', part))
+    await end(store, 'old', 1_000, part % 2 === 0 ? 'dead' : 'done')
+  }
+  for (let part = 0; part < 6; part++) await put(store, ...many('new', part))
+  const isFound = async (filter: JobFilter, first: string) => {
+    const { ids, isLast } = await pageOf(store, filter)
+    expect([ids[0], ids.length, isLast], JSON.stringify(filter)).toEqual([first, 50, false])
+  }
+  await isFound({ state: 'dead' }, 'old 20 999')
+  await isFound({ state: ['done', 'dead', 'running'] }, 'old 20 999')
+  await isFound({ state: 'done', type: 'old' }, 'old 19 999')
+  await isFound({ type: ['old', 'rare'] }, 'old 20 999')
+})
+
 test('one call of the store finds the few jobs of a type by due time, however many others are due before', async () => {
   const clock = movingClock()
   const store = fileStore()

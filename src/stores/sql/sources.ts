@@ -23,6 +23,8 @@ export interface Source {
   readonly also: readonly Condition[]
   /** Are its rows in the order of the search? Otherwise all of them are read, and sorted. */
   readonly inOrder: boolean
+  /** Has it few rows at any time? Then it may be read whole, however many jobs the other sources have. */
+  readonly isSmall?: true
 }
 
 /** A queue, and how many jobs it has in each state. */
@@ -68,7 +70,7 @@ const sourcesMax = 200
 export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   let best = { enqueued: wholeTable, finished: endedSince, due: inDueOrder }[scope.by](scope)
   const consider = (plan: Plan): void => {
-    const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder }) => inOrder)
+    const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder, isSmall }) => inOrder || isSmall)
     if (isAffordable && plan.jobs < best.jobs) best = plan
   }
   if (scope.by !== 'finished') {
@@ -170,7 +172,7 @@ function* queuesAndStates(scope: Scope): Asking<Plan> {
   const leased = states.filter((state) => isLeased(state) && jobsIn(queues, [state]) > 0)
   if (leased.length > 0) {
     const also = [...among(scope), stateIn(dialect, leased)]
-    sources.push({ ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false })
+    sources.push({ ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false, isSmall: true })
   }
   if (states.some(isEnded)) sources.push(justEnded(scope))
   return { sources, jobs: jobsIn(queues, states) }
@@ -210,11 +212,12 @@ const endedOf = ({ number }: CountedQueue, state: JobState, last: number, inOrde
   inOrder,
 })
 
-/** Jobs that have ended, and are not found otherwise yet. */
+/** Jobs that have ended, and are not found otherwise yet: a thousand, and those of one transaction. */
 const justEnded = (scope: Scope): Source => ({
   ...source('ends', 'each.value', 'each.value > 0'),
   also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, scope.states.filter(isEnded))],
   inOrder: false,
+  isSmall: true,
 })
 
 const listedIn = ({ number }: CountedQueue, name: string): Source =>
