@@ -260,7 +260,7 @@ test.concurrent('the version, the help and completions name every command', asyn
   expect(await run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` })
   const { stdout: help } = await run('--help')
   const names = [...help.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
-  expect(names).toHaveLength(23)
+  expect(names).toHaveLength(24)
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { stdout } = await run('completion', shell)
     for (const name of names) expect(stdout, shell).toContain(name)
