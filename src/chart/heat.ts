@@ -35,6 +35,15 @@ export interface Heat {
 /** Steps of the width of arrows: `jc-heat-0` was never taken, `jc-heat-8` most often. */
 export const heatLevels = 8
 
+/** How often the transitions of each state were taken, by its id. @param counts by the id of the transition */
+export function takenBySource({ transitions }: ChartGraph, counts: ReadonlyMap<string, number>): Map<string, number> {
+  const bySource = new Map<string, number>()
+  for (const { id, source } of transitions) {
+    bySource.set(source, (bySource.get(source) ?? 0) + (counts.get(id) ?? 0))
+  }
+  return bySource
+}
+
 /** @param idOf finds the state that is drawn for a path */
 export function readHeat(
   { transitions, states, stuck = {} }: HeatMarks,
@@ -42,10 +51,6 @@ export function readHeat(
   idOf: (path: string) => string | null,
 ): Heat {
   const counts = new Map(transitions.map(({ id, count }) => [id, count]))
-  const bySource = new Map<string, number>()
-  for (const { id, source } of drawn.transitions) {
-    bySource.set(source, (bySource.get(source) ?? 0) + (counts.get(id) ?? 0))
-  }
   const paths = new Map(drawn.states.map(({ id, path }) => [id, path.join('.')]))
   const own = <T>(entries: readonly (readonly [path: string, value: T])[]): Map<string, T> =>
     new Map(
@@ -58,7 +63,7 @@ export function readHeat(
   return {
     counts,
     most: Math.max(0, ...transitions.map(({ count }) => count)),
-    bySource,
+    bySource: takenBySource(drawn, counts),
     times: own(states.map((each) => [each.state, each] as const)),
     stuck: own(Object.entries(stuck).filter(([, count]) => count > 0)),
   }
@@ -75,7 +80,7 @@ export function heatClass(heat: Heat | null, transitions: readonly ChartTransiti
   return ` jc-heat jc-heat-${level}`
 }
 
-/** `taken 1,204 times, 31 % of what left cart`; null without heat. */
+/** `taken 1,204 times, 31 % of the transitions of its state`; null without heat. */
 export function heatWords(heat: Heat | null, transition: ChartTransition): string | null {
   if (heat === null) return null
   const taken = takenBy(heat, [transition])

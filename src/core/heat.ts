@@ -19,7 +19,7 @@ const heatPeriods = ['hour', 'day', 'week'] as const satisfies readonly HeatPeri
 export const hourOf = (at: number): number => Math.floor(at / hourMs) * hourMs
 
 /** The begin of the day, in UTC. */
-export const dayOf = (at: number): number => Math.floor(at / dayMs) * dayMs
+const dayOf = (at: number): number => Math.floor(at / dayMs) * dayMs
 
 /**
  * Since when a period counts, ms since the epoch: the hour before this one, 24 hours before this one, or the day that
@@ -35,6 +35,30 @@ export const oldestHeat = (now: number): number => heatFrom('week', now)
 
 /** What began before need not be kept by the hour: the day is enough. */
 export const oldestHeatHour = (now: number): number => heatFrom('day', now)
+
+/**
+ * The hour under which a store keeps what was counted in an hour: the first one of its day when it is older than a day,
+ * so that a week is the sum of few; null when it is kept no more.
+ */
+export function keptUnder(at: number, now: number): number | null {
+  if (at < oldestHeat(now)) return null
+  return at < oldestHeatHour(now) ? dayOf(at) : at
+}
+
+/** A number of a name, with the job that has counted it last. */
+export type HeatSum = Omit<StoredHeat['counts'][number], 'name'>
+
+export type HeatSums = Map<string, HeatSum>
+
+/** Adds what was counted later. */
+export function addHeat(sums: HeatSums, name: string, { count, lastId }: HeatSum): void {
+  sums.set(name, { count: count + (sums.get(name)?.count ?? 0), lastId })
+}
+
+export const storedHeat = (from: number, sums: HeatSums): StoredHeat => ({
+  from,
+  counts: [...sums].map(([name, sum]) => ({ name, ...sum })),
+})
 
 /** The begins of the hours of a period, the oldest first. */
 export function heatHours(period: HeatPeriod, now: number): number[] {

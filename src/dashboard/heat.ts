@@ -1,5 +1,6 @@
 /** The heat of a type's chart, as its page shows it: with words of the chart, and with the jobs that are stuck. */
 import type { ChartGraph, HeatMarks } from '../chart/index.ts'
+import { takenBySource } from '../chart/heat.ts'
 import { guardLabel } from '../chart/lines.ts'
 import { chartOf } from '../core/definition.ts'
 import type { ChartHeat, HeatOptions, StateHeat } from '../core/heat.ts'
@@ -109,23 +110,24 @@ async function statesShown(
   }
 }
 
-function transitionsShown({ states, transitions }: ChartGraph, heat: ChartHeat): TransitionShown[] {
+function transitionsShown(graph: ChartGraph, heat: ChartHeat): TransitionShown[] {
+  const { states, transitions } = graph
   const paths = new Map(states.map(({ id, path }) => [id, path.join('.')]))
   const taken = new Map(heat.transitions.map((each) => [each.id, each]))
-  const countOf = (id: string): number => taken.get(id)?.count ?? 0
-  const ofSource = new Map<string, number>()
-  for (const { id, source } of transitions) ofSource.set(source, (ofSource.get(source) ?? 0) + countOf(id))
+  const counts = new Map(heat.transitions.map(({ id, count }) => [id, count]))
+  const bySource = takenBySource(graph, counts)
   return transitions
     .filter(({ forbidden }) => !forbidden)
     .map((transition): TransitionShown => {
       const { id, source, label, targets } = transition
+      const count = counts.get(id) ?? 0
       return {
         id,
         from: paths.get(source) ?? source,
         label: [label === '' ? 'always' : label, guardLabel(transition)].filter((text) => text !== '').join(' '),
         to: targets.map((target) => paths.get(target) ?? target),
-        count: countOf(id),
-        share: countOf(id) / Math.max(1, ofSource.get(source) ?? 0),
+        count,
+        share: count / Math.max(1, bySource.get(source) ?? 0),
         lastId: taken.get(id)?.lastId ?? null,
       }
     })

@@ -56,10 +56,17 @@ export function watchSnapshots(
   system: System,
   listener: (actor: AnyActorRef, snapshot: unknown, event: AnyEventObject) => void,
 ): void {
-  const send = Reflect.get(system, '_sendInspectionEvent') as (event: InspectionEvent) => void
-  const watched = (event: InspectionEvent): void => {
-    send(event)
+  watchInspection(system, (event) => {
     if (event.type === '@xstate.snapshot') listener(event.actorRef as AnyActorRef, event.snapshot, event.event)
+  })
+}
+
+/** Calls back for all that an inspector of the system would be told of. */
+function watchInspection(system: System, listener: (event: InspectionEvent) => void): void {
+  const send = Reflect.get(system, '_sendInspectionEvent') as typeof listener
+  const watched: typeof listener = (event) => {
+    send(event)
+    listener(event)
   }
   Object.assign(system, { _sendInspectionEvent: watched })
 }
@@ -82,9 +89,7 @@ export interface Microstep {
 
 /** Calls back after each step of one machine of the system, also while its actor is made. */
 export function watchMicrosteps(system: System, machine: AnyActorRef, listener: (step: Microstep) => void): void {
-  const send = Reflect.get(system, '_sendInspectionEvent') as (event: InspectionEvent) => void
-  const watched = (event: InspectionEvent): void => {
-    send(event)
+  watchInspection(system, (event) => {
     if (event.type !== '@xstate.microstep' || event.actorRef !== machine) return
     const { snapshot, _transitions: transitions } = event as unknown as {
       readonly snapshot: { readonly _nodes: readonly AnyStateNode[] }
@@ -92,8 +97,7 @@ export function watchMicrosteps(system: System, machine: AnyActorRef, listener: 
     }
     // oxlint-disable-next-line no-underscore-dangle -- named so by XState
     listener({ transitions, nodes: snapshot._nodes })
-  }
-  Object.assign(system, { _sendInspectionEvent: watched })
+  })
 }
 
 // ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────────────────

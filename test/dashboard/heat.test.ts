@@ -6,6 +6,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { HeatShown } from '../../src/dashboard/heat.ts'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
+import { openedPage } from './opened-page.ts'
 import { review } from './world.ts'
 
 let browser: Browser
@@ -68,17 +69,7 @@ test('states have their times and the jobs that are stuck, transitions their wor
 
 test.runIf(canStartBrowser)('a person sees a day as a heat map, and gets from it to the jobs', async () => {
   const runtime = await heated()
-  const { url, close } = await createDashboard({ runtime, authorize: () => 'read' }).listen()
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-  const said: string[] = []
-  page.on('console', (message) => said.push(message.text()))
-  page.on('pageerror', (error) => said.push(error.message))
-  onTestFinished(async () => {
-    await page.close()
-    await close()
-    expect(said).toEqual([])
-  })
-  await page.goto(`${url}#/queue/review`)
+  const page = await openedPage(browser, { runtime, authorize: () => 'read' }, '#/queue/review')
   await page.getByRole('button', { name: 'a day', exact: true }).click()
   await page.locator('.chart .jc-times').first().waitFor()
   expect(await page.locator('.chart .jc-stuck').getAttribute('data-path')).toBe('asked')

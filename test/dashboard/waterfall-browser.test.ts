@@ -3,11 +3,12 @@ import axe from 'axe-core'
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { createClient, memoryStore } from 'jobchart'
-import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
+import type { DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import { parseXml } from '../chart/support/xml.ts'
 import { albums, putFamily } from './family-world.ts'
+import { openedPage } from './opened-page.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -17,21 +18,8 @@ afterAll(() => browser?.close())
 
 const patient = { timeout: 30_000 }
 
-/** A page at a job. Whatever its console says fails the test. */
-async function opened(of: DashboardOptions, hash: string, width = 1280): Promise<Page> {
-  const { url, close } = await createDashboard(of).listen()
-  const page = await browser.newPage({ viewport: { width, height: 900 } })
-  const said: string[] = []
-  page.on('console', (message) => said.push(message.text()))
-  page.on('pageerror', (error) => said.push(error.message))
-  onTestFinished(async () => {
-    await page.close()
-    await close()
-    expect(said).toEqual([])
-  })
-  await page.goto(`${url}${hash}`)
-  return page
-}
+const opened = (of: DashboardOptions, hash: string, width?: number): Promise<Page> =>
+  openedPage(browser, of, hash, width)
 
 const rowsOf = (page: Page): Promise<string[]> => page.locator('[role=treeitem] .wf-label').allTextContents()
 const activeRow = (page: Page): Promise<string | null> =>

@@ -13,7 +13,7 @@ import {
   withCursor,
   type Position,
 } from '../../core/cursor.ts'
-import { heatFrom, heatHours } from '../../core/heat.ts'
+import { addHeat, heatFrom, heatHours, storedHeat, type HeatSums } from '../../core/heat.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
 import { isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
@@ -245,7 +245,7 @@ export class Reading {
   }
 
   async heat({ type, period }: HeatQuery, now: number): Promise<StoredHeat> {
-    const counts = new Map<string, { count: number; lastId: string }>()
+    const sums: HeatSums = new Map()
     const hours = heatHours(period, now)
     // A day at a time: the numbers of a week would hold up the process.
     for (let first = 0; first < hours.length; first += 24) {
@@ -255,12 +255,11 @@ export class Reading {
         for (const [field, count] of fields) {
           if (!field.startsWith('n')) continue
           const name = field.slice(1)
-          const lastId = fields.get(`j${name}`) ?? ''
-          counts.set(name, { count: Number(count) + (counts.get(name)?.count ?? 0), lastId })
+          addHeat(sums, name, { count: Number(count), lastId: fields.get(`j${name}`) ?? '' })
         }
       }
     }
-    return { from: heatFrom(period, now), counts: [...counts].map(([name, counted]) => ({ name, ...counted })) }
+    return storedHeat(heatFrom(period, now), sums)
   }
 
   async counts(): Promise<Counts> {
