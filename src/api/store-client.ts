@@ -9,6 +9,7 @@ import { promised, refusedBy } from '../client/answer.ts'
 import { ClientBulk } from '../client/bulk.ts'
 import { submitTo, type SubmitBatch } from '../client/bulk-driver.ts'
 import { Connection } from '../client/connection.ts'
+import type { Inserted } from '../client/handle.ts'
 import { waitOf } from '../client/insert-call.ts'
 import { noRoom } from '../client/insert-within.ts'
 import { checkType } from '../client/not-found.ts'
@@ -167,8 +168,12 @@ export abstract class StoreClient implements Client {
     }
     // What is no object is refused by the enqueue.
     const outside = options === undefined || isObject(options) ? { ...options, tx: null } : options
-    const handle = await this.connection.enqueue<Output>(job, input, outside)
-    return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
+    const limits = { ...(signal && { signal }), ...(timeout !== undefined && { timeout }) }
+    return new Promise((resolve, reject) => {
+      // The wait begins as the job is inserted: the job may end before the enqueue resolves.
+      const inserted: Inserted<Output, MachineTypes> = (handle) => resolve(handle.result(limits, !handle.deduplicated))
+      this.connection.enqueue<Output>(job, input, outside, false, inserted).catch(reject)
+    })
   }
 
   enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle> {

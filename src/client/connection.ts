@@ -8,7 +8,7 @@ import type { MachineTypes, Parent } from '../core/machine-record.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
-import { ClientHandle, type HandleServices } from './handle.ts'
+import { ClientHandle, type HandleServices, type Inserted } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import {
@@ -247,10 +247,13 @@ export class Connection {
     input: unknown,
     options?: EnqueueOptions,
     fromRun = false,
+    inserted?: Inserted<Output, Machine>,
   ): Promise<JobHandle<Output, Machine>> {
-    if (this.settings.telemetry === null) return this.enqueueUnder(null, job, input, options, fromRun)
+    if (this.settings.telemetry === null) return this.enqueueUnder(null, job, input, options, fromRun, inserted)
     const jobs = { type: typeIn(job), from: fromRun ? 'job' : 'call', count: null } as const
-    return traced(this.settings, jobs, (span) => this.enqueueUnder<Output, Machine>(span, job, input, options, fromRun))
+    return traced(this.settings, jobs, (span) =>
+      this.enqueueUnder<Output, Machine>(span, job, input, options, fromRun, inserted),
+    )
   }
 
   private enqueueUnder<Output, Machine extends MachineTypes>(
@@ -259,6 +262,7 @@ export class Connection {
     input: unknown,
     options: EnqueueOptions | undefined,
     fromRun: boolean,
+    inserted: Inserted<Output, Machine> | undefined,
   ): Promise<JobHandle<Output, Machine>> {
     let made: NewJob | Promise<NewJob>
     let wait: WaitOptions | undefined
@@ -273,8 +277,8 @@ export class Connection {
     }
     if (tx !== null) return this.within.insertOne(tx, made, !fromRun)
     return made instanceof Promise
-      ? made.then((later) => this.insertOne(later, !fromRun, wait))
-      : this.insertOne(made, !fromRun, wait)
+      ? made.then((later) => this.insertOne(later, !fromRun, wait, inserted))
+      : this.insertOne(made, !fromRun, wait, inserted)
   }
 
   /** Enqueues a job by the name of its type, whose definition need not be known. */
@@ -393,8 +397,14 @@ export class Connection {
     made: NewJob,
     bounded: boolean,
     wait?: WaitOptions,
+    inserted?: Inserted<Output, Machine>,
   ): Promise<JobHandle<Output, Machine>> {
-    return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Machine>)
+    if (inserted === undefined) return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Machine>)
+    return this.inserter.insert([made], bounded, wait, (_, answers): JobHandle<Output, Machine> => {
+      const handle = this.handle<Output, Machine>(made, answers?.[0] as InsertAnswer)
+      inserted(handle)
+      return handle
+    })
   }
 
   /** A member, so that a call allocates no closure. */
@@ -406,7 +416,7 @@ export class Connection {
   private handle<Output, Machine extends MachineTypes>(
     { type, maxAttempts }: NewJob,
     answer: InsertAnswer,
-  ): JobHandle<Output, Machine> {
+  ): ClientHandle<Output, Machine> {
     const { id, sameInput = true, state, seq } = answer
     const counters = this.countersOfNew(maxAttempts)
     return new ClientHandle<Output, Machine>(

@@ -36,7 +36,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
   const { owner, results, waits, timers, hub, logger, machines, watch, get, record } = options
   const followed = { hub, results, watch, get }
   return {
-    whenEnded: (id, ended, closed, done) => results.whenEnded(id, ended, closed, done),
+    whenEnded: (id, ended, closed, done, soon) => results.whenEnded(id, ended, closed, done, soon),
     waits: (id) => waits.begin(id),
     after: (delayMs, run) => timers.after(delayMs, run),
     record,

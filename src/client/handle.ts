@@ -21,12 +21,16 @@ import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from
 
 /** The calls of a handle to the client that made it. */
 export interface HandleServices {
-  /** @param done is called instead of `ended` with an event of this process by which the job is done */
+  /**
+   * @param done is called instead of `ended` with an event of this process by which the job is done
+   * @param mayEndSoon the job was inserted just now
+   */
   whenEnded(
     id: string,
     ended: (record: JobRecord | null) => void,
     closed: (reason: JobchartError) => void,
     done: (event: AnyJobEvent) => void,
+    mayEndSoon: boolean,
   ): () => void
   /** A wait for a job begins. @returns to be called at its end */
   waits(id: string): () => void
@@ -58,6 +62,9 @@ export interface HandleServices {
    */
   eventsSince(id: string, seq: number, listener: (event: AnyJobEvent) => void): () => void
 }
+
+/** Called with the handle of a job as soon as the store has answered, before the enqueue resolves. */
+export type Inserted<Output, Machine extends MachineTypes> = (handle: ClientHandle<Output, Machine>) => void
 
 export class ClientHandle<Output, Machine extends MachineTypes> implements JobHandle<Output, Machine> {
   id: string
@@ -102,13 +109,15 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
     this.outcome = outcome
   }
 
-  result(options: ResultOptions = {}): Promise<Output> {
+  /** @param mayEndSoon the job was inserted just now: a result by an event needs no read of the store */
+  result(options: ResultOptions = {}, mayEndSoon = false): Promise<Output> {
     const done = ({ to, seq, attempt }: AnyJobEvent): void => {
       this.state = to
       this.seq = seq
       this.counters = { ...this.counters, attempt }
     }
-    return waitForResult<Output>(this.services, this.id, options, { record: (record) => this.remember(record), done })
+    const see = { record: (record: JobRecord) => void this.remember(record), done }
+    return waitForResult<Output>(this.services, this.id, options, see, mayEndSoon)
   }
 
   async record(): Promise<JobRecord> {
@@ -194,6 +203,7 @@ function waitForResult<Output>(
   id: string,
   options: ResultOptions,
   see: { readonly record: (record: JobRecord) => void; readonly done: (event: AnyJobEvent) => void },
+  mayEndSoon: boolean,
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
     const { timeout: timeoutMs, signal } = waitOptions(options, 'options of result')
@@ -225,6 +235,7 @@ function waitForResult<Output>(
           // A copy of its own: the listeners of the event have the same value.
           resolve(copyPayload(event.value) as Output)
         }),
+      mayEndSoon,
     )
   })
 }

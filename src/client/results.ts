@@ -55,8 +55,8 @@ export class Results {
   private readonly wanted = new Set<string>()
   /** Awaited jobs that have ended and whose records are being read. */
   private readonly fetching = new Set<string>()
-  /** Is a query scheduled at the end of this turn? */
-  private announced = false
+  /** Is a query scheduled in this turn? */
+  private announced: 'no' | 'at its end' | 'after it' = 'no'
   private collecting: Timer | null = null
   private timer: Timer | null = null
   private timerAt = Infinity
@@ -72,12 +72,14 @@ export class Results {
    * Calls `ended` when the job has ended, also if it already has, or `closed` when this is closed before; neither after
    * the returned function was called.
    * @param done is called instead of `ended` with the event of this process by which the job became done
+   * @param mayEndSoon the job was inserted just now: it is read after this turn, if no event has told its end by then
    */
   whenEnded(
     id: string,
     ended: WhenEnded,
     closed: Waiter['closed'] = () => {},
     done?: (event: AnyJobEvent) => void,
+    mayEndSoon = false,
   ): () => void {
     const waiter: Waiter = { ended, closed, ...(done !== undefined && { done }) }
     const waiters = this.waiting.get(id) ?? new Set()
@@ -86,7 +88,10 @@ export class Results {
     const leave = (): void => {
       off()
       waiters.delete(waiter)
-      if (waiters.size === 0 && this.waiting.get(id) === waiters) this.waiting.delete(id)
+      if (waiters.size === 0 && this.waiting.get(id) === waiters) {
+        this.waiting.delete(id)
+        if (this.wanted.delete(id)) this.fetching.delete(id)
+      }
       if (this.waiting.size === 0) this.stopPolling()
     }
     const off = this.options.hub.onJob(id, (event) => {
@@ -95,7 +100,8 @@ export class Results {
       leave()
       waiter.done(event)
     })
-    this.want(id)
+    this.wanted.add(id)
+    this.announce(mayEndSoon)
     this.schedulePoll()
     return leave
   }
@@ -115,19 +121,20 @@ export class Results {
       this.fetching.add(id)
       this.wanted.add(id)
     }
-    if (this.waiting.size < collectFrom || this.wanted.size >= jobsPerQuery) this.queryWanted()
-    else if (!this.announced) this.collecting ??= this.options.timers.after(collectMs, () => this.queryWanted())
+    if (this.waiting.size < collectFrom || this.wanted.size >= jobsPerQuery) this.announce(false)
+    else if (this.announced === 'no') this.collecting ??= this.options.timers.after(collectMs, () => this.queryWanted())
   }
 
-  /** Reads a job together with the others that are wanted in this turn. */
-  private want(id: string): void {
-    this.wanted.add(id)
-    if (this.announced) return
-    this.announced = true
-    queueMicrotask(() => {
-      this.announced = false
+  /** Reads what is wanted in this turn together, at its end or after it: an event of the turn may be enough. */
+  private announce(afterTurn: boolean): void {
+    if (this.announced === 'at its end' || (this.announced === 'after it' && afterTurn)) return
+    this.announced = afterTurn ? 'after it' : 'at its end'
+    const query = (): void => {
+      this.announced = 'no'
       this.queryWanted()
-    })
+    }
+    if (afterTurn) this.options.timers.clock.nextTurn(query)
+    else queueMicrotask(query)
   }
 
   private queryWanted(): void {

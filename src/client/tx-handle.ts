@@ -113,7 +113,8 @@ function afterCommit(services: HandleServices, stored: () => Promise<string>, lo
   return {
     after: services.after.bind(services),
     waits: (id) => services.waits(id),
-    whenEnded: (_, ended, closed, done) => later((id) => services.whenEnded(id, ended, closed, done), closed),
+    whenEnded: (_, ended, closed, done, soon) =>
+      later((id) => services.whenEnded(id, ended, closed, done, soon), closed),
     eventsSince: (_, seq, listener) =>
       later(
         (id) => services.eventsSince(id, seq, listener),

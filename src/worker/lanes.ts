@@ -35,7 +35,10 @@ export class Lanes {
   /** Emits after commands were handled, and after `nudge`, when every lane is empty: a pick may be made. */
   readonly free: Observable<void>
   private readonly frees = new Subject<void>()
-  private readonly queues: (Pick<Queue<unknown>, 'isDue' | 'emit'> | null)[] = Object.values(Lane).map(() => null)
+  /** How each lane is emptied; null: it has no commands yet. */
+  private readonly emits: ((() => void) | null)[] = Object.values(Lane).map(() => null)
+  /** Bit n: commands wait in lane n, and it is not held. */
+  private due = 0
   private state: 'idle' | 'scheduled' | 'draining' = 'idle'
   /** Was anything handled since `free` emitted last? */
   private mayBeFree = false
@@ -59,10 +62,7 @@ export class Lanes {
    * @param held while its last value is true, there is no turn
    */
   turns<T>(urgency: Urgency, held: Observable<boolean> = EMPTY): OperatorFunction<readonly T[], Turn<T>> {
-    const isOvertaken = (): boolean => {
-      for (let i = 0; i < urgency; i++) if (this.queues[i]?.isDue === true) return true
-      return false
-    }
+    const isOvertaken = (): boolean => (this.due & ((1 << urgency) - 1)) !== 0
     return this.lane(urgency, (out: Subscriber<Turn<T>>) => new TurnQueue<T>(out, isOvertaken), held)
   }
 
@@ -77,21 +77,33 @@ export class Lanes {
     queueFor: (out: Subscriber<R>) => Queue<T>,
     held: Observable<boolean>,
   ): OperatorFunction<T, R> {
+    const bit = 1 << urgency
     return (commands) =>
       new Observable((out) => {
-        if (this.queues[urgency] !== null) throw new TypeError(`lane ${urgency} has its commands already`)
+        if (this.emits[urgency] !== null) throw new TypeError(`lane ${urgency} has its commands already`)
         const queue = queueFor(out)
-        this.queues[urgency] = queue
-        out.add(() => (this.queues[urgency] = null))
+        const update = (): void => {
+          this.due = queue.isDue ? this.due | bit : this.due & ~bit
+        }
+        this.emits[urgency] = () => {
+          queue.emit()
+          update()
+        }
+        out.add(() => {
+          this.emits[urgency] = null
+          this.due &= ~bit
+        })
         out.add(
           held.subscribe((isHeld) => {
             queue.isHeld = isHeld
+            update()
             this.schedule()
           }),
         )
         return commands.subscribe({
           next: (command) => {
             queue.push(command)
+            update()
             if (this.state === 'idle') this.schedule()
           },
           error: (error: unknown) => out.error(error),
@@ -114,16 +126,15 @@ export class Lanes {
   private readonly drain = (): void => {
     this.state = 'draining'
     while (this.step()) {
-      if (this.budget?.spent === true) return this.scheduleDrain()
+      if ((this.due !== 0 || this.mayBeFree) && this.budget?.spent === true) return this.scheduleDrain()
     }
     this.state = 'idle'
   }
 
   private step(): boolean {
-    for (const queue of this.queues) {
-      if (queue?.isDue !== true) continue
+    if (this.due !== 0) {
       this.mayBeFree = true
-      queue.emit()
+      this.emits[lowestBit(this.due)]?.()
       return true
     }
     const { mayBeFree } = this
@@ -132,6 +143,8 @@ export class Lanes {
     return mayBeFree
   }
 }
+
+const lowestBit = (bits: number): number => 31 - Math.clz32(bits & -bits)
 
 interface Queue<T> {
   isHeld: boolean

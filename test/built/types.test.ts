@@ -15,14 +15,10 @@ const compilers = [
 ] as const
 
 // `npm run types` compiles the same with the first of them.
-test.each(isLong ? compilers : compilers.slice(1))(
-  '%s compiles what the tests of types say',
-  (compiler, lib) => {
-    const files = ['test/api/jobs/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
-    expect(ofPackage(compile(compiler, lib, newFolder(), files))).toEqual([])
-  },
-  120_000,
-)
+test.each(isLong ? compilers : compilers.slice(1))('%s compiles what the tests of types say', (compiler, lib) => {
+  const files = ['test/api/jobs/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
+  expect(ofPackage(compile(compiler, lib, newFolder(), files))).toEqual([])
+})
 
 test.each(isLong ? compilers : compilers.slice(0, 1))(
   '%s names the event in its error about an event that the machine of a definition does not have',
@@ -35,7 +31,6 @@ test.each(isLong ? compilers : compilers.slice(0, 1))(
     expect(error).toContain('program.ts(6,')
     expect(error).toContain(`Type '"REJECT"' is not assignable to type '"APPROVE" | "PAY"'`)
   },
-  120_000,
 )
 
 test('loggers of pino and winston, and console, are loggers by their types', () => {
@@ -43,14 +38,14 @@ test('loggers of pino and winston, and console, are loggers by their types', () 
   const program = join(folder, 'program.ts')
   writeFileSync(program, loggers)
   expect(compile('typescript', compilers[0][1], folder, [program])).toBe('')
-}, 120_000)
+})
 
 test('an author of a store has the types of all requests and answers', () => {
   const folder = newFolder()
   const program = join(folder, 'program.ts')
   writeFileSync(program, ownStore)
   expect(compile('typescript', compilers[0][1], folder, [program])).toBe('')
-}, 120_000)
+})
 
 const ownStore = `import type {
   Answer, CheckpointEntry, CheckpointRequest, Clock, Hint, InboxEntry, InsertAnswer, InsertRequest, JobRecord, JobState, Json,

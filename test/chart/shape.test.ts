@@ -50,7 +50,7 @@ test('long rows of states are cut, and no picture is much wider than a page', as
       expect.toSatisfy((height: number) => height <= 2_000),
     ])
   }
-}, 60_000)
+})
 
 test('nothing that is written leaves its box, whatever its length', async () => {
   const long = 'a text that is longer than all that is drawn in the state around it, and goes on for a while'

@@ -56,7 +56,7 @@ test('a chart of any form is drawn within seconds, and meanwhile the process goe
     expect(performance.now() - before).toBeLessThan(14_000)
     expect(svg.match(/data-state="/g)).toHaveLength(chart.states.length)
   }
-}, 60_000)
+})
 
 test('a layout that takes too long is stopped, said in the picture, and not tried again', async () => {
   const drawing = new Drawing(1)

@@ -202,5 +202,4 @@ test.each(stores)(
     if (turn > heldMax && turn > megabytesMax * (await shortest(once))) held['condition'] = turn
     expect(held).toEqual({})
   },
-  180_000,
 )

@@ -72,7 +72,7 @@ test('a machine job is lived again by the program: events, timers, child jobs an
   expect(first, first.said).toMatchObject({ code: 0 })
   expect(second, second.said).toMatchObject({ code: 0 })
   expect(other.code).not.toBe(0)
-}, 60_000)
+})
 
 test('a plain job that died is a program that dies as well', async () => {
   const { runtime, clock, program } = await world()
@@ -83,7 +83,7 @@ test('a plain job that died is a program that dies as well', async () => {
   expect(made.file).toBe('mail-1.test.ts')
   const ran = await run(made.program)
   expect(ran, ran.said).toMatchObject({ code: 0 })
-}, 60_000)
+})
 
 test('what is hidden is hidden in the program, and a job that is not there has none', async () => {
   const { runtime, clock, program } = await world({ redact: redactKeys([]) })

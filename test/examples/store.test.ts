@@ -107,7 +107,7 @@ test('four stores that want the same jobs keep every promise, while calls fail b
   expect(violations).toEqual([])
   const { transitions } = await store.transitions(null, 10_000)
   expect(transitions.map(({ seq }) => seq)).toEqual(transitions.map((_, i) => i + 1))
-}, 60_000)
+})
 
 test('two runtimes on a server whose calls fail bring every job to its end', async () => {
   const server = new KeyValueServer(() => systemClock.now())
@@ -135,4 +135,4 @@ test('two runtimes on a server whose calls fail bring every job to its end', asy
   for (const runtime of runtimes) await runtime.stop()
   const store = await looking(server)
   expect(await store.counts()).toMatchObject({ done: 100, dead: 0, queued: 0, running: 0 })
-}, 60_000)
+})

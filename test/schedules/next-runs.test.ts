@@ -206,4 +206,4 @@ test(`each of ${count} random specs has a next run or a typed refusal, within 10
   expect(slow).toEqual([])
   expect(refused).toBeGreaterThan(count / 20)
   expect(refused).toBeLessThan(count * 0.8)
-}, 600_000)
+})

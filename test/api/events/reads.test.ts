@@ -39,6 +39,14 @@ test('10,000 awaited results of this process cost no read each: one for 500 at f
   expect(store.reads.calls).toBeLessThanOrEqual(10_000 / 500)
 })
 
+test('the result of `run` is not read where the job ends in the turn in which it was enqueued', async () => {
+  const store = counting(memoryStore())
+  const { runtime } = world({ store })
+  const worker = await runtime({ jobs: [job] })
+  for (let n = 0; n < 100; n++) expect(await worker.run(job, n)).toEqual({ n })
+  expect(store.reads.calls).toBe(0)
+})
+
 test('10,000 awaited results of another process cost one read for 100 at most', async () => {
   const made = world()
   const store = counting(made.store)

@@ -19,7 +19,7 @@ test('orders come to their ends, each effect once, while processes die', async (
     rescues += figures.rescues
   }
   expect(rescues).toBeGreaterThan(0)
-}, 600_000)
+})
 
 const entry = (what: Entry['what'], more: Partial<Entry>): Entry => {
   return { order: 'order-1', key: what, what, at: 1_000, pid: 1, ...more }

@@ -15,14 +15,9 @@ async function firesEachTickOnce(store: string): Promise<void> {
   expect(report.ticks['computed']).toBeGreaterThanOrEqual(4)
 }
 
-test(
-  'three processes that fire schedules of every second on one file make one job per tick',
-  () => firesEachTickOnce('sqlite'),
-  60_000,
-)
+test('three processes that fire schedules of every second on one file make one job per tick', () =>
+  firesEachTickOnce('sqlite'))
 
-redisTest(
-  'three processes that fire schedules of every second on Redis make one job per tick',
-  () => firesEachTickOnce('redis'),
-  60_000,
+redisTest('three processes that fire schedules of every second on Redis make one job per tick', () =>
+  firesEachTickOnce('redis'),
 )
