@@ -51,7 +51,7 @@ test('a chart of any form is drawn within seconds, and meanwhile the process goe
     let svg = ''
     const before = performance.now()
     const held = await longestTurn(async () => (svg = await drawing.draw({ graph: chart, options: {} }, {})))
-    expect([held, chart.id]).toEqual([expect.toSatisfy((ms: number) => ms < 30), chart.id])
+    expect([held, chart.id]).toEqual([expect.toSatisfy((ms: number) => ms < 100), chart.id])
     // The time limit of a small chart, and that of a thread that draws a list.
     expect(performance.now() - before).toBeLessThan(14_000)
     expect(svg.match(/data-state="/g)).toHaveLength(chart.states.length)
