@@ -1,6 +1,7 @@
 /** A small shop whose jobs are in every state that the dashboard shows, for the pictures of its screens. */
 import { createRuntime, defineJob, schedule, fatal } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
+import { createTestRuntime } from 'jobchart/testing'
 import { assign, setup } from 'xstate'
 
 const orderMachine = setup({
@@ -101,4 +102,26 @@ export async function openShop(): Promise<Shop> {
       await runtime.stop({ mode: 'abort', timeout: '1s' })
     },
   }
+}
+
+/** A day of orders in virtual time: most are approved within minutes, some wait for hours, and one is forgotten. */
+export async function openDay(): Promise<Pick<Shop, 'url' | 'close'>> {
+  const { runtime, clock } = await createTestRuntime({ jobs: [order], logger: {} })
+  await runtime.enqueue(order, { customer: 'Hedy' })
+  for (let hour = 0; hour < 20; hour++) {
+    const inputs = Array.from({ length: 12 }, (_, i) => ({ customer: `customer ${hour * 12 + i}` }))
+    const orders = await runtime.enqueueMany(order, inputs)
+    await clock.settle()
+    for (const [i, { id }] of orders.entries()) {
+      await clock.advance(i === 11 ? '40m' : '90s')
+      await runtime.send(id, i % 6 === 5 ? { type: 'REJECT' } : { type: 'APPROVE', by: 'Mary' })
+      await clock.settle()
+    }
+  }
+  const dashboard = await createDashboard({ runtime, title: 'shop' }).listen()
+  const close = async (): Promise<void> => {
+    await dashboard.close()
+    await runtime.stop({ mode: 'abort', timeout: '1s' })
+  }
+  return { url: dashboard.url, close }
 }

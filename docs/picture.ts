@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Browser } from 'playwright-core'
-import { openShop } from './picture-shop.ts'
+import { openDay, openShop } from './picture-shop.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
@@ -23,6 +23,8 @@ interface Shot {
   readonly height: number
   /** Default 1,200. */
   readonly width?: number
+  /** A button that is pressed, and what is shown then, at the top of the picture. */
+  readonly press?: { readonly button: string; readonly shows: string; readonly panel: string }
 }
 
 /** Starts the main job on node_modules. */
@@ -63,13 +65,18 @@ const lists = new Set(['/dead', '/schedules', '/workers'])
 async function take(
   browser: Browser,
   url: string,
-  { file, screen, scheme, height, width = 1200 }: Shot,
+  { file, screen, scheme, height, width = 1200, press }: Shot,
 ): Promise<void> {
   const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor: 2, colorScheme: scheme })
   await page.goto(`${url}#${screen}`)
   const complete = lists.has(screen) ? 'main section' : tables.has(screen) ? 'table' : 'svg [data-state]'
   await page.locator(complete).first().waitFor()
   await page.locator('.connection.live').waitFor()
+  if (press !== undefined) {
+    await page.getByRole('button', { name: press.button, exact: true }).click()
+    await page.locator(press.shows).first().waitFor()
+    await page.getByRole('heading', { name: press.panel }).evaluate((heading) => heading.scrollIntoView())
+  }
   // Charts light up as jobs move, once the stream has told of some.
   await page.waitForTimeout(1_500)
   await page.screenshot({ path: join(root, 'docs/images', file) })
@@ -101,6 +108,16 @@ try {
   ]
   for (const shot of screens) await take(browser, shop.url, shot)
   await shop.close()
+  const day = await openDay()
+  const press = { button: 'a day', shows: '.chart .jc-times', panel: 'Its statechart' }
+  await take(browser, day.url, {
+    file: 'dashboard-heat.png',
+    screen: '/queue/order',
+    scheme: 'light',
+    height: 640,
+    press,
+  })
+  await day.close()
 } finally {
   await browser.close()
   mainJob.kill('SIGKILL')

@@ -11,6 +11,8 @@ import { countdown, now } from './words.ts'
 interface ChartProps {
   /** A path of the API. */
   readonly path: string
+  /** Another one: the picture is loaded again. */
+  readonly revision?: string
   /** The number in each state, by its path. */
   readonly counts?: Readonly<Record<string, number>> | undefined
   /** Lights up what jobs of this type do; null: of all. */
@@ -40,6 +42,7 @@ const pulseMs = 900
 
 export function Chart({
   path,
+  revision,
   counts,
   pulse,
   onState,
@@ -64,7 +67,7 @@ export function Chart({
         controller.signal.aborted || setProblem(error instanceof Error ? error.message : String(error)),
     )
     return () => controller.abort()
-  }, [path])
+  }, [path, revision])
   useEffect(() => {
     if (svg === null || ground.current === null) return
     const picture = new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement

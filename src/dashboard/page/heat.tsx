@@ -50,6 +50,7 @@ function HeatMap({ type, period, version, onVersion }: HeatMapProps): JSX.Elemen
   return (
     <Loaded of={heat}>
       {(data) => {
+        const counts = [...data.transitions, ...data.states].map(({ count }) => count)
         const lastIds = new Map(data.transitions.map(({ id, lastId }) => [id, lastId]))
         return (
           <>
@@ -71,6 +72,7 @@ function HeatMap({ type, period, version, onVersion }: HeatMapProps): JSX.Elemen
             </p>
             <Chart
               path={`/charts/machine.svg?${new URLSearchParams({ type, heat: period, version })}`}
+              revision={counts.join()}
               onState={toState(type)}
               onTransition={(id) => {
                 const lastId = lastIds.get(id) ?? null
