@@ -90,6 +90,8 @@ export async function postgresSubject(target: Target, schema: string, clock = mo
  */
 class KeptLinks {
   private readonly free: Link[] = []
+  /** Those of the store that has a link now. */
+  private readonly endListeners = new WeakMap<Link, ReadonlySet<() => void>>()
 
   of(where: TargetOptions): Target {
     const target = targetOf(where)
@@ -107,12 +109,15 @@ class KeptLinks {
     link.onEnd(() => {
       const place = this.free.indexOf(link)
       if (place !== -1) this.free.splice(place, 1)
+      for (const listener of this.endListeners.get(link) ?? []) listener()
     })
     return link
   }
 
   private kept(link: Link): Link {
     let isClosed = false
+    const listeners = new Set<() => void>()
+    this.endListeners.set(link, listeners)
     return {
       ifSilent: link.ifSilent,
       isPooled: link.isPooled,
@@ -120,10 +125,11 @@ class KeptLinks {
       query: (statement) => link.query(statement),
       transaction: (settings, work) => link.transaction(settings, work),
       listen: (channel, hear) => link.listen(channel, (payload) => !isClosed && hear(payload)),
-      onEnd: (listener) => link.onEnd(() => !isClosed && listener()),
+      onEnd: (listener) => void listeners.add(listener),
       close: () => {
         if (isClosed) return
         isClosed = true
+        listeners.clear()
         // It is sent behind what is under way.
         link.query({ text: 'UNLISTEN *' }).then(
           () => this.free.push(link),
