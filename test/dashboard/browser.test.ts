@@ -257,6 +257,20 @@ test.runIf(canStartBrowser)('a slider leads through the past of a machine, and a
   expect((await runtime.job('review-2'))!.id).toBe('review-2')
 })
 
+test.runIf(canStartBrowser)('a chart that was not answered in time is asked for again', async () => {
+  const { page, show, said } = await opened('#/workers')
+  let asked = 0
+  await page.route('**/charts/job.svg*', (route) =>
+    asked++ === 0
+      ? route.fulfill({ status: 503, json: { error: { code: 'TIMEOUT', message: 'It takes too long.' } } })
+      : route.continue(),
+  )
+  await show('#/queue/email.send')
+  await page.locator('.chart [data-state]').first().waitFor()
+  expect(asked).toBe(2)
+  expect(said.splice(0)).toEqual([expect.stringContaining('503')])
+})
+
 test.runIf(canStartBrowser)('time travel tells what changed, by which event, and plays', async () => {
   const { page } = await opened('#/job/review-1', {}, 1280, reviews)
   const changes = page.locator('.panel', { hasText: 'What checkpoint' })

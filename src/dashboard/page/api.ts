@@ -12,6 +12,10 @@ export class ApiError extends Error {
   }
 }
 
+/** May the same call be answered a moment later? */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof ApiError && ['UNREACHABLE', 'STORE_UNAVAILABLE', 'TIMEOUT'].includes(error.code)
+
 async function answerOf(response: Response): Promise<unknown> {
   const text = await response.text()
   if (response.ok) return response.headers.get('content-type')?.startsWith('image/') === true ? text : JSON.parse(text)
@@ -66,7 +70,8 @@ export function useRepeated(refresh: () => void): void {
 const repeatMs = 10_000
 /** A path is asked again so often at most, ms. */
 const refreshMsDefault = 800
-const againMs = 4_000
+/** What may be answered later is asked again after this, ms. */
+export const againMs = 4_000
 
 /** What a path answers: now, and after each `refresh`. What is there stays until the new answer is. */
 export function useResource<Answer>(path: string | null, refreshMs = refreshMsDefault): Resource<Answer> {
@@ -100,7 +105,7 @@ export function useResource<Answer>(path: string | null, refreshMs = refreshMsDe
         if (controller.signal.aborted) return
         const shown = error instanceof ApiError ? error : new ApiError('BROKEN', String(error))
         setState((before) => ({ path, data: before.path === path ? before.data : null, error: shown }))
-        if (shown.code === 'UNREACHABLE' || shown.code === 'STORE_UNAVAILABLE') later(againMs)
+        if (isPassing(shown)) later(againMs)
       } finally {
         isBusy = false
       }

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { countBadgeWidth, shortNumber } from '../../chart/count-badge.ts'
 import { ownValue } from '../../core/own-value.ts'
-import { get } from './api.ts'
+import { againMs, get, isPassing } from './api.ts'
 import { useLive } from './live.ts'
 import { countdown, now } from './words.ts'
 
@@ -58,15 +58,22 @@ export function Chart({
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
     const controller = new AbortController()
-    get<string>(path, controller.signal).then(
-      (text) => {
-        setSvg(text)
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const load = async (): Promise<void> => {
+      try {
+        setSvg(await get<string>(path, controller.signal))
         setProblem(null)
-      },
-      (error: unknown) =>
-        controller.signal.aborted || setProblem(error instanceof Error ? error.message : String(error)),
-    )
-    return () => controller.abort()
+      } catch (error) {
+        if (controller.signal.aborted) return
+        setProblem(error instanceof Error ? error.message : String(error))
+        if (isPassing(error)) timer = setTimeout(() => void load(), againMs)
+      }
+    }
+    void load()
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
   }, [path, revision])
   useEffect(() => {
     if (svg === null || ground.current === null) return
