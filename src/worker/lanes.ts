@@ -82,8 +82,9 @@ export class Lanes {
       new Observable((out) => {
         if (this.emits[urgency] !== null) throw new TypeError(`lane ${urgency} has its commands already`)
         const queue = queueFor(out)
+        // What is left while it is emptied keeps its commands, and is not emptied again.
         const update = (): void => {
-          this.due = queue.isDue ? this.due | bit : this.due & ~bit
+          this.due = queue.isDue && !out.closed ? this.due | bit : this.due & ~bit
         }
         this.emits[urgency] = () => {
           queue.emit()

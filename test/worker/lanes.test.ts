@@ -1,7 +1,7 @@
 /** The dispatcher: commands by urgency, and a pick only when every lane is empty. */
 import { BehaviorSubject, concatMap, filter, map, merge, Subject, tap, type Observable } from 'rxjs'
 import { expect, test } from 'vitest'
-import { Lane, type Lanes, type Turn } from '../../src/worker/lanes.ts'
+import { Lane, Lanes, type Turn } from '../../src/worker/lanes.ts'
 import { marbles } from '../support/marbles.ts'
 
 const joined = map((batch: readonly string[]) => batch.join('+'))
@@ -117,3 +117,18 @@ test('a lane has the commands of one stream at a time', () =>
     first.unsubscribe()
     expectObservable(wakes).toBe('-w', values)
   }))
+
+test('a lane that is left while it is emptied holds up no other', async () => {
+  const lanes = new Lanes()
+  const [starts, wakes] = [new Subject<string[]>(), new Subject<string>()]
+  const seen: unknown[] = []
+  const left = starts.pipe(lanes.turns<string>(Lane.start)).subscribe((turn) => {
+    seen.push(turn.next())
+    left.unsubscribe()
+  })
+  wakes.pipe(lanes.batches(Lane.wake)).subscribe((batch) => seen.push(batch))
+  starts.next(['first', 'second'])
+  wakes.next('wake')
+  await Promise.resolve()
+  expect(seen).toEqual(['first', ['wake']])
+})
