@@ -57,14 +57,9 @@ export class EventHub {
     const others = this.routes.get(id)
     this.routes.set(id, others === undefined ? [listener] : [...others, listener])
     return () => {
-      const left = this.routes.get(id)
-      if (left === undefined) return
-      if (left.length > 1)
-        this.routes.set(
-          id,
-          left.filter((each) => each !== listener),
-        )
-      else if (left[0] === listener) this.routes.delete(id)
+      const left = this.routes.get(id)?.filter((each) => each !== listener) ?? []
+      if (left.length > 0) this.routes.set(id, left)
+      else this.routes.delete(id)
     }
   }
 

@@ -49,9 +49,11 @@ test('a chart of any form is drawn within seconds, and meanwhile the process goe
   for (const config of isLong ? [...hard, wizardOf(30), wizardOf(290)] : hard) {
     const chart = toGraph(config)
     let svg = ''
+    // The garbage of other tests is collected before: that is no work of a drawing.
+    globalThis.gc?.()
     const before = performance.now()
     const held = await longestTurn(async () => (svg = await drawing.draw({ graph: chart, options: {} }, {})))
-    expect([held, chart.id]).toEqual([expect.toSatisfy((ms: number) => ms < 100), chart.id])
+    expect([held, chart.id]).toEqual([expect.toSatisfy((ms: number) => ms < 30), chart.id])
     // The time limit of a small chart, and that of a thread that draws a list.
     expect(performance.now() - before).toBeLessThan(14_000)
     expect(svg.match(/data-state="/g)).toHaveLength(chart.states.length)
