@@ -7,7 +7,7 @@
  * prune depends on the number of types in which something has changed, not on the number of types.
  */
 import { jobStates, isEnded } from './lifecycle.ts'
-import { goesAt, type RetentionBounds } from './retention.ts'
+import { goesAt, goingMax, type RetentionBounds } from './retention.ts'
 import type { PruneAnswer, RetentionPolicy } from './values.ts'
 
 /** The fields of an ended job that retention reads. */
@@ -75,12 +75,14 @@ function beyond<Ended extends EndedJob>(
   limit: number,
 ): { readonly jobs: readonly Ended[]; readonly nextAt: number } {
   const kept = unit.endedCount(type, state)
-  // Mostly no job is to be removed: then one job is read.
+  // Mostly no job is to be removed: then one is read.
   let jobs = kept === 0 ? [] : unit.firstEnded(type, state, 1)
   for (let i = 0; i < jobs.length; i++) {
-    const nextAt = goesAt(bounds, kept - i, (jobs[i] as Ended).finishedAt ?? 0)
+    const endedAt = (jobs[i] as Ended).finishedAt ?? 0
+    const nextAt = goesAt(bounds, kept - i, endedAt)
     if (nextAt > unit.now) return { jobs: jobs.slice(0, i), nextAt }
-    if (i === 0) jobs = unit.firstEnded(type, state, limit)
+    // Otherwise those that may go, and the one after them.
+    if (i === 0) jobs = unit.firstEnded(type, state, Math.min(limit, goingMax(bounds, kept, endedAt, unit.now) + 1))
   }
   return { jobs, nextAt: Infinity }
 }

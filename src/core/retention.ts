@@ -26,3 +26,18 @@ export function goesAt(
   if (kept > countMax) return -Infinity
   return endedAt + (kept > count ? Math.min(minAgeMs, ageMs) : ageMs)
 }
+
+/**
+ * How many of `kept` jobs are removed at most.
+ * @param endedAt when the first of them ended
+ * @param now ms since the epoch
+ */
+export function goingMax(
+  { ageMs, count, minAgeMs = 0, countMax = Infinity }: RetentionBounds,
+  kept: number,
+  endedAt: number,
+  now: number,
+): number {
+  if (endedAt + ageMs <= now) return kept
+  return Math.max(0, kept - (endedAt + minAgeMs <= now ? Math.min(count, countMax) : countMax))
+}

@@ -8,6 +8,9 @@ import { movingClock } from '../stores/moving-clock.ts'
 import { subjectInTurn } from './in-turn.ts'
 import type { PostgresServer } from './postgres-process.ts'
 
+/** What a connection has found in tables that are emptied since. */
+const forget = 'RESET ALL'
+
 interface Database {
   query(text: string): Promise<unknown>
 }
@@ -59,7 +62,7 @@ export class Schemas {
     const tables = ['jobs', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
     const database = await (this.database ??= this.connect())
-    await database.query(`${removed} UPDATE ${schema}.folds SET upto = 0`)
+    await database.query(`${removed} UPDATE ${schema}.folds SET upto = 0; ${forget}`)
   }
 }
 
@@ -131,7 +134,7 @@ class KeptLinks {
         isClosed = true
         listeners.clear()
         // It is sent behind what is under way.
-        link.query({ text: 'UNLISTEN *' }).then(
+        Promise.all([link.query({ text: forget }), link.query({ text: 'UNLISTEN *' })]).then(
           () => this.free.push(link),
           () => link.close(),
         )

@@ -181,7 +181,8 @@ function timedRows(schema: string, of: keyof typeof timed): string {
   const documents = `SELECT j.id, j.wake_at, j.seq FROM ${schema}.jobs j WHERE ${timed[of]}`
   if (of === 'due') return `(${documents} ${order}) j`
   return `((${documents} AND ${unheld(schema, 'j.wake_at')} ${order}) UNION ALL (
-      SELECT j.id, c.wake_at, j.seq FROM (SELECT * FROM ${schema}.claims ORDER BY wake_at LIMIT $1::int) c
+      SELECT j.id, c.wake_at, j.seq FROM (SELECT * FROM ${schema}.claims
+        WHERE claim >= ${schema}.claims_from() ORDER BY wake_at LIMIT $1::int) c
       CROSS JOIN LATERAL unnest(c.jobs) AS o(job)
       CROSS JOIN LATERAL (SELECT j.id, j.seq FROM ${schema}.jobs j WHERE j.seq = o.job LIMIT 1) j
       WHERE ${unheld(schema, 'c.wake_at')} ${order}) ${order}) j`

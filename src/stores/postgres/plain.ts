@@ -32,6 +32,7 @@ import {
   type PlainWrites,
 } from '../remote/plain.ts'
 import type { JobDocument } from '../remote/document.ts'
+import type { EndedFacts } from '../remote/ended.ts'
 import { clockColumn, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
 import { columnText, listText, textOfColumn } from './texts.ts'
@@ -262,7 +263,7 @@ export class PostgresPlainWrites implements PlainWrites {
     }
   }
 
-  async remove(jobs: readonly JobDocument[]): Promise<ReadonlySet<JobDocument>> {
+  async remove(jobs: readonly EndedFacts[]): Promise<ReadonlySet<EndedFacts>> {
     if (jobs.length === 0) return new Set()
     const row = await this.call('remove_plain', 'removed', [
       this.options.now(),

@@ -27,7 +27,7 @@ import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { migrate } from './migrate.ts'
-import { find, firstQueued } from './search.ts'
+import { find, findEnded, firstQueued } from './search.ts'
 import { repair, unreadable } from './repair.ts'
 import { checkServer } from './server.ts'
 import { PostgresPlainWrites } from './plain.ts'
@@ -148,6 +148,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     },
     plain,
     find: (query) => aside.reading(() => find((text, values) => opened().reads.query(text, values), schema, query)),
+    ended: (query) => findEnded((text, values, name) => opened().reads.query(text, values, name), schema, query),
     terms: (query) => findTerms((text, values) => opened().reads.query(text, values), schema, query),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),

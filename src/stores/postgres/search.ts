@@ -1,5 +1,6 @@
 /** Searches: statements that an index answers, and the rest of the filter over the documents that they find. */
 import { documentMatches, type JobDocument } from '../remote/document.ts'
+import type { EndedFacts, EndedQuery } from '../remote/ended.ts'
 import type { FindQuery, Found } from '../remote/port.ts'
 import { positionIn } from '../remote/store.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -64,6 +65,24 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
   }
 }
 
+/** The jobs of a type that ended first: documents, and plain jobs that have completed. */
+export async function findEnded(
+  ask: (text: string, values: readonly Param[], name: string) => Promise<readonly ResultRow[]>,
+  schema: string,
+  { type, state, from, limit }: EndedQuery,
+): Promise<readonly EndedFacts[]> {
+  const values = [columnText(type), state, from, limit]
+  const rows = await ask(`SELECT * FROM ${schema}.first_ended($1, $2, $3, $4)`, values, 'jobchart first_ended')
+  return rows.map(([id, seq, lastSeq, finishedAt, plain]) => ({
+    id: textOfColumn(id as string),
+    type,
+    seq: seq as number,
+    lastSeq: lastSeq as number,
+    finishedAt: finishedAt as number | null,
+    plain: plain as boolean,
+  }))
+}
+
 /** Of each type the queued job that comes first: that of each concurrency key is found by an index. */
 export async function firstQueued(
   ask: Ask,
@@ -71,9 +90,10 @@ export async function firstQueued(
   types: readonly string[],
 ): Promise<readonly (string | null)[]> {
   const params = new Params()
-  const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.type = t.type`
+  const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.place >= t.place AND j.type = t.type`
   const text = `SELECT t.number::float8, j.id, NULL::text
-    FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS t(type, number)
+    FROM (SELECT u.type, u.number, ${schema}.queued_from(u.type, NULL) AS place
+      FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS u(type, number) OFFSET 0) t
     CROSS JOIN LATERAL (
       WITH RECURSIVE keys AS (
         (SELECT j.concurrency AS name ${queued} ORDER BY j.concurrency LIMIT 1)
@@ -138,7 +158,8 @@ function sourcesOf(schema: string, params: Params, query: FindQuery): string[] {
     add(types('completions', 'true'), 'p.ended', `${schema}.completions p ${row}`, ['p.type = t.type'])
   if (isWanted('running') && isLive) {
     sources.push(`SELECT j.seq AS at1, NULL::bigint AS at2, j.seq
-      FROM (SELECT unnest(c.jobs) AS job FROM ${schema}.claims c) p ${where(own('p.job'))}`)
+      FROM (SELECT unnest(c.jobs) AS job FROM ${schema}.claims c WHERE c.claim >= ${schema}.claims_from()) p
+      ${where(own('p.job'))}`)
   }
   return sources
 }

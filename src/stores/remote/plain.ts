@@ -28,6 +28,7 @@ import type {
 import { claimAll, claimNeeds } from './claim.ts'
 import { recordOfDocument, type JobDocument } from './document.ts'
 import type { RemoteDriver } from './driver.ts'
+import type { EndedFacts } from './ended.ts'
 import { settlePart } from './operations.ts'
 
 /** What was written, and what others are told of it. */
@@ -54,7 +55,7 @@ export interface PlainWrites {
   /** Extends leases, of plain jobs of which nothing else is written. @returns the heartbeats of these */
   extend(heartbeats: readonly HeartbeatPayload[], leaseMs: number): Answer<ReadonlySet<HeartbeatPayload>>
   /** Removes plain jobs that have completed. @param jobs as they were found @returns those that it has removed */
-  remove(jobs: readonly JobDocument[]): Answer<ReadonlySet<JobDocument>>
+  remove(jobs: readonly EndedFacts[]): Answer<ReadonlySet<EndedFacts>>
 }
 
 // ── the way of a plain job ─────────────────────────────────────────────────────────────────────────────────────────

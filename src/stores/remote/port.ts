@@ -24,6 +24,7 @@ import type {
 import type { CellKind } from './cells.ts'
 import type { Commit } from './commit.ts'
 import type { JobDocument } from './document.ts'
+import type { EndedFacts, EndedQuery } from './ended.ts'
 import type { TypeFigures } from './figures.ts'
 import type { PlainWrites } from './plain.ts'
 import type { QueueHeads, Timed } from './working-set.ts'
@@ -109,6 +110,8 @@ export interface StorePort {
    */
   commit(commit: Commit): Answer<number | readonly string[]>
   find(query: FindQuery): Answer<Found>
+  /** Finds what retention looks at, without the documents. Default: by `find`. */
+  ended?(query: EndedQuery): Answer<readonly EndedFacts[]>
   /** As `Store.terms`. Default: the store has none. */
   terms?(query: TermQuery): Promise<FoundTerms>
   /** The figures of every type that has ever had a job. With the number of the last transition that they have. */

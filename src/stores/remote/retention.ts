@@ -1,9 +1,9 @@
 /** Retention over documents: what the core decides over the first ended jobs of each type. */
-import { inSequence, type Position } from '../../core/cursor.ts'
+import { inSequence } from '../../core/cursor.ts'
 import { endedStates, prune, type EndedState, type PruneUnit } from '../../core/prune.ts'
 import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
-import type { JobDocument } from './document.ts'
+import type { EndedFacts, EndedQuery } from './ended.ts'
 import type { TypeFigures } from './figures.ts'
 import { mayBeCompleted } from './plain.ts'
 import type { StorePort } from './port.ts'
@@ -64,7 +64,7 @@ export class Retention {
     const removed =
       plain === undefined || facts.going.length === 0
         ? null
-        : await driver.inTurn(async () => plain.remove(facts.going.filter(mayBeCompleted)))
+        : await driver.inTurn(async () => plain.remove(facts.going.filter((job) => job.plain)))
     const left = facts.going.filter((job) => removed?.has(job) !== true)
     const going = left.map(({ id, lastSeq }) => ({ id, endedBy: lastSeq }))
     const needs = going.map(({ id }) => ({ kind: 'row', id }) as const)
@@ -100,25 +100,34 @@ class Begins {
     this.until = now + beginsMs
   }
 
-  after(name: string): Position | null {
-    const first = this.first.get(name)
-    return first === undefined ? null : inSequence(first - 1)
+  from(name: string): number {
+    return this.first.get(name) ?? 0
   }
 
-  found(name: string, [first]: readonly JobDocument[]): void {
+  found(name: string, [first]: readonly EndedFacts[]): void {
     if (first !== undefined) this.first.set(name, first.lastSeq)
   }
 }
 
-class Facts implements PruneUnit<JobDocument> {
+/** By documents. */
+async function endedDocuments(port: StorePort, { type, state, from, limit }: EndedQuery): Promise<EndedFacts[]> {
+  const order = { by: 'finished', newestFirst: false, after: from === 0 ? null : inSequence(from - 1) } as const
+  const { documents } = await port.find({ ...order, filter: { type }, states: new Set([state]), limit })
+  return documents.map((document) => {
+    const { id, seq, lastSeq, finishedAt } = document
+    return { id, type, seq, lastSeq, finishedAt, plain: mayBeCompleted(document) }
+  })
+}
+
+class Facts implements PruneUnit<EndedFacts> {
   readonly now: number
-  going: JobDocument[] = []
+  going: EndedFacts[] = []
   nextLookAt = Infinity
   private readonly byType: ReadonlyMap<string, TypeFigures>
   private readonly policies: ReadonlyMap<string, RetentionPolicy>
   private readonly looks: Map<string, Look>
   private newLooks = new Map<string, number>()
-  private readonly entries = new Map<string, { readonly limit: number; readonly found: readonly JobDocument[] }>()
+  private readonly entries = new Map<string, { readonly limit: number; readonly found: readonly EndedFacts[] }>()
   private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
 
   constructor(
@@ -176,7 +185,7 @@ class Facts implements PruneUnit<JobDocument> {
     return this.byType.get(type)?.counts[state] ?? 0
   }
 
-  firstEnded(type: string, state: EndedState, limit: number): readonly JobDocument[] {
+  firstEnded(type: string, state: EndedState, limit: number): readonly EndedFacts[] {
     const name = `${state}:${type}`
     const known = this.entries.get(name) ?? { limit: 0, found: [] }
     if (known.limit < limit && known.found.length === known.limit) this.missing.set(name, { type, state, limit })
@@ -186,24 +195,17 @@ class Facts implements PruneUnit<JobDocument> {
   /** Loads the entries that the decision has missed. @returns were there any? */
   async loadMissing(port: StorePort, begins: Begins): Promise<boolean> {
     const missing = [...this.missing]
-    for (const [name, { type, state, limit }] of missing) {
-      const filter = { type }
-      const query = {
-        by: 'finished',
-        newestFirst: false,
-        filter,
-        states: new Set([state]),
-        after: begins.after(name),
-        limit,
-      } as const
-      const { documents } = await port.find(query)
-      begins.found(name, documents)
-      this.entries.set(name, { limit, found: documents })
+    const load = async ([name, { type, state, limit }]: (typeof missing)[number]): Promise<void> => {
+      const query = { type, state, from: begins.from(name), limit }
+      const found = await (port.ended?.(query) ?? endedDocuments(port, query))
+      begins.found(name, found)
+      this.entries.set(name, { limit, found })
     }
+    await Promise.all(missing.map(load))
     return missing.length > 0
   }
 
-  removeEnded(jobs: readonly JobDocument[]): void {
+  removeEnded(jobs: readonly EndedFacts[]): void {
     this.going.push(...jobs)
   }
 

@@ -38,6 +38,8 @@ CREATE INDEX jobs_plain ON @schema@.jobs (type, seq) WHERE plain;
 CREATE INDEX jobs_in_order ON @schema@.jobs (seq) WHERE NOT plain;
 CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq) WHERE NOT plain;
 CREATE INDEX jobs_queued ON @schema@.jobs (type, concurrency, priority DESC, place) WHERE state = 'queued';
+CREATE INDEX jobs_queued_by_place ON @schema@.jobs (type, place) WHERE state = 'queued' AND NOT plain;
+CREATE INDEX jobs_queued_first ON @schema@.jobs (place) WHERE state = 'queued' AND NOT plain;
 CREATE INDEX jobs_leased ON @schema@.jobs (wake_at, seq) WHERE state IN ('running', 'cancelling');
 CREATE INDEX jobs_leased_of_key ON @schema@.jobs (type, concurrency)
   WHERE state IN ('running', 'cancelling') AND concurrency <> '';
@@ -63,6 +65,45 @@ BEGIN
   RETURN coalesce((SELECT f.upto FROM @schema@.fronts f WHERE f.type = of_type ORDER BY f.upto DESC LIMIT 1), 0);
 END $$;
 
+-- The lowest place of the queued documents of a type, or of all; null: none is queued. As long as a transaction is open
+-- that began before, those that were claimed since stay in the indexes: so a connection keeps the place that it has
+-- found, with the number of the last transition then, and looks from there on. Those that are queued later have higher
+-- places, but for jobs that return to the place that they had: of them the last number is a small value "returned".
+-- "last_number": that of the last transition, if it is known.
+CREATE FUNCTION @schema@.queued_from(of_type text, last_number bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  v_setting text := 'jobchart.queued_' || '@schema@.jobs'::regclass::oid || coalesce('_' || md5(of_type), '');
+  v_known text := nullif(current_setting(v_setting, true), '');
+  v_from bigint := coalesce(split_part(v_known, ' ', 1)::bigint, 0);
+  v_last bigint;
+  v_returned bigint;
+  v_place bigint;
+BEGIN
+  LOOP
+    IF of_type IS NULL THEN
+      SELECT coalesce(last_number, (SELECT max(l.last) FROM @schema@.log l)),
+          (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = ''),
+          (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.place >= v_from
+            ORDER BY j.place LIMIT 1)
+        INTO v_last, v_returned, v_place;
+    ELSE
+      SELECT coalesce(last_number, (SELECT max(l.last) FROM @schema@.log l)),
+          (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = of_type),
+          (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.type = of_type
+            AND j.place >= v_from ORDER BY j.place LIMIT 1)
+        INTO v_last, v_returned, v_place;
+    END IF;
+    EXIT WHEN v_from = 0
+      OR split_part(v_known, ' ', 2)::bigint BETWEEN coalesce(v_returned, 0) AND coalesce(v_last, 0);
+    v_from := 0;
+  END LOOP;
+  -- Not for a few numbers: that costs more than to pass over them.
+  IF v_from + 100 < coalesce(v_place, v_last + 1) THEN
+    PERFORM set_config(v_setting, coalesce(v_place, v_last + 1) || ' ' || v_last, false);
+  END IF;
+  RETURN v_place;
+END $$;
+
 -- The plain jobs of a claim, and their common lease; 0 in place of one that has left it. "first": the number of the
 -- CLAIM of the first job; the others follow. "attempts": how many attempts the jobs of each type have, as JSON.
 CREATE TABLE @schema@.claims (
@@ -76,6 +117,17 @@ CREATE TABLE @schema@.claims (
   worker text COLLATE "C" NOT NULL,
   attempts text NOT NULL
 ) WITH (fillfactor = 50, toast_tuple_target = 8160);
+
+-- No claim that is open has a lower number: as "queued_from", a connection keeps what it has found. Numbers only grow.
+CREATE FUNCTION @schema@.claims_from() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_setting text := 'jobchart.claims_' || '@schema@.claims'::regclass::oid;
+  v_from bigint := coalesce(nullif(current_setting(v_setting, true), ''), '0')::bigint;
+  v_first bigint := (SELECT c.claim FROM @schema@.claims c WHERE c.claim >= v_from ORDER BY c.claim LIMIT 1);
+BEGIN
+  IF v_first > v_from THEN PERFORM set_config(v_setting, v_first::text, false); END IF;
+  RETURN v_first;
+END $$;
 
 -- Plain jobs that have completed. "claimed" and "ended": the numbers of their CLAIM and of their COMPLETE.
 CREATE TABLE @schema@.completions (
@@ -108,7 +160,8 @@ CREATE VIEW @schema@.standing AS
   CROSS JOIN LATERAL (SELECT CASE WHEN j.plain THEN @schema@.front(j.type) END AS upto OFFSET 0) f
   LEFT JOIN @schema@.completions d ON j.plain AND d.job = j.seq
   LEFT JOIN LATERAL (SELECT o.*, array_position(o.jobs, j.seq) AS turn FROM @schema@.claims o
-    WHERE j.plain AND j.seq <= f.upto AND d.job IS NULL AND j.seq = ANY(o.jobs) LIMIT 1) c ON true;
+    WHERE j.plain AND j.seq <= f.upto AND d.job IS NULL AND o.claim >= @schema@.claims_from() AND j.seq = ANY(o.jobs)
+    LIMIT 1) c ON true;
 
 -- A search, by plans that go through indexes whatever is known of the tables. "params": what "query" names as $1[n].
 CREATE FUNCTION @schema@.found(query text, params text[]) RETURNS TABLE (base float8, doc text, facts text)
@@ -203,7 +256,8 @@ END $$;
 -- Plain jobs become documents: where they stand is told by these. False: somebody else holds their claim.
 CREATE FUNCTION @schema@.take_out(taken bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  v_claims bigint[] := ARRAY(SELECT c.claim FROM @schema@.claims c WHERE c.jobs && taken);
+  v_claims bigint[] := ARRAY(SELECT c.claim FROM @schema@.claims c
+    WHERE c.claim >= @schema@.claims_from() AND c.jobs && taken);
 BEGIN
   IF cardinality(v_claims) > cardinality(ARRAY(
     SELECT c.claim FROM @schema@.claims c WHERE c.claim = ANY(v_claims) FOR UPDATE SKIP LOCKED)) THEN
@@ -217,6 +271,7 @@ BEGIN
 END $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
+-- "back_ids": those of the written jobs that are queued at a place that was given before.
 -- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else
 -- holds. An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not
 -- ended. "fenced": such a transaction has committed, and is to be carried out first.
@@ -224,7 +279,7 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint, turn boolean,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  written json, gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
+  written json, gone_ids text[], back_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_body text
 ) RETURNS TABLE (base bigint, stale_rows int[], stale_cells int[], is_full boolean, locked text[], fenced boolean, unfolded bigint)
@@ -277,6 +332,14 @@ BEGIN
     END IF;
   END IF;
 
+  IF back_ids <> '{}' THEN
+    INSERT INTO @schema@.cells (kind, field, value)
+      SELECT 'returned', b.type, v_base FROM (
+        SELECT u.type FROM json_to_recordset(written) AS u(id text, type text) LEFT JOIN @schema@.jobs j ON j.id = u.id
+        WHERE u.id = ANY(back_ids) AND (j.state = 'queued') IS NOT TRUE) r
+      CROSS JOIN LATERAL (VALUES (r.type), ('')) AS b(type) GROUP BY b.type
+      ON CONFLICT (kind, field) DO UPDATE SET value = excluded.value;
+  END IF;
   IF gone_ids <> '{}' THEN DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids); END IF;
   INSERT INTO @schema@.jobs (id, type, seq, enqueued_at, rev, base, state, last_seq, place, priority, concurrency, weight,
       wake_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
@@ -321,36 +384,32 @@ SET enable_bitmapscan = off SET jit = off
 AS $$
 DECLARE
   v_front bigint := @schema@.front(of_type);
+  v_queued bigint := @schema@.queued_from(of_type, NULL);
 BEGIN
   RETURN QUERY WITH RECURSIVE keys AS (
-    (SELECT j.concurrency AS name FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
-      ORDER BY j.concurrency LIMIT 1)
+    SELECT '' COLLATE "C" AS name
     UNION ALL
-    SELECT (SELECT j.concurrency FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
-      AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
+    SELECT (SELECT j.concurrency FROM @schema@.jobs j WHERE j.state = 'queued' AND j.place >= v_queued
+      AND j.type = of_type AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
     FROM keys WHERE keys.name IS NOT NULL),
-  named AS (SELECT keys.name FROM keys WHERE keys.name IS NOT NULL
-    UNION SELECT '' WHERE EXISTS (SELECT FROM @schema@.jobs j WHERE j.plain AND j.type = of_type AND j.seq > v_front)),
-  first AS MATERIALIZED (SELECT named.name, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank
-    FROM named CROSS JOIN LATERAL (
+  first AS MATERIALIZED (SELECT keys.name, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank,
+      row_number() OVER (PARTITION BY keys.name ORDER BY f.priority DESC, f.place) AS turn,
+      count(*) OVER (PARTITION BY keys.name) AS queued
+    FROM keys CROSS JOIN LATERAL (
       (SELECT j.seq, j.priority, j.place, j.weight FROM @schema@.jobs j
-        WHERE j.state = 'queued' AND j.type = of_type AND j.concurrency = named.name
-        ORDER BY j.priority DESC, j.place LIMIT most)
+        WHERE j.state = 'queued' AND j.place >= v_queued AND j.type = of_type AND j.concurrency = keys.name
+        ORDER BY j.priority DESC, j.place LIMIT most + 1)
       UNION ALL
       (SELECT j.seq, 0, j.seq, 1 FROM @schema@.jobs j
-        WHERE j.plain AND j.type = of_type AND j.seq > v_front AND named.name = '' ORDER BY j.seq LIMIT most)
-      ORDER BY 2 DESC, 3 LIMIT most) f)
-  SELECT first.name, j.id, first.priority, first.place, first.weight,
-    (SELECT count(*) FROM (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = of_type
-      AND j.concurrency = first.name LIMIT most + 1) q)
-    + (SELECT count(*) FROM (SELECT FROM @schema@.jobs j
-      WHERE first.name = '' AND j.plain AND j.type = of_type AND j.seq > v_front LIMIT most + 1) q),
+        WHERE j.plain AND j.type = of_type AND j.seq > v_front AND keys.name = '' ORDER BY j.seq LIMIT most + 1)) f)
+  SELECT first.name, j.id, first.priority, first.place, first.weight, first.queued,
     CASE WHEN first.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running',
     'cancelling')
       AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = first.name) END,
     s.base, s.doc, s.facts
   FROM first JOIN @schema@.jobs j ON j.seq = first.seq
-  LEFT JOIN @schema@.standing s ON s.seq = first.seq AND first.rank <= most;
+  LEFT JOIN @schema@.standing s ON s.seq = first.seq AND first.rank <= most
+  WHERE first.turn <= most;
 END $$;
 
 -- What most calls load, with plans that are made once. "part": -1 are rows, -2 small values, -3 and below the heads of

@@ -66,6 +66,8 @@ DECLARE
   v_base bigint;
   v_ends int := 0;
   v_gone int;
+  v_queued bigint;
+  v_places bigint[];
   v_endings bigint[];
   v_claimed bigint[];
   v_types text[];
@@ -115,21 +117,24 @@ BEGIN
   END IF;
 
   IF of_types <> '{}' THEN
-    IF EXISTS (SELECT FROM @schema@.cells c WHERE c.kind IN ('claims', 'paused'))
-      OR EXISTS (SELECT FROM @schema@.jobs j WHERE j.state = 'queued') THEN
+    v_queued := @schema@.queued_from(NULL, v_base - 1);
+    IF v_queued IS NOT NULL OR EXISTS (SELECT FROM @schema@.cells c WHERE c.kind IN ('claims', 'paused')) THEN
       -- Before a job that is a document comes what has a lower place.
-      SELECT array_agg(CASE
+      SELECT array_agg(d.place ORDER BY w.number), array_agg(CASE
           WHEN EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'claims' AND c.field = w.type)
             OR EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'paused' AND c.field = w.type AND c.value = '1')
-            OR EXISTS (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency > '')
+            OR EXISTS (SELECT FROM @schema@.jobs j
+              WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency > '' AND j.place >= d.place)
           THEN 0
           ELSE (SELECT CASE sign(j.priority) WHEN 1 THEN 0 WHEN 0 THEN j.place END FROM @schema@.jobs j
-            WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency = ''
+            WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency = '' AND j.place >= d.place
             ORDER BY j.priority DESC, j.place LIMIT 1)
         END ORDER BY w.number)
-        INTO v_endings FROM unnest(of_types) WITH ORDINALITY AS w(type, number);
-      others := ARRAY(SELECT w.type FROM unnest(of_types, v_endings) AS w(type, ending)
-        WHERE w.ending = 0 OR EXISTS (SELECT FROM @schema@.jobs j WHERE j.state = 'queued' AND j.type = w.type));
+        INTO v_places, v_endings FROM unnest(of_types) WITH ORDINALITY AS w(type, number)
+        CROSS JOIN LATERAL (
+          SELECT CASE WHEN v_queued IS NOT NULL THEN @schema@.queued_from(w.type, v_base - 1) END AS place OFFSET 0) d;
+      others := ARRAY(SELECT w.type FROM unnest(of_types, v_places, v_endings) AS w(type, place, ending)
+        WHERE w.ending = 0 OR w.place IS NOT NULL);
     END IF;
     WITH taken AS MATERIALIZED (
       SELECT w.type, q.* FROM unnest(of_types, most, v_endings) WITH ORDINALITY AS w(type, most, ending, number)
@@ -176,25 +181,47 @@ RETURNS TABLE (base bigint, unfolded bigint, removed text) LANGUAGE plpgsql ${se
 DECLARE
   v_base bigint;
   v_jobs bigint[];
+  v_rows tid[];
+  v_completions tid[];
 BEGIN
   PERFORM @schema@.take_turn();
-  v_jobs := ARRAY(SELECT j.seq FROM unnest(types, remove_plain.jobs, remove_plain.ended) AS u(type, job, ended)
+  SELECT array_agg(h.seq), array_agg(h.job_row), array_agg(h.completion_row) INTO v_jobs, v_rows, v_completions FROM (
+    SELECT j.seq, j.ctid AS job_row, d.ctid AS completion_row
+    FROM unnest(types, remove_plain.jobs, remove_plain.ended) AS u(type, job, ended)
     JOIN @schema@.completions d ON d.job = u.job AND d.ended = u.ended
-    JOIN @schema@.jobs j ON j.seq = u.job FOR UPDATE OF j SKIP LOCKED);
-  IF v_jobs = '{}' THEN
+    JOIN @schema@.jobs j ON j.seq = u.job FOR UPDATE OF j SKIP LOCKED) h;
+  IF v_jobs IS NULL THEN
     RETURN NEXT;
     RETURN;
   END IF;
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
-  WITH gone AS (DELETE FROM @schema@.completions d WHERE d.job = ANY(v_jobs) RETURNING d.type),
+  -- By where the rows are: their indexes have been looked up.
+  WITH gone AS (DELETE FROM @schema@.completions d WHERE d.ctid = ANY(v_completions) RETURNING d.type),
   counted AS (SELECT g.type, count(*)::int AS n FROM gone g GROUP BY g.type)
   SELECT @schema@.finish_plain(log_max, now, v_base, 0, array_agg(c.type), array_agg(0),
       string_agg('{"type":' || to_json(c.type) || ',"n":' || c.n || ',' || move || '}', ','), '')
     INTO unfolded FROM counted c;
-  DELETE FROM @schema@.jobs j WHERE j.seq = ANY(v_jobs);
+  DELETE FROM @schema@.jobs j WHERE j.ctid = ANY(v_rows);
   base := v_base;
   removed := array_to_string(v_jobs, ' ');
   RETURN NEXT;
+END $$;
+
+-- What retention looks at: the jobs of a type that ended first, from a number of an end on. Documents have any state in
+-- which a job has ended, plain jobs are done.
+CREATE FUNCTION @schema@.first_ended(of_type text, in_state text, first bigint, most int)
+RETURNS TABLE (id text, seq float8, ended float8, finished_at float8, plain boolean)
+LANGUAGE plpgsql STABLE ${settings} AS $$
+BEGIN
+  RETURN QUERY SELECT j.id, f.seq::float8, f.ended::float8, f.finished_at::float8, f.plain FROM (
+      (SELECT o.seq, o.last_seq AS ended, o.finished_at, false AS plain FROM @schema@.jobs o
+        WHERE o.state IN ('done', 'dead', 'cancelled') AND o.type = of_type AND o.state = in_state
+        AND o.last_seq >= first ORDER BY o.last_seq LIMIT most)
+      UNION ALL
+      (SELECT d.job, d.ended, d.finished_at, true FROM @schema@.completions d
+        WHERE in_state = 'done' AND d.type = of_type AND d.ended >= first ORDER BY d.ended LIMIT most)
+      ORDER BY 2 LIMIT most) f
+    CROSS JOIN LATERAL (SELECT o.id FROM @schema@.jobs o WHERE o.seq = f.seq LIMIT 1) j ORDER BY f.ended;
 END $$;
 
 -- Extends the lease of the jobs of claims that are named. Other jobs of these claims keep the lease that they have, in

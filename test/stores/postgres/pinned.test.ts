@@ -1,0 +1,128 @@
+/**
+ * Beside a transaction that stays open, rows that were changed since stay in the indexes: who looks for the first job
+ * does not pass over all of them, and finds those that came back.
+ */
+import { Client } from 'pg'
+import { expect, onTestFinished } from 'vitest'
+import { idsOf, lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
+import type { Store } from '../../../src/store.ts'
+import { postgresPort } from '../../../src/stores/postgres/port.ts'
+import { postgresStoreOn } from '../../../src/stores/postgres/store.ts'
+import { targetOf } from '../../../src/stores/postgres/target.ts'
+import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+import { movingClock } from '../moving-clock.ts'
+
+const server = postgresOfFile()
+
+async function opened(schema: string, clock = movingClock()): Promise<Store> {
+  const store = postgresStoreOn(
+    postgresPort({ ...targetOf({ url: server().url }), schema, transitionsMax: 1_000, clock }),
+  )
+  await store.open({ clock })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function connected(): Promise<Client> {
+  const client = new Client({ connectionString: server().url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** A transaction that keeps what is removed from now on. */
+async function pin(): Promise<void> {
+  const client = await connected()
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+  await client.query('SELECT pg_current_xact_id()')
+}
+
+interface Plan {
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+}
+
+/** How many blocks of the database a statement looks at. */
+async function blocksOf(client: Client, statement: string): Promise<number> {
+  const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
+  )
+  const plan = rows[0]?.['QUERY PLAN'][0]?.Plan
+  return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+}
+
+async function complete(store: Store, count: number): Promise<void> {
+  for (let left = count; left > 0;) {
+    const claimed = await take(store, { max: 100 })
+    expect(claimed.length).toBeGreaterThan(0)
+    await store.settle(claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+    left -= claimed.length
+  }
+}
+
+const documents = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => newJob(`document ${from + i}`, { priority: 1 }))
+
+const plainJobs = (from: number, count: number) => Array.from({ length: count }, (_, i) => newJob(`plain ${from + i}`))
+
+test('a claim looks at no more blocks after thousands of jobs, which a transaction keeps', async () => {
+  const store = await opened('blocks')
+  await put(store, ...documents(0, 1))
+  await complete(store, 1)
+  await pin()
+  const client = await connected()
+  const statements = [
+    'SELECT blocks.queued_from(NULL, NULL)',
+    "SELECT blocks.queued_from('mail', NULL)",
+    "SELECT * FROM blocks.heads('mail', 100)",
+    'SELECT blocks.claims_from()',
+    "SELECT * FROM blocks.standing WHERE id = 'running'",
+    "SELECT * FROM blocks.first_ended('mail', 'done', (SELECT max(ended) FROM blocks.completions), 100)",
+  ]
+  for (let i = 0; i < 30; i++) {
+    await put(store, ...documents(1_000 + 100 * i, 100))
+    await complete(store, 100)
+    await put(store, ...plainJobs(100 * i, 100))
+    await complete(store, 100)
+  }
+  await put(store, newJob('running'))
+  expect(idsOf(await take(store))).toEqual(['running'])
+  // The first time a connection has to look for itself.
+  for (const statement of statements) await client.query(statement)
+  const blocks: number[] = []
+  for (const statement of statements) blocks.push(await blocksOf(client, statement))
+  expect(Math.max(...blocks), statements.map((statement, i) => `${statement}: ${blocks[i]}`).join('\n')).toBeLessThan(
+    150,
+  )
+})
+
+for (const [kind, make] of [
+  ['documents', documents],
+  ['plain jobs', plainJobs],
+] as const) {
+  test(`${kind} that return to the place that they had are found by every process`, async () => {
+    const clock = movingClock()
+    const schema = `returned_${kind.slice(0, 5)}`
+    const [one, other] = [await opened(schema, clock), await opened(schema, clock)]
+    await put(one, ...make(0, 3))
+    const [released, expired] = await take(one, { max: 2 })
+    if (released === undefined || expired === undefined) throw new Error('two jobs were to be claimed')
+    await complete(one, 1)
+    // Both have found out where queued jobs begin.
+    for (const [i, store] of [one, other].entries()) {
+      await put(store, ...documents(1_000 * (i + 1), 300))
+      await complete(store, 300)
+      expect(await take(store)).toEqual([])
+    }
+    await put(one, ...documents(5_000, 2))
+    await other.settle([{ ...lease(released), event: 'RELEASE', to: 'queued' }])
+    expect(idsOf(await take(one, { max: 1, token: 'again' }))).toEqual(
+      kind === 'documents' ? [released.id] : ['document 5000'],
+    )
+    await clock.advance(31_000)
+    expect((await one.rescue(10)).transitions.map(({ id }) => id)).toContain(expired.id)
+    const all = [...(await take(other, { token: 'third' })), ...(await take(one, { token: 'fourth' }))]
+    expect(idsOf(all)).toContain(expired.id)
+    if (kind !== 'documents') expect(idsOf(all)).toContain(released.id)
+  })
+}
