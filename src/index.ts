@@ -157,6 +157,7 @@ export {
 } from './core/schedule-options.ts'
 export type { CatchUp, Overlap } from './core/schedule-record.ts'
 export type { ScheduleSpec } from './core/tick-times.ts'
+export type { MergedFailureGroup } from './core/failure-merges.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
 export type { ClientOptions, RuntimeOptions } from './api/options.ts'
 export type { RetentionOptions, StatesRetention } from './api/retention.ts'

@@ -15,6 +15,7 @@
  * It is the entry `jobchart/store`, with the types of all requests and answers. `storeConformance` in
  * `jobchart/store-testing` tests an implementation against this contract.
  */
+import type { FailureMerge, FailureMergeChange } from './core/failure-merges.ts'
 import './core/node-version.ts'
 import type { Clock } from './core/clock.ts'
 import type { JobchartError } from './core/errors.ts'
@@ -86,6 +87,7 @@ import type { CarryOutAnswer, TxFate, TxIntent } from './core/tx-intent.ts'
 export { caps } from './core/caps.ts'
 export { JobchartError } from './core/errors.ts'
 export type { Clock, Timer } from './core/clock.ts'
+export type { FailureMerge, FailureMergeChange } from './core/failure-merges.ts'
 export type { ErrorRecord } from './core/failure.ts'
 export type { JobState } from './core/lifecycle.ts'
 export type * from './core/machine-record.ts'
@@ -380,6 +382,11 @@ export interface Store {
    * occurred last are kept. A FAIL without an error is in no group.
    */
   failures(query: FailureQuery): Promise<FailureGroup[]>
+  /**
+   * Changes which groups of failures are told as one, if `change` is given: by `mergesAfter`.
+   * @returns those of all types after the change
+   */
+  failureMerges(change?: FailureMergeChange): Promise<readonly FailureMerge[]>
   /**
    * Registers a worker, which counts as a heartbeat, or removes it (null). Removes workers that were lost ten minutes
    * ago.

@@ -1,4 +1,5 @@
 /** A client: enqueues jobs, awaits results, lists and administers. It runs no jobs. */
+import type { MergedFailureGroup } from '../core/failure-merges.ts'
 import type { Activity, ActivityOptions } from '../core/activity-options.ts'
 import type { BulkOperations } from '../core/bulk-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
@@ -32,7 +33,6 @@ import type { QueueHandle, QueueStats } from './queue-handle.ts'
 import type { Within } from './within.ts'
 import type {
   Counts,
-  FailureGroup,
   FailureQuery,
   JobPage,
   JobSummary,
@@ -212,12 +212,25 @@ export interface Client {
   /**
    * Failed attempts, grouped by type and by name, code and message of the error: kept by the store, not scanned. The
    * group that has occurred last is first; of each type a hundred are kept. `{ type, state: 'dead', failure:
-   * group.fingerprint }` is the filter of its dead jobs.
+   * group.fingerprints }` is the filter of its dead jobs.
    * @param options `type`: only the groups of this type; `limit`: 1…1,000, default 100
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example const [latest] = await client.failures({ type: 'email.send' })
    */
-  failures(options?: FailureQuery): Promise<FailureGroup[]>
+  failures(options?: FailureQuery): Promise<MergedFailureGroup[]>
+
+  /**
+   * Tells groups of failures as one from now on, in all processes: one cause may have several messages. Their attempts
+   * are still counted apart. Groups that were merged with one of them before belong to the group, too.
+   * @param type of all of them
+   * @param fingerprints two to a hundred; the first one names the group
+   * @throws JobchartError INVALID_OPTION, INVALID_INPUT (more than a hundred in one group), STORE_UNAVAILABLE
+   * @example await client.mergeFailures('order', [timeout.fingerprint, refused.fingerprint])
+   */
+  mergeFailures(type: string, fingerprints: readonly string[]): Promise<void>
+
+  /** Takes groups of failures out of those that they were merged into. @throws JobchartError as `mergeFailures` */
+  splitFailures(type: string, fingerprints: readonly string[]): Promise<void>
 
   /** The queue of a type, whether this process has its definition or not. @throws JobchartError INVALID_OPTION */
   queue(type: string): QueueHandle

@@ -1,6 +1,9 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
-import { checkActivity, failureOptions, type Activity, type ActivityOptions } from '../core/activity-options.ts'
+import { checkActivity, type Activity, type ActivityOptions } from '../core/activity-options.ts'
 import { byDefault, integer, isObject, table, text, where, type Rule } from '../core/checks.ts'
+import type { FailureMergeChange, MergedFailureGroup } from '../core/failure-merges.ts'
+import { failuresIn } from '../client/failures.ts'
+import { checkMerge, checkSplit, failureOptions } from '../core/failure-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { isDefinition } from '../core/definition-copy.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
@@ -66,7 +69,6 @@ import type {
   CancelAnswer,
   CancelRequest,
   Counts,
-  FailureGroup,
   FailureQuery,
   JobPage,
   JobSummary,
@@ -252,10 +254,23 @@ export abstract class StoreClient implements Client {
     return activityIn(this.connection.store, asked, 'total')
   }
 
-  async failures(options: FailureQuery = {}): Promise<FailureGroup[]> {
+  async failures(options: FailureQuery = {}): Promise<MergedFailureGroup[]> {
     const query = failureOptions(options, 'options of failures')
     await this.connection.ready()
-    return this.connection.store.failures(query)
+    return [...(await failuresIn(this.connection.store, query))]
+  }
+
+  async mergeFailures(type: string, fingerprints: readonly string[]): Promise<void> {
+    return this.changeMerges(checkMerge(type, fingerprints))
+  }
+
+  async splitFailures(type: string, fingerprints: readonly string[]): Promise<void> {
+    return this.changeMerges(checkSplit(type, fingerprints))
+  }
+
+  private async changeMerges(change: FailureMergeChange): Promise<void> {
+    await this.connection.ready()
+    await this.connection.store.failureMerges(change)
   }
 
   queue(type: string): QueueHandle {

@@ -99,7 +99,7 @@ export interface FilterOptions {
   readonly tag?: string
   readonly key?: string
   readonly concurrencyKey?: string
-  readonly failure?: string
+  readonly failure?: readonly string[]
   readonly parent?: string
   readonly machineState?: string
   readonly machineTag?: string
@@ -127,7 +127,11 @@ export const withFilter = (command: Command): Command =>
     .option('--meta <name=value>', 'with this member in its meta; may be repeated', metaEntry)
     .option('--key <key>', 'with this unique key')
     .option('--concurrency-key <key>', 'with this concurrency key')
-    .option('--failure <fingerprint>', 'whose last error is of this group of jobchart failures')
+    .option(
+      '--failure <fingerprint>',
+      'whose last error is of this group of jobchart failures; may be repeated',
+      collect,
+    )
     .option('--parent <id>', 'children of this job')
     .option('--machine-state <path>', 'whose machine is in this state, such as paid.shipping')
     .option('--machine-tag <tag>', 'whose machine has this tag')

@@ -2,6 +2,7 @@
  * One search over everything by which jobs are found. What the store counts or has an index of is looked for among all
  * jobs, everything else among those that were enqueued last.
  */
+import { failuresIn } from './failures.ts'
 import type { Clock } from '../core/clock.ts'
 import type { FindHit, FindKind, FindResult } from '../core/find.ts'
 import { messagePattern } from '../core/fingerprint.ts'
@@ -159,7 +160,7 @@ const unended = jobStates.filter((state) => !isEnded(state))
 /** Types, states and tags of machines, and errors. */
 async function otherHits(store: Store, text: string, limit: number): Promise<readonly FindHit[]> {
   const word = text.toLowerCase()
-  const [counts, groups] = await Promise.all([store.counts(), store.failures({ limit: 1_000 })])
+  const [counts, groups] = await Promise.all([store.counts(), failuresIn(store, { limit: 1_000 })])
   const types = Object.entries(counts.types)
     .filter(([type]) => type.toLowerCase().includes(word))
     .map(([type, states]): FindHit => ({
@@ -177,14 +178,14 @@ async function otherHits(store: Store, text: string, limit: number): Promise<rea
       const all = `${name}: ${message} ${code ?? ''}`.toLowerCase()
       return all.includes(word) || (pattern.includes(' ') && all.includes(pattern))
     })
-    .map(({ type, fingerprint, name, message, dead }): FindHit => ({
+    .map(({ type, fingerprints, name, message, dead }): FindHit => ({
       kind: 'failure',
       value: `${name}: ${message}`,
       name: type,
       jobs: dead,
       more: false,
       exact: false,
-      filter: { type, failure: fingerprint },
+      filter: { type, failure: fingerprints },
     }))
   return [
     ...types.toSorted((a, b) => b.jobs - a.jobs).slice(0, limit),

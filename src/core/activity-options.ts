@@ -1,11 +1,9 @@
-/** Questions about activity and failures as callers ask them: checked here, and made what stores take. */
+/** Questions about activity as callers ask them: checked here, and made what stores take. */
 import { activityPeriods, everyBucket, periodNames, periodStart } from './activity.ts'
-import { caps } from './caps.ts'
-import { byDefault, integer, oneOf, table, text, type RulesOf } from './checks.ts'
+import { byDefault, oneOf, table, type RulesOf } from './checks.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { invalidOption } from './errors.ts'
-import type { ActivityBucket, ActivityPeriod, ActivityQuery, FailureQuery, QueueActivity } from './figures.ts'
-import { limits } from './limits.ts'
+import type { ActivityBucket, ActivityPeriod, ActivityQuery, QueueActivity } from './figures.ts'
 
 export interface ActivityOptions {
   /** Length of the periods that are counted in. Default `'minute'`. */
@@ -62,8 +60,3 @@ export const activityOf = ({ period, count }: Asked, [answer]: readonly QueueAct
   now,
   buckets: everyBucket(answer?.buckets ?? [], { period, count, now }),
 })
-
-export const failureOptions = table({
-  type: text(limits.idCharsMax),
-  limit: integer(1, caps.pageMax),
-} satisfies RulesOf<FailureQuery>)

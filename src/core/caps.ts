@@ -23,6 +23,8 @@ export const caps = {
   bulkEnded: 100,
   /** Groups of failures kept per type: of more, the one that has not occurred for the longest time is removed. */
   failureGroups: 100,
+  /** Groups of failures that people have put together. */
+  failureMerges: 1_000,
   /** Ids in each list of a report. */
   reportIds: 10_000,
 } as const

@@ -100,7 +100,7 @@ const filterRules = {
   tag: anyText,
   key: anyText,
   concurrencyKey: anyText,
-  failure: anyText,
+  failure: oneOrMany(anyText),
   parent: anyText,
   machineState: anyText,
   machineTag: anyText,

@@ -330,8 +330,8 @@ export interface JobFilter<Time = number> {
   readonly concurrencyKey?: string
   /** Only jobs that were postponed because no worker that claimed them could run their machine. */
   readonly unsupported?: true
-  /** Only jobs whose last error has this fingerprint: see `FailureGroup`. */
-  readonly failure?: string
+  /** Only jobs whose last error has this fingerprint, or one of these: see `FailureGroup`. */
+  readonly failure?: string | readonly string[]
   /** Only the child jobs of this job: those that its machine has invoked. */
   readonly parent?: string
   /**

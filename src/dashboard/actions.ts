@@ -144,6 +144,22 @@ export async function changeSchedule(
   })
 }
 
+/** Tells groups of failures as one, or takes them apart. @throws JobchartError INVALID_OPTION, INVALID_INPUT */
+export async function changeFailures(
+  settings: DashboardSettings,
+  action: 'merge' | 'split',
+  c: Context<RouteEnv>,
+): Promise<Response> {
+  const { client } = settings
+  const { type, fingerprints } = await readBody(c.req.raw, c.env.peer)
+  return audited(settings, c, action, { type, fingerprints }, async () => {
+    // The client checks them.
+    const [of, all] = [type as string, fingerprints as readonly string[]]
+    await (action === 'merge' ? client.mergeFailures(of, all) : client.splitFailures(of, all))
+    return { type, fingerprints }
+  })
+}
+
 /** @throws JobchartError NOT_FOUND */
 export async function stopBulk(settings: DashboardSettings, id: string, c: Context<RouteEnv>): Promise<Response> {
   return audited(settings, c, 'stop', { bulk: id }, async () => {

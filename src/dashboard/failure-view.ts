@@ -51,7 +51,7 @@ export async function failureView(
   do {
     const page = await store.list({
       type,
-      failure: fingerprint,
+      failure: group.fingerprints,
       order: 'newest',
       limit: pageMax,
       fields: ['id', 'type', 'meta', 'version', 'errors'],

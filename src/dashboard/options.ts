@@ -15,8 +15,12 @@ export type Role = 'admin' | 'read'
 export interface AuditEntry {
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'fork' | 'pause' | 'resume' | 'trigger' | 'stop'
-  /** The id of a job, ids, a filter, the type of a queue, `{ schedule }`, or `{ bulk }`, the id of a bulk operation. */
+  readonly action:
+    'retry' | 'cancel' | 'discard' | 'send' | 'fork' | 'pause' | 'resume' | 'trigger' | 'stop' | 'merge' | 'split'
+  /**
+   * The id of a job, ids, a filter, the type of a queue, `{ schedule }`, `{ bulk }`, the id of a bulk operation, or of
+   * groups of failures `{ type, fingerprints }`.
+   */
   readonly target: unknown
   /** The report of the action; if it was refused, its error. */
   readonly outcome: unknown

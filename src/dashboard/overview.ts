@@ -2,7 +2,7 @@
 import type {
   Activity,
   ErrorRecord,
-  FailureGroup,
+  MergedFailureGroup,
   FailureQuery,
   JobDefinition,
   QueueRates,
@@ -139,7 +139,7 @@ async function queueRow(
 
 export interface QueueView extends QueueRow {
   readonly now: number
-  readonly failures: readonly FailureGroup[]
+  readonly failures: readonly MergedFailureGroup[]
   readonly settings: Pick<JobDefinition, 'maxAttempts' | 'attemptTimeoutMs' | 'limits'> | null
   readonly versions: readonly string[]
 }
@@ -170,13 +170,13 @@ export async function queueView(settings: DashboardSettings, type: string): Prom
 export async function failures(
   settings: DashboardSettings,
   options: FailureQuery,
-): Promise<{ readonly groups: readonly FailureGroup[] }> {
+): Promise<{ readonly groups: readonly MergedFailureGroup[] }> {
   const groups = await settings.client.failures(options)
   return { groups: groups.map((group) => shownGroup(settings, group)) }
 }
 
 /** A group as it may leave the process: `redact` is given its error as that of its last job. */
-function shownGroup(settings: DashboardSettings, group: FailureGroup): FailureGroup {
+function shownGroup(settings: DashboardSettings, group: MergedFailureGroup): MergedFailureGroup {
   const { lastId: id, type, name, code, message } = group
   const error: ErrorRecord = { name, message, ...(code !== null && { code }) }
   const job = redacted<ShownRecord>(settings.redact, { id, type, error })

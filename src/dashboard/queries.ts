@@ -11,10 +11,10 @@ import type { JsonObject } from './body.ts'
 /** The changes of jobs that are chosen by ids or by a filter. */
 export const changesOfJobs = Object.keys(changeableStates) as readonly BulkChange['kind'][]
 
-const lists = new Set(['type', 'state'])
+const lists = new Set(['type', 'state', 'failure'])
 const times = new Set(['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'])
 
-/** The filter in a query: `type`, `state` and `meta` may be repeated. The client checks the values. */
+/** The filter in a query: `type`, `state`, `failure` and `meta` may be repeated. The client checks the values. */
 export function filterIn(query: URLSearchParams): JobFilter {
   const entries = filterKeys.flatMap((key): [string, unknown][] => {
     const values = query.getAll(key).filter((value) => value !== '')

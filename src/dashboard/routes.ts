@@ -4,7 +4,16 @@ import type { ScheduleRecord } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { Peer, RouteEnv } from './access.ts'
-import { changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent, stopBulk } from './actions.ts'
+import {
+  changeFailures,
+  changeJob,
+  changeJobs,
+  changeSchedule,
+  forkJob,
+  pauseQueue,
+  sendEvent,
+  stopBulk,
+} from './actions.ts'
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { Assets } from './assets.ts'
@@ -81,6 +90,9 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
     const view = await failureView(settings, c.req.query('type') ?? '', fingerprint)
     return view === null ? notFound(`failure ${fingerprint}`, 'Name its type, too: ?type=') : json(view)
   })
+  for (const action of ['merge', 'split'] as const) {
+    app.post(`/api/v1/failures/${action}`, (c) => changeFailures(settings, action, c))
+  }
   app.get('/api/v1/find', async (c) => json(await find(settings, queryOf(c.req.url))))
   app.get('/api/v1/events', (c) => {
     const from = c.req.header('last-event-id') ?? c.req.query('from') ?? ''

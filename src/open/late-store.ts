@@ -89,6 +89,7 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
     queuedSince: (types) => store().queuedSince(types),
     activity: (query) => store().activity(query),
     failures: (query) => store().failures(query),
+    failureMerges: (change) => store().failureMerges(change),
     worker: (id, info) => store().worker(id, info),
     workers: () => store().workers(),
     transitions: (from, limit) => store().transitions(from, limit),

@@ -187,7 +187,7 @@ export class NaiveJobs {
     const before = (at: number | null, to: number | undefined): boolean => to === undefined || (at !== null && at < to)
     return (
       (parent === undefined || record.parent?.id === parent) &&
-      (failure === undefined || (record.error !== null && failureOf(record.error).fingerprint === failure)) &&
+      (failure === undefined || (record.error !== null && anyOf(failureOf(record.error).fingerprint, failure))) &&
       (machineState === undefined || record.machineStates.includes(machineState)) &&
       (machineTag === undefined || record.machineTags.includes(machineTag)) &&
       Object.entries(meta).every(([name, value]) => record.meta[name] === value) &&

@@ -1,7 +1,7 @@
 /** The page in a browser: every screen, without a word in the console; changes by buttons; what is live. */
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { createRuntime, defineJob, memoryStore } from 'jobchart'
+import { createRuntime, defineJob, fatal, memoryStore } from 'jobchart'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
@@ -482,4 +482,36 @@ test.runIf(canStartBrowser)('on a phone nothing is wider than the window, howeve
     await page.locator('.loading').waitFor({ state: 'detached' })
     expect(await page.evaluate('document.documentElement.scrollWidth'), hash).toBeLessThanOrEqual(390)
   }
+})
+
+test.runIf(canStartBrowser)('groups of failures are merged and split by buttons', async () => {
+  const calls = defineJob<{ why: string }, void>({
+    type: 'call',
+    run: ({ why }) => {
+      throw fatal(new Error(why))
+    },
+  })
+  const start = async () => {
+    const runtime = createRuntime({ jobs: [calls], logger: {} })
+    onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+    await runtime.start()
+    for (const why of ['no answer', 'refused', 'no money']) await runtime.run(calls, { why }).catch(() => {})
+    return runtime
+  }
+  const { page } = await opened('#/dead', {}, 1280, start)
+  const group = (message: string) => page.locator('.groups li', { hasText: message })
+  await group('no answer').getByRole('button', { name: 'Merge' }).click()
+  const dialog = page.getByRole('dialog')
+  expect(await dialog.locator('option').allTextContents()).toEqual(['Error no money', 'Error refused'])
+  await dialog.getByRole('combobox').selectOption({ label: 'Error refused' })
+  await dialog.getByRole('button', { name: 'Merge' }).click()
+  await group('2 groups in one').waitFor()
+  expect(await page.locator('.groups li').count()).toBe(2)
+  expect(await group('refused').count()).toBe(0)
+  await group('no answer').getByRole('link', { name: 'the 2 dead jobs' }).click()
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
+  await page.goBack()
+  await group('no answer').getByRole('button', { name: 'Split' }).click()
+  await dialog.getByRole('button', { name: 'Split' }).click()
+  await expect.poll(() => page.locator('.groups li').count()).toBe(3)
 })

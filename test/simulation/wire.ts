@@ -75,6 +75,7 @@ const through = (store: Store, pass: Pass): Store => ({
   queuedSince: (types) => pass('queuedSince', () => store.queuedSince(types)),
   activity: (query) => pass('activity', () => store.activity(query)),
   failures: (query) => pass('failures', () => store.failures(query)),
+  failureMerges: (change) => pass('failureMerges', () => store.failureMerges(change)),
   workers: () => pass('workers', () => store.workers()),
   transitions: (from, limit) => pass('transitions', () => store.transitions(from, limit)),
 })

@@ -28,10 +28,14 @@ const words: Readonly<Record<FindKind, string>> = {
 function commandOf({ kind, value, name, filter }: FindHit): string {
   if (kind === 'job') return `show ${quoted(value)}`
   if (kind === 'meta') return `ls --meta ${quoted(`${name}=${value}`)}`
-  if (kind === 'failure') return `ls --failure ${filter?.failure ?? ''}`
+  if (kind === 'failure') return `ls ${failuresOption([filter?.failure ?? []].flat())}`
   const option = kind.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   return `ls --${option} ${quoted(value)}`
 }
+
+/** What chooses the jobs of a group of failures. */
+const failuresOption = (fingerprints: readonly string[]): string =>
+  fingerprints.map((fingerprint) => `--failure ${fingerprint}`).join(' ')
 
 const quoted = (text: string): string => (/^[\w.:/=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 

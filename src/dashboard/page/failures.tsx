@@ -5,20 +5,20 @@
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { FailureGroup } from '../../index.ts'
+import type { MergedFailureGroup } from '../../index.ts'
 import type { FailureView } from '../failure-view.ts'
 import { metaText } from '../meta-member.ts'
 import { about } from './about.ts'
 import { get, post, useResource } from './api.ts'
 import { changeAll } from './bulk.tsx'
-import { ask } from './dialog.tsx'
+import { ask, change, FormDialog } from './dialog.tsx'
 import { counts, useLive } from './live.ts'
 import { Bars, Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink, link, place } from './router.ts'
 import { date, duration, number } from './words.ts'
 
 interface Failed {
-  readonly groups: readonly FailureGroup[]
+  readonly groups: readonly MergedFailureGroup[]
 }
 
 export function DeadScreen(): JSX.Element {
@@ -58,12 +58,12 @@ function Groups({ groups, changed }: Failed & { readonly changed: () => void }):
             Jobs that spend their attempts stay here until a person retries or discards them.
           </Empty>
         ) : (
-          <Failures groups={deadly} changed={changed} showType />
+          <Failures groups={deadly} all={groups} changed={changed} showType />
         )}
       </Panel>
       {others.length > 0 && (
         <Panel title="Other failures" aside={<span class="muted">no job is dead of them now</span>}>
-          <Failures groups={others} changed={changed} showType />
+          <Failures groups={others} all={groups} changed={changed} showType />
         </Panel>
       )}
     </>
@@ -81,26 +81,32 @@ function Others({ groups }: Failed): JSX.Element {
 }
 
 interface FailuresProps {
-  readonly groups: readonly FailureGroup[]
+  readonly groups: readonly MergedFailureGroup[]
+  /** Those that one of them can be merged with; default: `groups`. */
+  readonly all?: readonly MergedFailureGroup[]
   readonly changed: () => void
   readonly showType: boolean
 }
 
-export function Failures({ groups, changed, showType }: FailuresProps): JSX.Element {
+export function Failures({ groups, all = groups, changed, showType }: FailuresProps): JSX.Element {
   if (groups.length === 0)
     return <Empty title="No failures">Attempts that fail are counted here by their message.</Empty>
   return (
     <ul class="groups">
       {groups.map((group) => (
-        <Group key={`${group.type} ${group.fingerprint}`} of={group} changed={changed} showType={showType} />
+        <Group key={`${group.type} ${group.fingerprint}`} of={group} all={all} changed={changed} showType={showType} />
       ))}
     </ul>
   )
 }
 
-function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<FailuresProps, 'groups'>): JSX.Element {
-  const { type, name, code, message, count, dead, firstAt, lastAt, lastId, fingerprint } = of
-  const deadJobs = link('jobs', '', { type, state: 'dead', failure: fingerprint })
+interface GroupProps extends Required<Omit<FailuresProps, 'groups'>> {
+  readonly of: MergedFailureGroup
+}
+
+function Group({ of, all, changed, showType }: GroupProps): JSX.Element {
+  const { type, name, code, message, count, dead, firstAt, lastAt, lastId, fingerprints } = of
+  const deadJobs = link('jobs', '', { type, state: 'dead', failure: fingerprints })
   return (
     <li data-row tabindex={-1} data-href={dead > 0 ? deadJobs : jobLink(lastId)}>
       <p class={`count ${dead > 0 ? 'dead' : ''}`}>
@@ -116,6 +122,7 @@ function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<F
               <QueueLink type={type} />,{' '}
             </>
           )}
+          {fingerprints.length > 1 && <>{counted(fingerprints.length, 'group')} in one, </>}
           {counted(count, 'failed attempt')},{' '}
           {count > 1 && (
             <>
@@ -131,20 +138,25 @@ function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<F
         </p>
         <Near of={of} />
       </div>
-      {about.value.role === 'admin' && dead > 0 && <Changes of={of} changed={changed} />}
+      {about.value.role === 'admin' && (
+        <div class="actions">
+          {dead > 0 && <Changes of={of} changed={changed} />}
+          <Merges of={of} all={all} changed={changed} />
+        </div>
+      )}
     </li>
   )
 }
 
 /** When and for whom attempts failed: read when it is opened. */
-function Near({ of: { type, fingerprint } }: { readonly of: FailureGroup }): JSX.Element {
+function Near({ of: { type, fingerprint, fingerprints } }: { readonly of: MergedFailureGroup }): JSX.Element {
   const [isOpen, setOpen] = useState(false)
   const path = `/failures/${encodeURIComponent(fingerprint)}?${new URLSearchParams({ type })}`
   const view = useResource<FailureView>(isOpen ? path : null)
   return (
     <details class="near" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="muted">when, and for whom</summary>
-      {isOpen && <Loaded of={view}>{(data) => <NearView of={data} type={type} fingerprint={fingerprint} />}</Loaded>}
+      {isOpen && <Loaded of={view}>{(data) => <NearView of={data} type={type} fingerprints={fingerprints} />}</Loaded>}
     </details>
   )
 }
@@ -152,15 +164,15 @@ function Near({ of: { type, fingerprint } }: { readonly of: FailureGroup }): JSX
 function NearView({
   of: { jobs, more, strip, meta, versions },
   type,
-  fingerprint,
+  fingerprints,
 }: {
   readonly of: FailureView
   readonly type: string
-  readonly fingerprint: string
+  readonly fingerprints: readonly string[]
 }): JSX.Element {
   const { from, stepMs, failed } = strip
   const jobsOf = (name: string, value: string | number | boolean | null): string =>
-    link('jobs', '', { type, failure: fingerprint, ...(value !== null && { meta: metaText(name, value) }) })
+    link('jobs', '', { type, failure: fingerprints, ...(value !== null && { meta: metaText(name, value) }) })
   return (
     <>
       <Bars
@@ -206,13 +218,13 @@ type Report = Readonly<Partial<Record<'retried' | 'refused', readonly string[]>>
 
 /** Retry and discard of all dead jobs of a group, and retry of one of them. */
 function Changes({
-  of: { type, dead, fingerprint },
+  of: { type, dead, fingerprints },
   changed,
 }: {
-  readonly of: FailureGroup
+  readonly of: MergedFailureGroup
   readonly changed: () => void
 }): JSX.Element {
-  const filter = { type, state: 'dead', failure: fingerprint }
+  const filter = { type, state: 'dead', failure: fingerprints }
   const jobs = `${counted(dead, 'job')} of ${type}`
   const all = async (kind: 'retry' | 'discard'): Promise<string> => {
     const told = await changeAll(kind, { filter, expected: dead })
@@ -225,7 +237,8 @@ function Changes({
     return `${number(retried.length)} retried${refused.length === 0 ? '' : `, ${number(refused.length)} refused`}.`
   }
   const retryOne = async (): Promise<string> => {
-    const query = new URLSearchParams({ ...filter, orderBy: 'finished', limit: '1' })
+    const query = new URLSearchParams({ type, state: 'dead', orderBy: 'finished', limit: '1' })
+    for (const fingerprint of fingerprints) query.append('failure', fingerprint)
     const { jobs: latest } = await get<{ jobs: readonly { readonly id: string }[] }>(`/jobs?${query}`)
     return latest.length === 0 ? 'No job of the group is dead any more.' : retry(latest.map(({ id }) => id))
   }
@@ -247,7 +260,7 @@ function Changes({
   const askOne = (): void =>
     ask({ title: 'Retry one job?', text: 'The one that has died last.', verb: 'Retry one', run: retryOne })
   return (
-    <div class="actions">
+    <>
       {dead > 1 && (
         <button type="button" onClick={askOne}>
           Retry one
@@ -259,6 +272,64 @@ function Changes({
       <button class="quiet" type="button" onClick={askDiscard}>
         Discard
       </button>
-    </div>
+    </>
+  )
+}
+
+/** Tells several groups as one, because they have one cause; or takes the groups of one apart. */
+function Merges({ of, all, changed }: Omit<GroupProps, 'showType'>): JSX.Element {
+  const { type, fingerprint, fingerprints, name, message } = of
+  const [isOpen, setOpen] = useState(false)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const others = all.filter((each) => each.type === type && each.fingerprint !== fingerprint)
+  const other = others.find((each) => each.fingerprint === chosen) ?? others[0]
+  const close = (): void => setOpen(false)
+  const merge = async (): Promise<void> => {
+    await change(async () => {
+      await post('/failures/merge', { type, fingerprints: [fingerprint, other?.fingerprint ?? ''] })
+      changed()
+      return 'The groups are one.'
+    })
+    close()
+  }
+  const askSplit = (): void =>
+    ask({
+      title: 'Take the groups apart?',
+      text: `${counted(fingerprints.length, 'group')} of ${type} are told as one: ${name} ${message}`,
+      verb: 'Split',
+      run: async () => {
+        await post('/failures/split', { type, fingerprints })
+        changed()
+        return 'Each group stands for itself.'
+      },
+    })
+  return (
+    <>
+      {others.length > 0 && (
+        <button class="quiet" type="button" onClick={() => setOpen(true)}>
+          Merge
+        </button>
+      )}
+      {fingerprints.length > 1 && (
+        <button class="quiet" type="button" onClick={askSplit}>
+          Split
+        </button>
+      )}
+      {isOpen && (
+        <FormDialog title={`Merge with ${name} ${message}`} verb="Merge" onConfirm={merge} onClose={close}>
+          <p>Both are shown as one group from now on, by the name of this one, and their jobs are found together.</p>
+          <label>
+            The other group
+            <select value={other?.fingerprint} onChange={(event) => setChosen(event.currentTarget.value)}>
+              {others.map((each) => (
+                <option key={each.fingerprint} value={each.fingerprint}>
+                  {each.name} {each.message}
+                </option>
+              ))}
+            </select>
+          </label>
+        </FormDialog>
+      )}
+    </>
   )
 }

@@ -32,13 +32,18 @@ export const withinChoices = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_00
 const textKeys = Object.values(words).filter((key) => key !== 'type')
 
 /** What was typed: `tag:tenant-7 in:paid.shipping`; what is no filter is searched for. */
-export function readSearch(text: string): { readonly query: Record<string, string>; readonly id: string | null } {
-  const query: Record<string, string> = {}
+export function readSearch(text: string): {
+  readonly query: Record<string, string | readonly string[]>
+  readonly id: string | null
+} {
+  const query: Record<string, string | readonly string[]> = {}
   let id: string | null = null
   for (const word of text.trim().split(/\s+/)) {
     const colon = word.indexOf(':')
     const key = words[word.slice(0, colon).toLowerCase()]
-    if (colon > 0 && key !== undefined) query[key] = word.slice(colon + 1)
+    const value = word.slice(colon + 1)
+    const before = key === undefined ? undefined : query[key]
+    if (colon > 0 && key !== undefined) query[key] = before === undefined ? value : [before, value].flat()
     else if (word !== '') id = word
   }
   return { query, id }
@@ -47,7 +52,7 @@ export function readSearch(text: string): { readonly query: Record<string, strin
 /** The filters of the address as they are typed. */
 export function searchText(query: URLSearchParams): string {
   const names = Object.entries(words).filter(([, key]) => key !== 'type')
-  return names.flatMap(([word, key]) => (query.get(key) === null ? [] : [`${word}:${query.get(key)}`])).join(' ')
+  return names.flatMap(([word, key]) => query.getAll(key).map((value) => `${word}:${value}`)).join(' ')
 }
 
 /** The address with some of its filters changed. */

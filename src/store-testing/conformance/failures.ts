@@ -160,6 +160,12 @@ export const failureCases: Cases = {
     assert.equal(await found({ failure, type: 'mail', state: 'dead' }), 'abc')
     assert.equal(await found({ failure, type: 'mail', state: 'dead', orderBy: 'finished', order: 'newest' }), 'cba')
     assert.equal(await found({ failure: 'unknown' }), '')
+    const { fingerprint: other } = failureOf({ name: 'Error', message: 'another' })
+    assert.equal(await found({ failure: [failure, other] }), 'abcdef')
+    assert.equal(await found({ failure: [other, failure, 'unknown', other], order: 'newest' }), 'fedcba')
+    assert.equal(await found({ failure: [other], state: 'dead' }), 'd')
+    assert.equal(await found({ failure: [failure, other], state: 'dead', orderBy: 'finished' }), 'abcde')
+    assert.equal(await found({ failure: [] }), '')
     const { retried } = await changeMatching(store, 'retry', { failure, type: 'mail', state: 'dead' }, 2)
     assert.deepEqual(retried, ['a', 'b'])
     assert.equal(await found({ failure }), 'cef')
@@ -169,5 +175,27 @@ export const failureCases: Cases = {
     assert.ok(job !== undefined)
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal(await found({ failure }), '')
+  },
+  'groups that are put together are kept as that, for every process, until they are taken apart': async ({ store }) => {
+    assert.deepEqual(await store.failureMerges(), [])
+    const first = await store.failureMerges({ type: 'mail', together: ['a', 'b'] })
+    assert.deepEqual(first, [{ type: 'mail', fingerprints: ['a', 'b'] }])
+    await store.failureMerges({ type: 'sms', together: ['b', 'c'] })
+    await store.failureMerges({ type: 'mail', together: ['d', 'b'] })
+    const merges = [
+      { type: 'sms', fingerprints: ['b', 'c'] },
+      { type: 'mail', fingerprints: ['d', 'b', 'a'] },
+    ]
+    assert.deepEqual(await store.failureMerges(), merges)
+    const tooMany = Array.from({ length: 101 }, (_, i) => String(i))
+    await assert.rejects(async () => store.failureMerges({ type: 'mail', together: tooMany }), {
+      code: 'INVALID_INPUT',
+    })
+    assert.deepEqual(await store.failureMerges(), merges)
+    await store.failureMerges({ type: 'mail', apart: ['d', 'nobody'] })
+    await store.failureMerges({ type: 'sms', apart: ['c'] })
+    assert.deepEqual(await store.failureMerges(), [{ type: 'mail', fingerprints: ['b', 'a'] }])
+    await store.failureMerges({ type: 'mail', apart: ['a', 'b'] })
+    assert.deepEqual(await store.failureMerges(), [])
   },
 }

@@ -64,6 +64,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     queuedSince: (types) => store.queuedSince(types),
     activity: (query) => store.activity(query),
     failures: (query) => store.failures(query),
+    failureMerges: (change) => store.failureMerges(change),
     worker: (id, info) => store.worker(id, info),
     workers: () => store.workers(),
     transitions: (from, limit) => store.transitions(from, limit),

@@ -28,6 +28,7 @@ import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
 import { reindex } from '../../core/reindex.ts'
 import { insert } from '../../core/insert.ts'
+import { mergesAfter } from '../../core/failure-merges.ts'
 import { prune } from '../../core/prune.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import { settle } from '../../core/settle.ts'
@@ -190,7 +191,10 @@ const forWorkers = ({ unit, tables }: Both, write: Write): Pick<Store, Work> => 
     }),
 })
 
-const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
+const forAdmins = (
+  { unit, tables }: Both,
+  write: Write,
+): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue' | 'failureMerges'> => ({
   cancel: (requests) => write(() => each(requests, (request) => cancel(unit, request), cancelFailed)),
   retry: (ids, fromStart = false, dropInbox = 0, edit) => write(() => retry(unit, ids, fromStart, dropInbox, edit)),
   discard: async (ids) => write(() => discard(unit, ids)),
@@ -199,6 +203,10 @@ const forAdmins = ({ unit, tables }: Both, write: Write): Pick<Store, 'cancel' |
       if (change !== undefined) tables.changeQueue(type, change)
       return queueInfo(tables, type)
     }),
+  async failureMerges(change) {
+    if (change !== undefined) tables.failureMerges = mergesAfter(tables.failureMerges, structuredClone(change))
+    return structuredClone(tables.failureMerges)
+  },
 })
 
 /** Schedules are copied on their way in and out: the stored objects are never changed in place. */

@@ -117,7 +117,7 @@ function passes(store: SearchedRows, row: Row, filter: JobFilter): boolean {
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
     (meta === undefined || hasMeta(valueOf(row.terms.meta), meta)) &&
-    (failure === undefined || row.rarely.failure === failure) &&
+    (failure === undefined || isOneOf(failure, row.rarely.failure)) &&
     (unsupported === undefined || store.machineIndex.unsupported.has(row)) &&
     (parent === undefined || row.machine?.parent?.id === parent) &&
     (machineState === undefined || row.machine?.states.includes(machineState) === true) &&
@@ -125,6 +125,9 @@ function passes(store: SearchedRows, row: Row, filter: JobFilter): boolean {
     inTime(filter, row.enqueuedAt, row.finishedAt)
   )
 }
+
+const isOneOf = (wanted: string | readonly string[], value: string | null): boolean =>
+  typeof wanted === 'string' ? wanted === value : value !== null && wanted.includes(value)
 
 function anyOf<T extends string>(wanted: T | readonly T[] | undefined): ReadonlySet<string> | null {
   if (wanted === undefined) return null

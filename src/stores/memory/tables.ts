@@ -5,6 +5,7 @@
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
 import type { Counted } from '../../core/activity.ts'
+import type { FailureMerge } from '../../core/failure-merges.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import type { Recorder } from '../../core/recorder.ts'
 import { Heap } from '../../core/heap.ts'
@@ -52,6 +53,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly schedules = new ScheduleTable()
   readonly retention = new Retention()
+  failureMerges: readonly FailureMerge[] = []
   readonly hints = new Hints()
   readonly bulk = new BulkOperations(this.hints)
   readonly families = new Families()

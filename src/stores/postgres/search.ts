@@ -232,7 +232,10 @@ function filterOf(params: Params, filter: JobFilter, ended: 'j' | 'p'): string[]
           ...(concurrencyKey === undefined
             ? []
             : [`j.concurrency = ${params.add(concurrencyColumn(concurrencyKey))}`, "j.concurrency <> ''"]),
-          ...is('j.failure', failure),
+          // Of one the index has the jobs in order.
+          ...(failure?.length === 1 || typeof failure === 'string'
+            ? is('j.failure', [failure].flat()[0])
+            : among('j.failure', failure)),
           ...(unsupported === undefined ? [] : ['j.unsupported']),
           ...is('j.parent', parent),
           ...has('j.machine_states', machineState),

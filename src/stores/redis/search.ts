@@ -155,32 +155,33 @@ export class Search {
     ended: readonly string[],
     range: Range,
   ): AsyncGenerator<readonly Entry[]> {
-    const index = await this.smallestIndex(filter)
-    const few = index === null ? await this.few(among, counts, ended, range) : null
-    if (few === null && index === null) yield* walkBlocks(this.redis, this.keys.all, range)
-    else if (few === null) yield* this.walk(index as string, range)
+    const indexes = await this.smallestIndexes(filter)
+    const few = indexes.length === 0 ? await this.few(among, counts, ended, range) : null
+    if (few === null && indexes.length === 0) yield* walkBlocks(this.redis, this.keys.all, range)
+    else if (few === null) yield* this.walkAll(indexes, range)
     else for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
   }
 
-  /** An index of fewer jobs than all, in the order of their enqueue. */
-  private async smallestIndex({
+  /** Indexes of fewer jobs than all, by enqueue, that together have each job once; none: all jobs. */
+  private async smallestIndexes({
     failure,
     unsupported,
     parent,
     machineState,
     machineTag,
-  }: JobFilter): Promise<string | null> {
+  }: JobFilter): Promise<readonly string[]> {
     const { keys } = this
-    const names = [
-      ...(failure === undefined ? [] : [keys.failing(failure)]),
-      ...(unsupported === true ? [keys.unsupported] : []),
-      ...(parent === undefined ? [] : [keys.children(parent)]),
-      ...(machineState === undefined ? [] : [keys.machineState(machineState)]),
-      ...(machineTag === undefined ? [] : [keys.machineTag(machineTag)]),
+    const choices = [
+      ...(failure === undefined ? [] : [[...new Set([failure].flat())].map((each) => keys.failing(each))]),
+      ...(unsupported === true ? [[keys.unsupported]] : []),
+      ...(parent === undefined ? [] : [[keys.children(parent)]]),
+      ...(machineState === undefined ? [] : [[keys.machineState(machineState)]]),
+      ...(machineTag === undefined ? [] : [[keys.machineTag(machineTag)]]),
     ]
-    if (names.length < 2) return names[0] ?? null
-    const sizes = (await this.redis.pipeline(names.map((name) => ['ZCARD', name]))).map(Number)
-    return names[sizes.indexOf(Math.min(...sizes))] ?? null
+    if (choices.length < 2) return choices[0] ?? []
+    const cards = (await this.redis.pipeline(choices.flat().map((name) => ['ZCARD', name]))).map(Number)
+    const sizes = choices.map((names) => sum(cards.splice(0, names.length)))
+    return choices[sizes.indexOf(Math.min(...sizes))] ?? []
   }
 
   /** The indexes of ended jobs of these states and types (null: of all), as far as there are any. */
@@ -195,6 +196,34 @@ export class Search {
       const isWanted = colon > 0 && count > 0 && among.has(state) && isEnded(state) && types?.has(type) !== false
       return isWanted ? [this.keys.ended(state, type)] : []
     })
+  }
+
+  /** Several indexes as one. */
+  private async *walkAll(indexes: readonly string[], range: Range): AsyncGenerator<readonly Entry[]> {
+    const compare = (a: Entry, b: Entry): number => (range.newestFirst ? -1 : 1) * comparePositions(a[1], b[1])
+    const heads = indexes.map((index) => ({
+      walk: this.walk(index, range),
+      entries: [] as readonly Entry[],
+      done: false,
+    }))
+    for (;;) {
+      for (const head of heads) {
+        if (head.done || head.entries.length > 0) continue
+        const { value, done = false } = await head.walk.next()
+        head.done = done
+        head.entries = value ?? []
+      }
+      const open = heads.filter(({ entries }) => entries.length > 0)
+      if (open.length === 0) return
+      // What comes before the first of the last entries is complete.
+      const [until] = open.map(({ entries }) => entries.at(-1) as Entry).toSorted(compare) as [Entry]
+      const next = open.flatMap((head) => {
+        const reached = head.entries.filter((entry) => compare(entry, until) <= 0)
+        head.entries = head.entries.slice(reached.length)
+        return reached
+      })
+      yield next.toSorted(compare)
+    }
   }
 
   /** @param first how many entries are read first; then as many as one round trip takes */

@@ -11,6 +11,7 @@ import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint, Store, WorkerInfo } from '../../store.ts'
 import { bulkStoreOf } from '../remote/bulk.ts'
+import { failureMergesOf } from '../remote/failure-merges.ts'
 import { RemoteDriver } from '../remote/driver.ts'
 import { scheduleWritesOf } from '../remote/operations.ts'
 import { Redis, unavailable, type Commands, type RedisClient } from './connection.ts'
@@ -155,6 +156,7 @@ export function redisStoreOf(settings: Settings): Store {
       due: (request) => read((reading) => reading.dueSchedules(request, now())),
     },
     bulk: bulkStoreOf(driver, (kind) => read((reading) => reading.values(kind))),
+    ...failureMergesOf(driver, (kind) => read((reading) => reading.values(kind))),
     worker: async (id, info) => register(opened(), now(), id, info),
     async queue(type, change) {
       if (change !== undefined) await driver().write((transaction) => transaction.changeQueue(type, change))

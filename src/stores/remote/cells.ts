@@ -21,6 +21,7 @@ export type CellKind =
   | 'claims'
   | 'retention'
   | 'workers'
+  | 'failure-merges'
 
 /** The name of a unique key of a type. */
 export const keyName = (type: string, key: string): string => JSON.stringify([type, key])

@@ -17,7 +17,7 @@ export function matches(row: JobRow, filter: JobFilter): boolean {
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
     (meta === undefined || hasMeta(valueOf(row.terms.meta), meta)) &&
-    (failure === undefined || row.rarely.failure === failure) &&
+    (failure === undefined || isAny<string | null>(failure, row.rarely.failure)) &&
     (unsupported === undefined || (machine !== null && machine.unsupported !== null)) &&
     (parent === undefined || machine?.parent?.id === parent) &&
     (machineState === undefined || machine?.states.includes(machineState) === true) &&

@@ -21,6 +21,7 @@ import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './do
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
 import { heatSince, noHeat } from './heat.ts'
+import { failureMergesOf } from './failure-merges.ts'
 import { activityFrom, allCountsOf, countsFrom, failuresFrom, noFigures } from './figures.ts'
 import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
@@ -56,6 +57,7 @@ export function remoteStore(port: StorePort): Store {
   const retention = new Retention(port)
   const writes = writesOf(() => driver)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
+  const values = (kind: CellKind): Promise<readonly string[]> => read(() => reading.values(kind))
   const { plain } = port
   const carry: Carry = (write) => server.carry(write)
   let opening: Promise<void> | null = null
@@ -111,10 +113,8 @@ export function remoteStore(port: StorePort): Store {
       list: (names) => read(() => reading.schedules(names)),
       due: (request) => read(async () => dueOf(await reading.schedules(), request, server.now())),
     },
-    bulk: bulkStoreOf(
-      () => driver,
-      (kind) => read(() => reading.values(kind)),
-    ),
+    bulk: bulkStoreOf(() => driver, values),
+    ...failureMergesOf(() => driver, values),
     ...(port.transactions && {
       transactions: { ...port.transactions, carryOut: (limit) => carryOut(driver, limit) },
     }),

@@ -35,7 +35,8 @@ export function conditionsOf(dialect: Dialect, filter: JobFilter): Condition[] {
   }
   if (filter.key !== undefined) also('jobs.key = ?', filter.key)
   if (filter.concurrencyKey !== undefined) also('jobs.concurrency_key = ?', filter.concurrencyKey)
-  if (filter.failure !== undefined) also('failure = ?', filter.failure)
+  if (typeof filter.failure === 'string') also('failure = ?', filter.failure)
+  else if (filter.failure !== undefined) also(`failure IN ${dialect.list('?')}`, JSON.stringify(filter.failure))
   if (filter.tag !== undefined)
     also('EXISTS (SELECT 1 FROM job_tags AS own WHERE own.tag = ? AND own.job = seq)', filter.tag)
   for (const [name, value] of Object.entries(filter.meta ?? {})) conditions.push(dialect.hasMember('meta', name, value))

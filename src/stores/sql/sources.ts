@@ -264,20 +264,27 @@ function* waitingOf({ dialect }: Scope, queue: CountedQueue, state: JobState): A
 function narrowSources(scope: Scope): (readonly Source[])[] {
   const { filter, by, endedSince: number } = scope
   const also = by === 'due' ? [...within(scope), isDue] : within(scope)
-  const sources: Source[] = []
-  const add = (
+  const each: (readonly Source[])[] = []
+  const narrow = (
     table: string,
     index: string | undefined,
     job: string,
     own: string,
-    value?: SqlValue,
-    other?: SqlValue,
-  ): void => {
-    const values = [value, other].filter((each) => each !== undefined)
-    sources.push({ ...source(table, job, own, ...values), index, also, inOrder: by === 'enqueued' })
-  }
+    ...values: SqlValue[]
+  ): Source => ({
+    ...source(table, job, own, ...values),
+    index,
+    also,
+    inOrder: by === 'enqueued',
+  })
+  const add = (...parts: Parameters<typeof narrow>): void => void each.push([narrow(...parts)])
   const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
-  if (failure !== undefined) add('lives', 'failing', 'lives.job', 'failure = ? AND failure IS NOT NULL', failure)
+  const failures = [...new Set(failure === undefined ? [] : [failure].flat())]
+  if (failures.length > 0 && failures.length <= sourcesMax) {
+    each.push(
+      failures.map((own) => narrow('lives', 'failing', 'lives.job', 'failure = ? AND failure IS NOT NULL', own)),
+    )
+  }
   if (key !== undefined) add('jobs', 'with_key', 'jobs.seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
     add(
@@ -304,7 +311,6 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
   ] as const) {
     if (name !== undefined) add('machine_names', undefined, 'machine_names.job', named, kind, name)
   }
-  const each = sources.map((source) => [source])
   if (number === 0 || by !== 'enqueued') return each
   const { sources: ended } = endedSince(scope, number)
   return ended.length > sourcesMax ? each : [...each, ended]

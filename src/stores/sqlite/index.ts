@@ -204,6 +204,8 @@ function storeOf(callQueue: CallQueue, engine: EngineOptions, thread = false): S
     queuedSince: (types) => callQueue.ask('queuedSince', types),
     activity: (query) => callQueue.ask('activity', query),
     failures: (query) => callQueue.ask('failures', query),
+    failureMerges: (change) =>
+      change === undefined ? callQueue.ask('failureMerges') : callQueue.ask('changeFailureMerges', change),
     workers: () => callQueue.ask('workers'),
     terms: (query) => callQueue.ask('terms', query),
     transitions: (from, limit) => callQueue.ask('transitions', from, limit),

@@ -3,6 +3,7 @@ import { isForgotten, isLost } from '../../core/workers.ts'
 import { bucketsOf, firstPeriod, periodStart } from '../../core/activity.ts'
 import { valueOf } from '../../core/cell.ts'
 import { caps } from '../../core/caps.ts'
+import { mergesAfter, type FailureMerge, type FailureMergeChange } from '../../core/failure-merges.ts'
 import { jobStates } from '../../core/lifecycle.ts'
 import { inSequence, isListed, pageCursor, positionAt, type Position } from '../../core/cursor.ts'
 import type { JobRecord } from '../../core/record.ts'
@@ -114,6 +115,15 @@ export const queueInfos = (file: JobFile): QueueInfo[] =>
     .all()
     .map((queue) => ({ type: queue.type, paused: queue.paused, counts: queue.stateCounts() }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
+
+export const failureMerges = (file: JobFile): readonly FailureMerge[] =>
+  JSON.parse(file.sql.get('failureMerges')?.[0] ?? '[]') as readonly FailureMerge[]
+
+export function changeFailureMerges(file: JobFile, change: FailureMergeChange): readonly FailureMerge[] {
+  const merges = mergesAfter(failureMerges(file), change)
+  file.sql.run('setFailureMerges', JSON.stringify(merges))
+  return merges
+}
 
 export function changeQueue(file: JobFile, type: string, { paused }: QueueChange): QueueInfo {
   const queue = file.queues.of(type)

@@ -202,6 +202,9 @@ const texts = {
 
   removed: `SELECT seq, tags, failure, checkpointed_attempts FROM ${rowTables} WHERE seq IN (SELECT value FROM json_each(?))
     AND (tags IS NOT NULL OR failure IS NOT NULL OR checkpointed_attempts IS NOT NULL)`,
+  failureMerges: 'SELECT merges FROM failure_merges',
+  setFailureMerges: `INSERT INTO failure_merges (one, merges) VALUES (1, ?)
+    ON CONFLICT (one) DO UPDATE SET merges = excluded.merges`,
   retention: 'SELECT policy FROM retention WHERE type = ?',
   setRetention: `INSERT INTO retention (type, policy) VALUES (?, ?)
     ON CONFLICT (type) DO UPDATE SET policy = excluded.policy WHERE policy <> excluded.policy`,
@@ -321,6 +324,7 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   endedOf: [last: number, jobs: string]
   endedWith: [queue: number, state: JobState, last: number, jobs: string]
   removed: [seq: number, tags: string | null, failure: string | null, checkpointedAttempts: number | null]
+  failureMerges: [merges: string]
   retention: [policy: string]
   looks: [queue: number]
   nextLook: [at: number]

@@ -1,7 +1,7 @@
 /** Commands that only look at a store. */
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { createClient, createRuntime } from 'jobchart'
+import { createClient, createRuntime, defineJob, fatal, type MergedFailureGroup } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { commandLine, moduleAt } from './command-line.ts'
@@ -131,6 +131,36 @@ test.concurrent('failures has failed attempts by error, and ls finds the jobs of
   expect((await run('failures', '-t', 'order')).stderr).toContain('No attempt has failed.')
   const { jobs } = await json('ls', '-s', 'dead', '--failure', groups[0].fingerprint, '--order', 'oldest')
   expect(jobs.map(({ id }: { id: string }) => id)).toEqual(['full-0', 'full-1'])
+})
+
+test.concurrent('failures --merge tells groups as one, and --split takes them apart', async () => {
+  const path = join(folder(), 'merged.db')
+  const jobs = ['no answer', 'refused'].map((message) =>
+    defineJob({
+      type: 'call',
+      run: () => {
+        throw fatal(new Error(message))
+      },
+    }),
+  )
+  for (const job of jobs) {
+    const runtime = createRuntime({ jobs: [job], store: sqliteStore({ path }), logger: {} })
+    await runtime.start()
+    await runtime.run(job, undefined).catch(() => {})
+    await runtime.stop()
+  }
+  const on = ['--store', `sqlite:${path}`]
+  const told = async (...options: string[]) =>
+    (JSON.parse((await run('failures', ...options, '--json', ...on)).stdout) as { groups: MergedFailureGroup[] }).groups
+  const [refused, unanswered] = (await told()).map(({ fingerprint }) => fingerprint)
+  if (refused === undefined || unanswered === undefined) throw new Error('two groups were expected')
+  const [both, ...others] = await told('-t', 'call', '--merge', unanswered, refused)
+  expect([both?.message, both?.dead, both?.fingerprints, others]).toEqual(['no answer', 2, [unanswered, refused], []])
+  const listed = await run('ls', '--failure', unanswered, '--failure', refused, '--json', ...on)
+  expect((JSON.parse(listed.stdout) as { jobs: unknown[] }).jobs).toHaveLength(2)
+  expect((await run('find', 'refused', ...on)).stdout).not.toContain(`--failure ${refused}`)
+  expect((await run('failures', '--split', refused, ...on)).code).toBe(2)
+  expect(await told('-t', 'call', '--split', refused)).toHaveLength(2)
 })
 
 test.concurrent(

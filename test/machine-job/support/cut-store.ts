@@ -110,6 +110,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     queuedSince: (types) => read(() => store.queuedSince(types)),
     activity: (query) => read(() => store.activity(query)),
     failures: (query) => read(() => store.failures(query)),
+    failureMerges: (change) => read(() => store.failureMerges(change)),
     workers: () => read(() => store.workers()),
     transitions: (from, limit) => read(() => store.transitions(from, limit)),
   }

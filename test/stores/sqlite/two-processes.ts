@@ -91,6 +91,7 @@ const methods = {
   queuedSince: true,
   activity: true,
   failures: true,
+  failureMerges: true,
   worker: true,
   workers: true,
   terms: true,

@@ -368,6 +368,12 @@ export const jobs = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX latest_failures ON failures (last_seq);
 
+  -- Groups of failures that people have put together, all of them as JSON.
+  CREATE TABLE failure_merges (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    merges TEXT NOT NULL
+  ) STRICT;
+
   -- Bulk operations: when each has ended (null while it runs), and all that is known of it as JSON.
   CREATE TABLE bulk_operations (
     id TEXT PRIMARY KEY,
