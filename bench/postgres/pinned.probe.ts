@@ -1,4 +1,4 @@
-/** Jobs enqueued and processed, part by part, beside a transaction that is open all the time. */
+/** Jobs enqueued and processed, part by part, beside a transaction that is open all the time, or without one. */
 import { Client } from 'pg'
 import { collectGarbage } from '../harness/heap.ts'
 import { PostgresView } from '../harness/postgres.ts'
@@ -10,13 +10,15 @@ export interface PinnedParams {
   readonly url: string
   readonly parts: number
   readonly jobsPerPart: number
+  /** Is a transaction open? */
+  readonly pinned: boolean
 }
 
 /** Jobs per second of each part. */
 export type PinnedResult = readonly number[]
 
 /** @throws NotVerified unless each job was stored and has run once */
-export async function measure({ url, parts, jobsPerPart }: PinnedParams): Promise<PinnedResult> {
+export async function measure({ url, parts, jobsPerPart, pinned }: PinnedParams): Promise<PinnedResult> {
   const server = await PostgresView.at(url)
   const part = async (schema: string, jobs: number): Promise<number> => {
     const work = { timed: 'process', mode: { by: 'batch', size: 100 }, slots: 100, jobs, types: 5 } as const
@@ -38,11 +40,13 @@ export async function measure({ url, parts, jobsPerPart }: PinnedParams): Promis
   await collectGarbage()
   const pinning = new Client({ connectionString: url })
   await pinning.connect()
-  await pinning.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
-  await pinning.query('SELECT pg_current_xact_id()')
+  if (pinned) {
+    await pinning.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+    await pinning.query('SELECT pg_current_xact_id()')
+  }
   const perSecond: number[] = []
-  for (let i = 0; i < parts; i++) perSecond.push(await part('pinned', jobsPerPart))
-  await pinning.query('ROLLBACK')
+  for (let i = 0; i < parts; i++) perSecond.push(await part('measured', jobsPerPart))
+  await server.drop('measured')
   await pinning.end()
   await server.close()
   return perSecond

@@ -6,7 +6,7 @@ import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { withPostgres } from '../harness/postgres.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
-import { compared, single, type Section } from '../suite.ts'
+import { compared, single, type Goal, type Row, type Section } from '../suite.ts'
 import type { PinnedParams, PinnedResult } from './pinned.probe.ts'
 
 /** Of a run the throughput of so many parts is told, one after the other. */
@@ -34,23 +34,29 @@ export const pinned: Section = {
   run: (bench) =>
     withPostgres(async (url) => {
       const jobsPerPart = bench.sized(2_000_000 / parts)
-      const { pinned: results } = await interleaved(bench, 1, {
-        pinned: () =>
-          inFreshProcess<Measure<PinnedParams, PinnedResult>>(new URL('pinned.probe.ts', import.meta.url), {
-            url,
-            parts,
-            jobsPerPart,
-          }),
-      })
-      const [perSecond = []] = results
-      const first = figure('the first minute', [ofFirstMinute(perSecond, jobsPerPart)])
-      const last = figure('the last minute', [ofFirstMinute(perSecond.toReversed(), jobsPerPart)])
+      const measured = (pinned: boolean) => () =>
+        inFreshProcess<Measure<PinnedParams, PinnedResult>>(new URL('pinned.probe.ts', import.meta.url), {
+          url,
+          parts,
+          jobsPerPart,
+          pinned,
+        })
+      // What slows down without a transaction, too, is not for it: from a minute on old jobs are removed.
+      const results = await interleaved(bench, 1, { beside: measured(true), without: measured(false) })
+      const rowsOf = (perSecond: PinnedResult, where: string, goal: Goal | null = null): Row[] => {
+        const first = figure(`the first minute ${where}`, [ofFirstMinute(perSecond, jobsPerPart)])
+        const last = figure(`the last minute ${where}`, [ofFirstMinute(perSecond.toReversed(), jobsPerPart)])
+        return [
+          single(`the first minute ${where}`, 'jobs/s', first),
+          compared(`the last minute ${where}`, 'jobs/s', first, last, goal),
+        ]
+      }
+      const noted = (perSecond: PinnedResult, where: string): string =>
+        `part by part, ${where}: ${perSecond.map((each) => Math.round(each).toLocaleString('en-US')).join(', ')}`
+      const [beside, without] = [results.beside[0] ?? [], results.without[0] ?? []]
       return {
-        rows: [
-          single('the first minute', 'jobs/s', first),
-          compared('the last minute', 'jobs/s', first, last, { atLeast: 0.7 }),
-        ],
-        notes: [`part by part: ${perSecond.map((each) => Math.round(each).toLocaleString('en-US')).join(', ')}`],
+        rows: [...rowsOf(beside, 'beside it', { atLeast: 0.7 }), ...rowsOf(without, 'without it')],
+        notes: [noted(beside, 'beside it'), noted(without, 'without it')],
       }
     }),
 }

@@ -31,11 +31,8 @@ async function started(schema: string): Promise<Runtime> {
 const heldMs = isLong ? 60_000 : 2_500
 /** Without one: for so long it is measured how fast jobs run. */
 const freeMs = isLong ? 10_000 : 2_500
-/**
- * At least so much of that is left beside a transaction. Who waits for it does nothing; in a minute the dead rows that
- * it keeps cost a third to a half.
- */
-const leastShare = isLong ? 0.3 : 0.1
+/** At least so much of that is left beside a transaction: who waits for it does nothing, and the computer is not even. */
+const leastShare = isLong ? 0.7 : 0.1
 
 /**
  * Plain jobs, and documents, run to their ends; a run that outlasts its lease keeps it.
@@ -50,7 +47,7 @@ async function worksFully(runtime: Runtime, name: string, ms: number): Promise<n
   for (; performance.now() - from < ms || rounds < 3; rounds++) {
     const plain = await runtime.enqueueMany(echo, [1, 2, 3, 4, 5, 6, 7, 8])
     const others = await Promise.all(
-      [1, 2].map((n) => runtime.enqueue(keyed, n, { unique: { key: `${name} ${n}` }, priority: n })),
+      [1, 2].map((n) => runtime.enqueue(keyed, n, { unique: { key: `${name} ${rounds} ${n}` }, priority: n })),
     )
     const all: JobHandle<number>[] = [...plain, ...others]
     await Promise.all(all.map((job) => job.result({ timeout: '20s' })))
@@ -72,7 +69,7 @@ test('nobody waits for a transaction with calls in it, however long it is open',
   await db.query('BEGIN')
   const made = await client.enqueue(echo, 41, { tx: db })
   await client.enqueueMany(echo, [1, 2, 3], { tx: db })
-  await client.tryEnqueue(keyed, 4, { tx: db, unique: { key: 'calls 1' } })
+  await client.tryEnqueue(keyed, 4, { tx: db, unique: { key: 'calls 0 1' } })
   await client.cancel([target.id], { tx: db })
   expect(await worksFully(runtime, 'calls', heldMs)).toBeGreaterThan(leastShare * free)
   await db.query('COMMIT')

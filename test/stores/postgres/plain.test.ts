@@ -270,3 +270,26 @@ test('fronts of claims that are passed are removed with the moves', async () => 
   await server().query("SELECT fronts.fold(0, 1, '{}', '{}', '{}')")
   expect(await fronts()).toEqual([{ type: 'mail', n: 1, upto: 7 }])
 })
+
+test('a removal, and a discard, wait for nobody who holds the ends of plain jobs', async () => {
+  const clock = movingClock()
+  const store = await opened('held_ends', true, clock)
+  await put(store, ...jobs)
+  await complete(store, await take(store))
+  const none = { count: 0, ageMs: 1e12 }
+  await store.retain({ types: new Map(), others: { done: none, dead: none, cancelled: none } })
+  const client = new Client({ connectionString: server().url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('BEGIN')
+  await client.query(
+    "SELECT FROM held_ends.completions d JOIN held_ends.jobs j ON j.seq = d.job WHERE j.id = 'a' FOR UPDATE OF d",
+  )
+  const held = { code: 'STORE_UNAVAILABLE', cause: { message: 'another transaction holds the rows of 1 job' } }
+  await expect(store.prune(10)).rejects.toMatchObject(held)
+  expect((await store.get(['a', 'b'])).map((record) => record?.state)).toEqual(['done', undefined])
+  await expect(store.discard(['a'])).rejects.toMatchObject(held)
+  await client.query('ROLLBACK')
+  expect(await store.prune(10)).toMatchObject({ pruned: 1 })
+  expect(await store.get(['a'])).toEqual([null])
+})

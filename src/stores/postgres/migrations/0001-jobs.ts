@@ -253,7 +253,7 @@ BEGIN
   RETURN v_unfolded;
 END $$;
 
--- Plain jobs become documents: where they stand is told by these. False: somebody else holds their claim.
+-- Plain jobs become documents: where they stand is told by these. False: somebody else holds their claim, or their end.
 CREATE FUNCTION @schema@.take_out(taken bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   v_claims bigint[] := ARRAY(SELECT c.claim FROM @schema@.claims c
@@ -261,6 +261,11 @@ DECLARE
 BEGIN
   IF cardinality(v_claims) > cardinality(ARRAY(
     SELECT c.claim FROM @schema@.claims c WHERE c.claim = ANY(v_claims) FOR UPDATE SKIP LOCKED)) THEN
+    RETURN false;
+  END IF;
+  IF (SELECT count(*) FROM @schema@.completions d WHERE d.job = ANY(taken))
+    > cardinality(ARRAY(
+      SELECT d.job FROM @schema@.completions d WHERE d.job = ANY(taken) FOR UPDATE SKIP LOCKED)) THEN
     RETURN false;
   END IF;
   DELETE FROM @schema@.completions d WHERE d.job = ANY(taken);

@@ -189,7 +189,7 @@ BEGIN
     SELECT j.seq, j.ctid AS job_row, d.ctid AS completion_row
     FROM unnest(types, remove_plain.jobs, remove_plain.ended) AS u(type, job, ended)
     JOIN @schema@.completions d ON d.job = u.job AND d.ended = u.ended
-    JOIN @schema@.jobs j ON j.seq = u.job FOR UPDATE OF j SKIP LOCKED) h;
+    JOIN @schema@.jobs j ON j.seq = u.job FOR UPDATE OF d, j SKIP LOCKED) h;
   IF v_jobs IS NULL THEN
     RETURN NEXT;
     RETURN;
