@@ -31,7 +31,7 @@ async function started(schema: string): Promise<Runtime> {
 const heldMs = isLong ? 60_000 : 2_500
 /** Without one: for so long it is measured how fast jobs run. */
 const freeMs = isLong ? 10_000 : 2_500
-/** At least so much of that is left beside a transaction: who waits for it does nothing, and the computer is not even. */
+/** At least so much of that is left beside a transaction: a call that waits for it does nothing. */
 const leastShare = isLong ? 0.7 : 0.1
 
 /**

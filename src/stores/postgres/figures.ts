@@ -142,6 +142,8 @@ export class FigureReader {
   private upto = -1
   private last = 0
   private timesForgotten = 0
+  /** How many moves there were when the last sum was written down, or could not be. */
+  private triedAt = 0
 
   constructor(ask: Ask, schema: string) {
     this.ask = ask
@@ -180,9 +182,14 @@ export class FigureReader {
     this.timesForgotten++
   }
 
-  /** Writes down the sum, if there are many moves. @param unfolded how many there are */
+  /**
+   * Writes down the sum, if there are many moves; where a stranger holds the row of the sum, after as many again.
+   * @param unfolded how many there are
+   */
   async foldIfMany(unfolded: number): Promise<void> {
-    if (unfolded < foldEvery) return
+    if (unfolded < this.triedAt) this.triedAt = 0
+    if (unfolded < this.triedAt + foldEvery) return
+    this.triedAt = unfolded
     const [row] = await this.ask(`SELECT upto::float8 FROM ${this.schema}.folds`, [])
     const known = row?.[0] as number
     const { byType, upto } = await this.read()

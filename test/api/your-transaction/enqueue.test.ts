@@ -355,6 +355,10 @@ test('a statement of SQL with options that make no sense is refused', async () =
     `{"type":"a","input":{"a":${nested(6_000)}}}`,
     `{"type":"a","meta":{"a":${nested(100)}}}`,
     '{"type":"a","input":[1,{"a":-1e309}]}',
+    // As long as 202 for JavaScript.
+    JSON.stringify({ type: 'a', id: '😀'.repeat(101) }),
+    JSON.stringify({ type: 'a', key: '😀'.repeat(251) }),
+    JSON.stringify({ type: 'a', tags: [`é${'😀'.repeat(100)}`] }),
   ]
   for (const text of refused) {
     await expect(pg.query(`SELECT ${schema}.enqueue($1)`, [text])).rejects.toMatchObject({ code: 'JC003' })

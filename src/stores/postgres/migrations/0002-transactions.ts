@@ -59,6 +59,11 @@ END $$;
 CREATE FUNCTION @schema@.transaction_id(ignored text) RETURNS text LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$ SELECT pg_current_xact_id()::text $$;
 
+-- How long a text is for JavaScript, whose strings have two units for a character that takes four bytes in UTF-8.
+CREATE FUNCTION @schema@.units(of_text text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+  SELECT length(of_text) + length(regexp_replace(of_text, '[^\U00010000-\U0010FFFF]', '', 'g'))
+$$;
+
 -- For everybody: enqueues a job, with the transaction that calls it. "job": a JSON object with "type", and optionally
 -- "input", "id", "priority", "tags", "meta", "delay" (ms), "runAt" (ms since the epoch), "key" (unique within the type)
 -- and "maxAttempts". Returns the id of the job.
@@ -81,13 +86,13 @@ BEGIN
       OR jsonb_path_exists(m.value::jsonb, 'strict $.** ? (@.type() == "number" && (@ > 1.797693134862315807e308 || @ < -1.797693134862315807e308))')
     ) THEN false
     WHEN m.key = 'input' THEN octet_length(m.value::text) <= 1048576
-    WHEN m.key = 'type' THEN json_typeof(m.value) = 'string' AND length(m.value #>> '{}') BETWEEN 1 AND 200
-    WHEN m.key = 'id' THEN json_typeof(m.value) = 'string' AND length(m.value #>> '{}') BETWEEN 1 AND 200
-    WHEN m.key = 'key' THEN json_typeof(m.value) = 'string' AND length(m.value #>> '{}') BETWEEN 1 AND 500
+    WHEN m.key = 'type' THEN json_typeof(m.value) = 'string' AND @schema@.units(m.value #>> '{}') BETWEEN 1 AND 200
+    WHEN m.key = 'id' THEN json_typeof(m.value) = 'string' AND @schema@.units(m.value #>> '{}') BETWEEN 1 AND 200
+    WHEN m.key = 'key' THEN json_typeof(m.value) = 'string' AND @schema@.units(m.value #>> '{}') BETWEEN 1 AND 500
     WHEN m.key = 'meta' THEN json_typeof(m.value) = 'object' AND octet_length(m.value::text) <= 16384
     WHEN m.key = 'tags' THEN CASE WHEN json_typeof(m.value) = 'array' THEN json_array_length(m.value) <= 20
       AND NOT EXISTS (SELECT FROM json_array_elements(m.value) AS t(tag)
-        WHERE json_typeof(t.tag) <> 'string' OR length(t.tag #>> '{}') NOT BETWEEN 1 AND 200) ELSE false END
+        WHERE json_typeof(t.tag) <> 'string' OR @schema@.units(t.tag #>> '{}') NOT BETWEEN 1 AND 200) ELSE false END
     WHEN m.key IN ('priority', 'delay', 'runAt', 'maxAttempts') THEN CASE
       WHEN json_typeof(m.value) <> 'number' OR m.value::text !~ '^-?[0-9]{1,15}$' THEN false
       WHEN m.key = 'priority' THEN m.value::text::bigint BETWEEN -2147483647 AND 2147483647
@@ -136,5 +141,5 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION @schema@.keep_intents(text, text), @schema@.within(text), @schema@.transaction_id(text),
-  @schema@.enqueue(text), @schema@.fates(text[]) FROM PUBLIC;
+  @schema@.enqueue(text), @schema@.fates(text[]), @schema@.units(text) FROM PUBLIC;
 `
