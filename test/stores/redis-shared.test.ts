@@ -9,6 +9,7 @@ import { createRuntime, defineJob, JobchartError, schedule } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { systemClock } from '../../src/core/clock.ts'
+import { failureOf } from '../../src/core/fingerprint.ts'
 import { ioredisAt } from '../../src/stores/redis/ioredis.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import {
@@ -407,6 +408,42 @@ test('ten thousand jobs are one write, and are claimed, cancelled and discarded 
   expect((await changeMatching(store, 'discard', { state: 'cancelled' })).discarded?.length).toBe(100)
   const { queued, done, cancelled } = await store.counts()
   expect([queued, done, cancelled]).toEqual([8_900, 1_000, 0])
+})
+
+test('the jobs of several failures are listed in the order of their enqueue, however many each has', async () => {
+  const store = await opened(randomUUID())
+  // Runs of each, longer and shorter than what is read at once.
+  const causes = [0, 1, 2].map((n) => ({ name: 'Error', message: 'abc'[n] ?? '' }))
+  const causeOf = (i: number): number => (i < 700 ? 0 : i < 1_400 ? 1 : i % 3)
+  const ids = Array.from({ length: 2_000 }, (_, i) => `job ${i}`)
+  await put(store, ...ids.map((id) => newJob(id)))
+  for (let i = 0; i < ids.length; i += 500) {
+    const jobs = await take(store, { max: 500 })
+    await store.settle(
+      jobs.map((job, n) => ({
+        ...lease(job),
+        event: 'FAIL' as const,
+        to: 'dead' as const,
+        fatal: true,
+        error: causes[causeOf(i + n)] ?? boom,
+      })),
+    )
+  }
+  const fingerprints = causes.map((cause) => failureOf(cause).fingerprint)
+  const wanted = ids.filter((_, i) => causeOf(i) !== 1)
+  const listed = async (order: 'oldest' | 'newest'): Promise<string[]> => {
+    const found: string[] = []
+    let after: string | undefined
+    do {
+      const query = { failure: [fingerprints[2] ?? '', fingerprints[0] ?? ''], order, limit: 800 }
+      const page = await store.list({ ...query, ...(after !== undefined && { after }) })
+      found.push(...page.map(({ id }) => id))
+      after = page.next
+    } while (after !== undefined)
+    return found
+  }
+  expect(await listed('oldest')).toEqual(wanted)
+  expect(await listed('newest')).toEqual(wanted.toReversed())
 })
 
 test('a runtime goes on when its server has been killed and is back', async () => {
