@@ -84,16 +84,22 @@ async function goOn(
   assert.deepEqual(complaintsAbout(path), [], `${about}: at the end`)
 }
 
-/** Dies at each of these points, a few at a time. @returns what was wrong, by point */
+/**
+ * Dies at each of these points, a few at a time.
+ * @param died is called before each death, with how many were before it
+ * @returns what was wrong, by point
+ */
 export async function dieAtEach(
   points: readonly number[],
   reference: Reference,
   atOnce: number,
+  died: (before: number) => void = () => {},
 ): Promise<Map<number, unknown>> {
   const left = [...points]
   const wrong = new Map<number, unknown>()
   const one = async (): Promise<void> => {
     for (let point = left.shift(); point !== undefined; point = left.shift()) {
+      died(points.length - left.length - 1)
       await dieAt(point, reference).catch((error: unknown) => wrong.set(point, error))
     }
   }

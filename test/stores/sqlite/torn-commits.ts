@@ -36,10 +36,15 @@ function cutsOf(wal: Buffer): { between: Cut[]; within: Cut[] } {
 
 /**
  * Cuts the log of the whole script after every commit, and within every so many frames.
+ * @param cutting is called before each cut, with how many were before it and how many there are
  * @returns in how many places
  * @throws AssertionError
  */
-export async function dieWithinCommits({ contents, answers }: Reference, stride: number): Promise<number> {
+export async function dieWithinCommits(
+  { contents, answers }: Reference,
+  stride: number,
+  cutting: (before: number, of: number) => void = () => {},
+): Promise<number> {
   const folder = temporaryFolder()
   const path = join(folder.path, 'jobs.db')
   assert.deepEqual(await playUntilDeath(path, null), answers)
@@ -54,16 +59,21 @@ export async function dieWithinCommits({ contents, answers }: Reference, stride:
     return textOf(copy)
   }
   const { between, within } = cutsOf(wal)
+  const tried = within.filter((_, i) => i % stride === 0)
+  const cuts = between.length + tried.length
   const after: string[] = []
-  for (const cut of between) after.push(await found(cut))
+  for (const [i, cut] of between.entries()) {
+    cutting(i, cuts)
+    after.push(await found(cut))
+  }
   // The first commit makes the tables; some others change nothing.
   assert.deepEqual(withoutRepeats(after), withoutRepeats(contents))
-  const tried = within.filter((_, i) => i % stride === 0)
-  for (const cut of tried) {
+  for (const [i, cut] of tried.entries()) {
+    cutting(between.length + i, cuts)
     assert.equal(await found(cut), after[cut.commits], `within commit ${cut.commits + 1}, cut to ${cut.bytes} bytes`)
   }
   folder.remove()
-  return between.length + tried.length
+  return cuts
 }
 
 const withoutRepeats = (texts: readonly string[]): string[] => texts.filter((text, i) => text !== texts[i - 1])
