@@ -158,7 +158,11 @@ export class Search {
     const indexes = await this.smallestIndexes(filter)
     const few = indexes.length === 0 ? await this.few(among, counts, ended, range) : null
     if (few === null && indexes.length === 0) yield* walkBlocks(this.redis, this.keys.all, range)
-    else if (few === null) yield* this.walkAll(indexes, range)
+    else if (few === null)
+      yield* merged(
+        indexes.map((index) => this.walk(index, range)),
+        range,
+      )
     else for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
   }
 
@@ -196,34 +200,6 @@ export class Search {
       const isWanted = colon > 0 && count > 0 && among.has(state) && isEnded(state) && types?.has(type) !== false
       return isWanted ? [this.keys.ended(state, type)] : []
     })
-  }
-
-  /** Several indexes as one. */
-  private async *walkAll(indexes: readonly string[], range: Range): AsyncGenerator<readonly Entry[]> {
-    const compare = (a: Entry, b: Entry): number => (range.newestFirst ? -1 : 1) * comparePositions(a[1], b[1])
-    const heads = indexes.map((index) => ({
-      walk: this.walk(index, range),
-      entries: [] as readonly Entry[],
-      done: false,
-    }))
-    for (;;) {
-      for (const head of heads) {
-        if (head.done || head.entries.length > 0) continue
-        const { value, done = false } = await head.walk.next()
-        head.done = done
-        head.entries = value ?? []
-      }
-      const open = heads.filter(({ entries }) => entries.length > 0)
-      if (open.length === 0) return
-      // What comes before the first of the last entries is complete.
-      const [until] = open.map(({ entries }) => entries.at(-1) as Entry).toSorted(compare) as [Entry]
-      const next = open.flatMap((head) => {
-        const reached = head.entries.filter((entry) => compare(entry, until) <= 0)
-        head.entries = head.entries.slice(reached.length)
-        return reached
-      })
-      yield next.toSorted(compare)
-    }
   }
 
   /** @param first how many entries are read first; then as many as one round trip takes */
@@ -282,31 +258,11 @@ export class Search {
   }
 
   /** Ended jobs in the order of their end: each state and type has an index in that order. */
-  private async *byEnd(indexes: readonly string[], range: Range): AsyncGenerator<readonly Entry[]> {
-    const { newestFirst } = range
-    const heads = new Heap<Head>(({ entry: [, a] }, { entry: [, b] }) =>
-      newestFirst ? a.number > b.number : a.number < b.number,
+  private byEnd(indexes: readonly string[], range: Range): AsyncGenerator<readonly Entry[]> {
+    return merged(
+      indexes.map((index) => walkBlocks(this.redis, index, range)),
+      range,
     )
-    const walks = indexes.map((index) => singly(walkBlocks(this.redis, index, range)))
-    const entries = await Promise.all(walks.map((walk) => walk.next()))
-    for (const [i, { value: entry }] of entries.entries()) {
-      if (entry !== undefined) heads.push({ entry, walk: walks[i] as Head['walk'], heapIndex: -1 })
-    }
-    let page: Entry[] = []
-    for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
-      page.push(head.entry)
-      if (page.length === chunk) {
-        yield page
-        page = []
-      }
-      const { value: entry } = await head.walk.next()
-      if (entry === undefined) heads.pop()
-      else {
-        head.entry = entry
-        heads.update(head)
-      }
-    }
-    if (page.length > 0) yield page
   }
 }
 
@@ -314,6 +270,36 @@ export class Search {
 interface Head extends HeapItem {
   entry: Entry
   readonly walk: AsyncGenerator<Entry, undefined>
+}
+
+/** Several walks as one, in the order of their numbers. */
+async function* merged(
+  chunks: readonly AsyncGenerator<readonly Entry[]>[],
+  { newestFirst }: Pick<Range, 'newestFirst'>,
+): AsyncGenerator<readonly Entry[]> {
+  const heads = new Heap<Head>(({ entry: [, a] }, { entry: [, b] }) =>
+    newestFirst ? a.number > b.number : a.number < b.number,
+  )
+  const walks = chunks.map(singly)
+  const entries = await Promise.all(walks.map((walk) => walk.next()))
+  for (const [i, { value: entry }] of entries.entries()) {
+    if (entry !== undefined) heads.push({ entry, walk: walks[i] as Head['walk'], heapIndex: -1 })
+  }
+  let page: Entry[] = []
+  for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
+    page.push(head.entry)
+    if (page.length === chunk) {
+      yield page
+      page = []
+    }
+    const { value: entry } = await head.walk.next()
+    if (entry === undefined) heads.pop()
+    else {
+      head.entry = entry
+      heads.update(head)
+    }
+  }
+  if (page.length > 0) yield page
 }
 
 async function* singly(chunks: AsyncGenerator<readonly Entry[]>): AsyncGenerator<Entry, undefined> {

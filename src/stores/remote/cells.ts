@@ -5,9 +5,9 @@ import type { WorkerInfo } from '../../store.ts'
  * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name
  * · `paused` by type · `intents` of committed transactions of users, by number ·
  * `fences`: the jobs whose leases they end, by id and number · `bulk` and `bulk-ended`: bulk operations by id, those
- * that run and those that have ended. The first two follow from rows, and are written with them; operations write the
- * others. Of stores without a claim of their own also: `claims`, what was claimed of a type and what limits its claims
- * · `retention`: policies by type · `workers` by id.
+ * that run and those that have ended · `failure-merges`, all of them as one. The first two follow from rows, and are
+ * written with them; operations write the others. Of stores without a claim of their own also: `claims`, what was
+ * claimed of a type and what limits its claims · `retention`: policies by type · `workers` by id.
  */
 export type CellKind =
   | 'holders'
