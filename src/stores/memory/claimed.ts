@@ -1,5 +1,6 @@
 /** A claimed job, as its worker gets it. */
 import { valueOf } from '../../core/cell.ts'
+import type { Tick } from '../../core/job-row.ts'
 import type { JobMeta, JobRecord } from '../../core/record.ts'
 import type { Checkpoint, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
@@ -22,13 +23,14 @@ export class Claimed implements ClaimedJob {
   readonly maxAttempts: number
   readonly generation: number
   readonly token: string
-  readonly startedAt: number
   readonly seq: number
   readonly steps: Readonly<Record<string, Json>> | null
   readonly checkpoint: Checkpoint | null
   readonly inbox: readonly InboxEntry[]
   readonly version: string | null
   private readonly row: Row
+  /** A time in each would be an object of its own in V8. */
+  private readonly began: Tick | null
 
   constructor(row: Row) {
     const { machine, lists } = row
@@ -37,13 +39,13 @@ export class Claimed implements ClaimedJob {
     this.maxAttempts = row.maxAttempts
     this.generation = row.generation
     this.token = row.token ?? ''
-    this.startedAt = row.startedAt ?? 0
     this.seq = row.lastSeq
     this.steps = stepsOf(row)
     this.checkpoint = checkpointOf(row)
     this.inbox = lists === null ? emptyInbox : lists.messages.map(inboxOf)
     this.version = machine === null ? null : machine.version
     this.row = row
+    this.began = row.lastRun.startedAt
   }
 
   get id(): string {
@@ -52,6 +54,10 @@ export class Claimed implements ClaimedJob {
 
   get type(): string {
     return this.row.type
+  }
+
+  get startedAt(): number {
+    return this.began?.at ?? 0
   }
 
   get priority(): number {

@@ -26,45 +26,50 @@ export class RowTable {
    */
   private table = new Int32Array(2 * 16)
   private mask = 15
-  /** The last search that found nothing: an insert searches for its id before it adds the row. */
-  private missed = { id: '', hash: 0, place: -1 }
+  /** What was searched last, and the hash of each: an insert searches for its ids before it adds them. */
+  private searched: readonly string[] = []
+  private readonly hashes: number[] = []
+  /** How many of them were added. */
+  private added = 0
 
   get size(): number {
     return this.slots.length - this.gaps
   }
 
   get(id: string): Row | undefined {
-    const hash = hashOf(id)
-    const place = this.find(id, hash)
-    const slot = this.table[2 * place + 1] as number
-    if (slot !== 0) return this.slots[slot - 1 - this.dropped] as Row
-    const { missed } = this
-    missed.id = id
-    missed.hash = hash
-    missed.place = place
-    return undefined
+    return this.at(this.find(id, hashOf(id)))
   }
 
-  /** Adds the newest row. Its id must be new. */
-  add(row: Row): void {
-    const { missed } = this
-    const hash = missed.id === row.id ? missed.hash : hashOf(row.id)
-    let { place } = missed
+  /** The rows of those of these ids that have one, in their order. */
+  getAll(ids: readonly string[]): Row[] {
+    const rows: Row[] = []
+    this.searched = ids
+    this.added = 0
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i] as string
+      const hash = (this.hashes[i] = hashOf(id))
+      const row = this.at(this.find(id, hash))
+      if (row !== undefined) rows.push(row)
+    }
+    return rows
+  }
+
+  /** Adds the newest row. @returns false if there is a row of its id */
+  add(row: Row): boolean {
+    const { id } = row
+    const hash = this.searched[this.added] === id ? (this.hashes[this.added++] as number) : hashOf(id)
+    const place = this.find(id, hash)
+    if (this.at(place) !== undefined) return false
     row.hash = hash
     this.slots.push(row)
-    if (3 * this.size > 2 * this.mask) {
-      this.rebuild(2 * this.mask + 1)
-      place = -1
-    }
-    if (place < 0 || missed.id !== row.id) place = this.find(row.id, hash)
     this.put(place, hash, this.slots.length + this.dropped)
-    missed.place = -1
+    if (3 * this.size > 2 * this.mask) this.rebuild(2 * this.mask + 1)
+    return true
   }
 
   remove(row: Row): void {
     const place = this.placeOf(row)
     const slot = (this.table[2 * place + 1] as number) - 1 - this.dropped
-    this.missed.place = -1
     this.close(place)
     this.slots[slot] = row.seq
     this.gaps++
@@ -99,6 +104,12 @@ export class RowTable {
       else high = middle
     }
     return low
+  }
+
+  /** The row at a place in the table; undefined at a free one. */
+  private at(place: number): Row | undefined {
+    const slot = this.table[2 * place + 1] as number
+    return slot === 0 ? undefined : (this.slots[slot - 1 - this.dropped] as Row)
   }
 
   /** The place of an id in the table, or the free one where it would be. */
@@ -186,11 +197,16 @@ export class RowTable {
 }
 
 /**
- * FNV-1a over the code units, then mixed (the end of MurmurHash3, Austin Appleby, public domain) for its lower bits.
+ * FNV-1a over pairs of code units, then mixed (the end of MurmurHash3, Austin Appleby, public domain) for its lower
+ * bits.
  */
 function hashOf(id: string): number {
+  const { length } = id
   let hash = 0x811c9dc5
-  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193)
+  for (let i = 1; i < length; i += 2) {
+    hash = Math.imul(hash ^ id.charCodeAt(i - 1) ^ (id.charCodeAt(i) << 8), 0x01000193)
+  }
+  if (length % 2 === 1) hash = Math.imul(hash ^ id.charCodeAt(length - 1), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return hash ^ (hash >>> 16)

@@ -8,7 +8,6 @@ import type { Counted } from '../../core/activity.ts'
 import type { FailureMerge } from '../../core/failure-merges.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import type { Recorder } from '../../core/recorder.ts'
-import { Heap } from '../../core/heap.ts'
 import { RowChange, type Additions, type JobToInsert, type RowTransition, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
@@ -20,6 +19,7 @@ import type { QueueChange, WorkerInfo } from '../../store.ts'
 import { BulkOperations } from './bulk.ts'
 import { Families } from './families.ts'
 import { Hints } from './hints.ts'
+import { LeaseEnds } from './lease-ends.ts'
 import { LinkedList } from './linked-list.ts'
 import { TransitionLog } from './log.ts'
 import { MachineIndex } from './machine-index.ts'
@@ -33,11 +33,7 @@ import { ScheduleTable } from './schedules.ts'
 import { select } from './selection.ts'
 import { Timers } from './timers.ts'
 
-const soonest = (a: Row, b: Row): boolean => {
-  const left = a.wakeAt ?? 0
-  const right = b.wakeAt ?? 0
-  return left === right ? a.seq < b.seq : left < right
-}
+const soonest = (a: Row, b: Row): number => (a.wakeAt ?? 0) - (b.wakeAt ?? 0) || a.seq - b.seq
 
 const noChildren: readonly Row[] = []
 
@@ -46,7 +42,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   readonly rows = new RowTable()
   readonly queues = new Map<string, Queue<Row>>()
   readonly timers = new Timers<Row>()
-  readonly leases = new Heap<Row>(soonest)
+  readonly leaseEnds = new LeaseEnds()
   /** The leased rows of each phase, in the order in which they entered it. */
   readonly rowsByPhase: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
   readonly counts = noCounts()
@@ -83,16 +79,11 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   findAll(ids: readonly string[]): readonly Row[] {
-    return ids.flatMap((id) => this.find(id) ?? [])
+    return this.rows.getAll(ids)
   }
 
   existing(ids: readonly string[]): ReadonlyMap<string, string> {
-    const types = new Map<string, string>()
-    for (const id of ids) {
-      const row = this.rows.get(id)
-      if (row !== undefined) types.set(id, row.type)
-    }
-    return types
+    return new Map(this.rows.getAll(ids).map(({ id, type }) => [id, type]))
   }
 
   newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row {
@@ -101,9 +92,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   add(row: Row): boolean {
-    if (this.rows.get(row.id) !== undefined) return false
-    this.rows.add(row)
-    return true
+    return this.rows.add(row)
   }
 
   holder(type: string, key: string): Row | undefined {
@@ -128,14 +117,13 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   expired(limit: number): readonly Row[] {
-    const expired: Row[] = []
-    for (let row = this.leases.peek(); row !== undefined && expired.length < limit; row = this.leases.peek()) {
-      if ((row.wakeAt ?? 0) > this.now) break
-      this.leases.remove(row)
-      expired.push(row)
-    }
-    for (const row of expired) this.leases.push(row)
-    return expired
+    const { firstAt } = this.leaseEnds
+    if (firstAt === null || firstAt > this.now) return []
+    const leased = leasedPhases.flatMap(({ index }) => this.rowsByPhase[index]?.toArray() ?? [])
+    return leased
+      .filter(({ wakeAt }) => (wakeAt ?? 0) <= this.now)
+      .toSorted(soonest)
+      .slice(0, limit)
   }
 
   nextDueAt(): number | null {
@@ -143,7 +131,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   nextExpiryAt(): number | null {
-    return this.leases.peek()?.wakeAt ?? null
+    return this.leaseEnds.firstAt
   }
 
   backlogOf(type: string | null): number {
@@ -259,7 +247,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     else this.listOf(row.queue, from).remove(row)
     if (from.ended) this.retention.changed(row.queue)
     if (!from.leased || to?.leased === true) return
-    this.leases.remove(row)
+    if (wakeAt !== null) this.leaseEnds.remove(wakeAt)
     row.queue.removeLease(row)
     if (!row.queue.capped) return
     row.queue.capped = false
@@ -276,21 +264,25 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     if (to.timed) return this.retime(row, null, to)
     this.listOf(row.queue, to).append(row)
     if (to.leased) {
-      if (from === null || !from.leased) row.queue.addLease(row)
-      else this.hints.cancelled(row.id)
-      this.retime(row, null, to)
+      if (from?.leased === true) this.hints.cancelled(row.id)
+      else this.beginLease(row)
     }
     if (!to.ended) return
     this.retention.changed(row.queue)
     this.hints.ended(row.id)
   }
 
+  private beginLease(row: Row): void {
+    row.queue.addLease(row)
+    if (row.wakeAt !== null) this.leaseEnds.add(row.wakeAt)
+  }
+
   /** The due time of a timed row, or the end of a lease, has changed. */
   private retime(row: Row, before: number | null, { leased }: Phase): void {
     const { wakeAt } = row
     if (leased) {
-      if (row.heapIndex < 0) this.leases.push(row)
-      else this.leases.update(row)
+      if (before !== null) this.leaseEnds.remove(before)
+      if (wakeAt !== null) this.leaseEnds.add(wakeAt)
       return
     }
     this.timers.remove(row, before)
