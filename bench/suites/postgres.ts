@@ -1,6 +1,7 @@
 /** The benchmarks of the PostgreSQL store. */
 import { growthBacklog } from '../across/growth-backlog.ts'
 import { latency } from '../across/latency.ts'
+import { screens } from '../across/screens.ts'
 import { withPostgres } from '../harness/postgres.ts'
 import type { WithStores } from '../harness/stores.ts'
 import { idle } from '../postgres/idle.ts'
@@ -19,6 +20,7 @@ export const suite: Suite = {
     processing,
     features,
     growthBacklog(inDatabase),
+    screens(inDatabase),
     pinned,
     latency(inDatabase, { p50: { atMost: 5 } }),
     idle,

@@ -1,6 +1,7 @@
 /** The benchmarks of the Redis store. */
 import { growthBacklog } from '../across/growth-backlog.ts'
 import { latency } from '../across/latency.ts'
+import { screens } from '../across/screens.ts'
 import { withServer } from '../harness/redis.ts'
 import type { WithStores } from '../harness/stores.ts'
 import { herd } from '../machine/herd.ts'
@@ -22,6 +23,7 @@ export const suite: Suite = {
     appending,
     fleet,
     growthBacklog(onServer),
+    screens(onServer),
     latency(onServer, { p50: { atMost: 2 }, p99: { atMost: 15 } }),
     herd(false),
     scripts,

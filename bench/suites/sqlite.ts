@@ -1,17 +1,21 @@
 /** The benchmarks of the SQLite store. */
-import { diskLine } from '../harness/disk.ts'
+import { join } from 'node:path'
+import { screens } from '../across/screens.ts'
+import { diskLine, withFolder } from '../harness/disk.ts'
+import type { WithStores } from '../harness/stores.ts'
 import { fileSize } from '../sqlite/file-size.ts'
 import { growthBacklog } from '../sqlite/growth-backlog.ts'
 import { idle } from '../sqlite/idle.ts'
 import { latency } from '../sqlite/latency.ts'
 import { restart } from '../sqlite/restart.ts'
-import { screens } from '../sqlite/screens.ts'
 import { stalls } from '../sqlite/stalls.ts'
 import { enqueue, features, processing } from '../sqlite/work.ts'
 import { dashboards } from '../dashboards/section.ts'
 import { herd } from '../machine/herd.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
+
+const inFolder: WithStores = (use) => withFolder((folder) => use((name) => ({ path: join(folder, `${name}.db`) })))
 
 export const suite: Suite = {
   store: 'sqlite',
@@ -27,7 +31,7 @@ export const suite: Suite = {
     restart,
     fileSize,
     idle,
-    screens,
+    screens(inFolder),
     machineThroughput(true),
     parked(true),
     herd(true),

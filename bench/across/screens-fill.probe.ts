@@ -1,12 +1,15 @@
-/** Makes a file of many types, states, tags and machines, in which what few jobs have stands far from both ends. */
+/**
+ * Fills a store with jobs of many types, states, tags and machines, in which what few jobs have stands far from both
+ * ends.
+ */
 import { setup } from 'xstate'
 import { constant, createRuntime, defineJob, fatal, type EnqueueOptions, type JobDefinition } from '../../src/index.ts'
 import { verifyEqual } from '../harness/ledger.ts'
-import { sqliteStoreAt } from '../harness/stores.ts'
-import { keepAll } from './fill.probe.ts'
+import { storeAt, type StoreLocation } from '../harness/stores.ts'
+import { keepAll } from '../sqlite/fill.probe.ts'
 
 export interface ScreensFillParams {
-  readonly path: string
+  readonly location: StoreLocation
   readonly jobs: number
 }
 
@@ -51,7 +54,7 @@ const order = defineJob({
   }),
 })
 
-/** The definitions of the jobs in the file. */
+/** The definitions of the jobs in the store. */
 export const screenJobs = [email, image, report, importing, audit, order] as const
 
 /** Jobs in one call. */
@@ -59,11 +62,11 @@ const chunk = 500
 /** Jobs that wait at once, on their way to their ends. */
 const wave = 20_000
 
-/** @throws NotVerified unless the file holds what it should */
-export async function measure({ path, jobs: count }: ScreensFillParams): Promise<null> {
+/** @throws NotVerified unless the store holds what it should */
+export async function measure({ location, jobs: count }: ScreensFillParams): Promise<null> {
   const runtime = createRuntime({
     jobs: screenJobs,
-    store: await sqliteStoreAt(path),
+    store: await storeAt(location),
     concurrency: 100,
     retention: { done: keepAll.done, dead: keepAll.done, cancelled: keepAll.done },
     logger: {},

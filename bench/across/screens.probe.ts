@@ -2,11 +2,11 @@
 import { createClient } from '../../src/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
 import { NotVerified } from '../harness/ledger.ts'
-import { sqliteStoreAt } from '../harness/stores.ts'
+import { storeAt, type StoreLocation } from '../harness/stores.ts'
 import { screenJobs } from './screens-fill.probe.ts'
 
 export interface ScreensParams {
-  readonly path: string
+  readonly location: StoreLocation
   /** So many times each path is asked for. */
   readonly times: number
 }
@@ -25,8 +25,8 @@ interface Jobs {
 }
 
 /** @throws NotVerified if any path is refused */
-export async function measure({ path, times }: ScreensParams): Promise<readonly ScreenTimes[]> {
-  const client = createClient({ jobs: screenJobs, store: await sqliteStoreAt(path), logger: {} })
+export async function measure({ location, times }: ScreensParams): Promise<readonly ScreenTimes[]> {
+  const client = createClient({ jobs: screenJobs, store: await storeAt(location), logger: {} })
   const dashboard = createDashboard({ client })
   const ask = async (route: string): Promise<Response> => {
     const response = await dashboard.fetch(new Request(`http://localhost/api/v1${route}`))
