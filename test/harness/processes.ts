@@ -97,7 +97,8 @@ export function startChild(source: Source, ...args: readonly string[]): Child {
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()))
   const words: unknown[] = []
   child.on('message', (word) => words.push(word))
-  const exit = once(child, 'exit').then(([code, signal]: (number | string | null)[]) => {
+  // It may be known to have ended before what it has said last is read.
+  const exit = once(child, 'close').then(([code, signal]: (number | string | null)[]) => {
     return new Error(`${pathOf(source)} ended with ${code ?? signal}: ${said}`)
   })
   return {

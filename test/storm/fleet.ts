@@ -218,7 +218,7 @@ export class Fleet {
     this.ending = true
     this.thawAll()
     const gone = this.places.map(
-      ({ process }) => process && new Promise((resolve) => process.child.once('exit', resolve)),
+      ({ process }) => process && new Promise((resolve) => process.child.once('close', resolve)),
     )
     for (const place of this.places) {
       if (place.role === 'worker') this.terminate(place)
@@ -309,10 +309,11 @@ export class Fleet {
       place.done = doneBelow >= tasksOf(this.assignment.options)
     })
     child.on('error', (error) => this.problems.push(`${name}: ${error.message}`))
-    child.on('exit', (code, signal) => this.exited(place, born, code, signal))
+    // A process may be known to have ended before what it has said last is read; then its channel is closed.
+    child.on('close', (code, signal) => this.exited(place, born, code, signal))
     return new Promise((resolve) => {
       child.once('message', () => resolve())
-      child.once('exit', () => resolve())
+      child.once('close', () => resolve())
     })
   }
 

@@ -29,7 +29,7 @@ export class Partner {
   constructor() {
     this.child = startChild(new URL('partner-child.ts', import.meta.url)).process
     this.child.on('message', (told: Told) => this.told(told))
-    this.child.on('exit', (code, signal) => {
+    this.child.on('close', (code, signal) => {
       for (const { reject } of this.waiting.values()) reject(new Error(`the partner ended with ${code ?? signal}`))
     })
   }
