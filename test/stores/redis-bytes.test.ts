@@ -131,6 +131,38 @@ test('a list of few ended jobs reads at most 500 rows in one command, also besid
   expect(Math.max(...lengths)).toBeLessThanOrEqual(500)
 })
 
+test.for([{ type: 'rare' }, { type: 'rare', state: ['done', 'dead'] }] as const)(
+  'a list of %o, of which all have ended, reads no rows of other types',
+  async (filter) => {
+    const lengths: number[] = []
+    const clientAt = async (url: string): Promise<RedisClient> => counting(await nodeRedisAt(url), lengths)
+    const subject = await redisSubject(server().url, clientAt)
+    onTestFinished(() => subject.close())
+    const { store } = subject
+    const error = { name: 'Error', message: 'boom' }
+    const end = async (type: string, max: number): Promise<void> => {
+      const jobs = (await take(store, { type, max })).map(lease)
+      await store.settle(
+        jobs.map((each) =>
+          each.id === 'b' ? { ...each, event: 'FAIL', to: 'dead', error } : { ...each, event: 'COMPLETE', to: 'done' },
+        ),
+      )
+    }
+    await put(store, ...['a', 'b', 'c'].map((id) => newJob(id, { type: 'rare', maxAttempts: 1 })))
+    await end('rare', 3)
+    await put(store, ...Array.from({ length: 1_000 }, (_, i) => newJob(`job ${i}`)))
+    await end('mail', 500)
+    lengths.length = 0
+    const page = await store.list({ ...filter, limit: 50, order: 'newest' })
+    expect(page.map(({ id }) => id)).toEqual(['c', 'b', 'a'])
+    expect(lengths.reduce((sum, rows) => sum + rows, 0)).toBeLessThan(50)
+    // One that waits again is in none of these indexes.
+    await store.retry(['b'])
+    const found = await store.list({ ...filter, limit: 50, order: 'newest' })
+    expect(found.map(({ id }) => id)).toEqual('state' in filter ? ['c', 'a'] : ['c', 'b', 'a'])
+  },
+)
+
 /** A client that tells how many rows each of its commands reads. */
 function counting(client: RedisClient, lengths: number[]): RedisClient {
   return {

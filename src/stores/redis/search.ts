@@ -66,18 +66,16 @@ export class Search {
   async find(filter: JobFilter, eligible: (state: JobState) => boolean, range: Range): Promise<Found> {
     const types = anyOf(filter.type)
     const among = statesOf(filter, (state) => eligible(state) && isListed(range.by, state))
-    const counts = countsByName(figuresFrom((await this.scripts.run('figures', ['']))[3]))
-    const countOf = (state: JobState): number =>
-      types === null ? (counts.get(state) ?? 0) : sum([...types].map((type) => counts.get(`${state}:${type}`) ?? 0))
+    const counts = await this.counts()
+    const wanted: Wanted = { filter, among, types, counts }
     /** Jobs of these states and types that have not been looked at. */
-    let left = sum([...among].map(countOf))
+    let left = sum([...among].map((state) => countOf(wanted, state)))
     const jobs: FoundJob[] = []
     let looked = 0
     let last: Position | null = null
     const { until = Infinity } = range
     if (left === 0) return { jobs, next: null }
-    const ended = this.endedIndexes(among, types, counts)
-    for await (const entries of this.chunks(filter, among, counts, ended, range)) {
+    for await (const entries of this.chunks(wanted, range)) {
       const rows = await this.rows(
         entries.map(([id]) => id),
         filter,
@@ -135,28 +133,21 @@ export class Search {
     return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas), ['meta']) ?? null)
   }
 
-  /** Entries among which all are that pass the filter, in the order of the range. */
-  private async *chunks(
-    filter: JobFilter,
-    among: ReadonlySet<JobState>,
-    counts: ReadonlyMap<string, number>,
-    ended: readonly string[],
-    range: Range,
-  ): AsyncGenerator<readonly Entry[]> {
-    if (range.by === 'finished') yield* this.byEnd(ended, range)
-    else if (range.by === 'due') yield* this.byDueTime(range)
-    else yield* this.byEnqueue(filter, among, counts, ended, range)
+  /** How many jobs there are of each state, and of each state and type. */
+  private async counts(): Promise<ReadonlyMap<string, number>> {
+    return countsByName(figuresFrom((await this.scripts.run('figures', ['']))[3]))
   }
 
-  private async *byEnqueue(
-    filter: JobFilter,
-    among: ReadonlySet<JobState>,
-    counts: ReadonlyMap<string, number>,
-    ended: readonly string[],
-    range: Range,
-  ): AsyncGenerator<readonly Entry[]> {
-    const indexes = await this.smallestIndexes(filter)
-    const few = indexes.length === 0 ? await this.few(among, counts, ended, range) : null
+  /** Entries among which all are that pass the filter, in the order of the range. */
+  private async *chunks(wanted: Wanted, range: Range): AsyncGenerator<readonly Entry[]> {
+    if (range.by === 'finished') yield* this.byEnd(this.endedIndexes(wanted), range)
+    else if (range.by === 'due') yield* this.byDueTime(range)
+    else yield* this.byEnqueue(wanted, range)
+  }
+
+  private async *byEnqueue(wanted: Wanted, range: Range): AsyncGenerator<readonly Entry[]> {
+    const indexes = await this.smallestIndexes(wanted.filter)
+    const few = indexes.length === 0 ? await this.few(wanted, range) : null
     if (few === null && indexes.length === 0) yield* walkBlocks(this.redis, this.keys.all, range)
     else if (few === null)
       yield* merged(
@@ -189,11 +180,7 @@ export class Search {
   }
 
   /** The indexes of ended jobs of these states and types (null: of all), as far as there are any. */
-  private endedIndexes(
-    among: ReadonlySet<JobState>,
-    types: ReadonlySet<string> | null,
-    counts: ReadonlyMap<string, number>,
-  ): readonly string[] {
+  private endedIndexes({ among, types, counts }: Wanted): readonly string[] {
     return [...counts].flatMap(([name, count]) => {
       const colon = name.indexOf(':')
       const [state, type] = [name.slice(0, colon) as JobState, name.slice(colon + 1)]
@@ -218,24 +205,27 @@ export class Search {
     }
   }
 
-  /** Leased and ended jobs, where they are few: their own indexes are in another order. */
-  private async few(
-    among: ReadonlySet<JobState>,
-    counts: ReadonlyMap<string, number>,
-    indexes: readonly string[],
-    { after, newestFirst }: Range,
-  ): Promise<readonly Entry[] | null> {
-    const atHand = [...among].every((state) => isLeased(state) || isEnded(state))
-    const count = sum([...among].map((state) => counts.get(state) ?? 0))
-    if (!atHand || count > fewMax) return null
+  /**
+   * Jobs of which all are leased or have ended, where they are few: their own indexes are in another order.
+   * @returns null where they are not
+   */
+  private async few(wanted: Wanted, { after, newestFirst }: Range): Promise<readonly Entry[] | null> {
+    const { among, counts } = wanted
+    const isAtHand = (state: JobState): boolean => isLeased(state) || isEnded(state)
+    const elsewhere = [...among].filter((state) => !isAtHand(state))
+    if (elsewhere.some((state) => countOf(wanted, state) > 0)) return null
+    const count = sum([...among].map((state) => countOf(wanted, state)))
     const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
-    if (count * 20 > total) return null
+    if (count > fewMax || count * 20 > total) return null
     // The indexes also name jobs that are in another state by now.
-    const ended = await idsOf(this.redis, indexes, 2 * count + chunk)
+    const ended = await idsOf(this.redis, this.endedIndexes(wanted), 2 * count + chunk)
     if (ended === null) return null
     const leased = [...among].some(isLeased) ? await leasedIds(this.redis, this.keys) : []
     const ids = [...new Set([...leased, ...ended])]
     const rows = rowsFrom((await this.redis.pipeline(readRows(this.keys.jobs, ids))).flat())
+    // One that has come into another state before its index was read.
+    const now = elsewhere.length === 0 ? wanted : { ...wanted, counts: await this.counts() }
+    if (elsewhere.some((state) => countOf(now, state) > 0)) return null
     const entries = ids.map((id, i): Entry => [id, inSequence(rows[i]?.seq ?? 0)])
     const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
     return entries
@@ -265,6 +255,19 @@ export class Search {
     )
   }
 }
+
+/** Which jobs are looked for: by a filter, of these states and types (null: of all). */
+interface Wanted {
+  readonly filter: JobFilter
+  readonly among: ReadonlySet<JobState>
+  readonly types: ReadonlySet<string> | null
+  /** How many jobs there are, by `state` and `state:type`. */
+  readonly counts: ReadonlyMap<string, number>
+}
+
+/** How many jobs in a state are of the types. */
+const countOf = ({ types, counts }: Wanted, state: JobState): number =>
+  types === null ? (counts.get(state) ?? 0) : sum([...types].map((type) => counts.get(`${state}:${type}`) ?? 0))
 
 /** The next entry of an index that is walked. */
 interface Head extends HeapItem {
