@@ -189,7 +189,7 @@ test(`each of ${count} random specs has a next run or a typed refusal, within 10
     const zone = ['UTC', ...changingZones][i % 6] as string
     const after = Date.UTC(2024, 0, 1) + Math.floor(random() * 6 * 365 * dayMs)
     const take = (): number => {
-      const began = process.cpuUsage()
+      const began = process.threadCpuUsage()
       try {
         const next = tickTimes(spec, zone, zones).next(after)
         expect(next === null || next > after, `${spec} ${zone} ${after}`).toBe(true)
@@ -197,10 +197,10 @@ test(`each of ${count} random specs has a next run or a typed refusal, within 10
         expect(error, spec).toMatchObject({ code: 'INVALID_OPTION' })
         refused++
       }
-      const { user, system } = process.cpuUsage(began)
+      const { user, system } = process.threadCpuUsage(began)
       return (user + system) / 1_000
     }
-    // Other threads of the process (garbage, compilation) are not its fault: what is slow is asked again.
+    // Garbage of others and compilation are not its fault: what is slow is asked again.
     if (take() > 10 && take() > 10 && take() > 10) slow.push(spec)
   }
   expect(slow).toEqual([])

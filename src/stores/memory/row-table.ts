@@ -27,7 +27,7 @@ export class RowTable {
   private table = new Int32Array(2 * 16)
   private mask = 15
   /** What was searched last, and the hash of each: an insert searches for its ids before it adds them. */
-  private searched: readonly string[] = []
+  private readonly searched: string[] = []
   private readonly hashes: number[] = []
   /** How many of them were added. */
   private added = 0
@@ -43,11 +43,12 @@ export class RowTable {
   /** The rows of those of these ids that have one, in their order. */
   getAll(ids: readonly string[]): Row[] {
     const rows: Row[] = []
-    this.searched = ids
     this.added = 0
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i] as string
-      const hash = (this.hashes[i] = hashOf(id))
+      const hash = hashOf(id)
+      this.searched[i] = id
+      this.hashes[i] = hash
       const row = this.at(this.find(id, hash))
       if (row !== undefined) rows.push(row)
     }
