@@ -2,6 +2,7 @@ import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentele
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { filter, firstValueFrom } from 'rxjs'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { setup } from 'xstate'
 import { createRuntime, defineJob, durable, fatal, fromJob, memoryStore, schedule, snooze } from '../../src/index.ts'
@@ -181,7 +182,8 @@ test('what a handler does belongs to its attempt: its own spans, its jobs, and i
 })
 
 test('a machine: attempts, checkpoints, attempts of its durable promises and their steps, and child jobs', async () => {
-  const mail = defineJob<{ to: string }, void>({ type: 'mail', run: () => {} })
+  const parked = Promise.withResolvers<void>()
+  const mail = defineJob<{ to: string }, void>({ type: 'mail', run: () => parked.promise })
   const charge = durable(async ({ step }) => {
     await step('hold', () => 1)
     return 2
@@ -196,9 +198,16 @@ test('a machine: attempts, checkpoints, attempts of its durable promises and the
     },
   })
   const order = defineJob({ type: 'order', machine })
-  const spans = await withRuntime({ jobs: [order, mail] as JobDefinition[] }, (runtime) => runtime.run(order), {
-    steps: true,
-  })
+  const spans = await withRuntime(
+    { jobs: [order, mail] as JobDefinition[] },
+    async (runtime) => {
+      const job = await runtime.enqueue(order)
+      await firstValueFrom(job.state$.pipe(filter((state) => state === 'waiting')))
+      parked.resolve()
+      await job.result()
+    },
+    { steps: true },
+  )
   const [first, second] = spans.all('process order')
   expect(first?.attributes['jobchart.outcome']).toBe('parked')
   expect(second?.attributes['jobchart.outcome']).toBe('done')
