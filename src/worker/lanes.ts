@@ -104,7 +104,7 @@ export class Lanes {
         return commands.subscribe({
           next: (command) => {
             queue.push(command)
-            if ((this.due & bit) === 0) update()
+            update()
             if (this.state === 'idle') this.schedule()
           },
           error: (error: unknown) => out.error(error),

@@ -69,7 +69,7 @@ export class Search {
     const counts = await this.counts()
     const wanted: Wanted = { filter, among, types, counts }
     /** Jobs of these states and types that have not been looked at. */
-    let left = sum([...among].map((state) => countOf(wanted, state)))
+    let left = countOf(wanted, among)
     const jobs: FoundJob[] = []
     let looked = 0
     let last: Position | null = null
@@ -211,10 +211,9 @@ export class Search {
    */
   private async few(wanted: Wanted, { after, newestFirst }: Range): Promise<readonly Entry[] | null> {
     const { among, counts } = wanted
-    const isAtHand = (state: JobState): boolean => isLeased(state) || isEnded(state)
-    const elsewhere = [...among].filter((state) => !isAtHand(state))
-    if (elsewhere.some((state) => countOf(wanted, state) > 0)) return null
-    const count = sum([...among].map((state) => countOf(wanted, state)))
+    const elsewhere = [...among].filter((state) => !isLeased(state) && !isEnded(state))
+    if (countOf(wanted, elsewhere) > 0) return null
+    const count = countOf(wanted, among)
     const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
     if (count > fewMax || count * 20 > total) return null
     // The indexes also name jobs that are in another state by now.
@@ -223,9 +222,8 @@ export class Search {
     const leased = [...among].some(isLeased) ? await leasedIds(this.redis, this.keys) : []
     const ids = [...new Set([...leased, ...ended])]
     const rows = rowsFrom((await this.redis.pipeline(readRows(this.keys.jobs, ids))).flat())
-    // One that has come into another state before its index was read.
-    const now = elsewhere.length === 0 ? wanted : { ...wanted, counts: await this.counts() }
-    if (elsewhere.some((state) => countOf(now, state) > 0)) return null
+    // One may have come into another state before its index was read.
+    if (elsewhere.length > 0 && countOf({ ...wanted, counts: await this.counts() }, elsewhere) > 0) return null
     const entries = ids.map((id, i): Entry => [id, inSequence(rows[i]?.seq ?? 0)])
     const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
     return entries
@@ -265,9 +263,11 @@ interface Wanted {
   readonly counts: ReadonlyMap<string, number>
 }
 
-/** How many jobs in a state are of the types. */
-const countOf = ({ types, counts }: Wanted, state: JobState): number =>
-  types === null ? (counts.get(state) ?? 0) : sum([...types].map((type) => counts.get(`${state}:${type}`) ?? 0))
+/** How many jobs of the types are in some states. */
+function countOf({ types, counts }: Wanted, states: Iterable<JobState>): number {
+  const names = [...states].flatMap((state) => (types === null ? state : [...types].map((type) => `${state}:${type}`)))
+  return sum(names.map((name) => counts.get(name) ?? 0))
+}
 
 /** The next entry of an index that is walked. */
 interface Head extends HeapItem {
