@@ -3,9 +3,6 @@ import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/payload.ts'
 import type { Store, WorkerRecord } from '../store.ts'
 
-/** Reads that are under way at once: on a busy machine their answers may all be there in one turn. */
-const readsMax = 2
-
 export async function withInputs(
   store: Store,
   clock: Clock,
@@ -21,21 +18,20 @@ export async function withInputs(
   }))
 }
 
-/** An input may have a megabyte, and what is read in a turn holds up the process: each job is read by itself. */
+/**
+ * An input may have a megabyte, and what is read in a turn holds up the process: one read after the other, since on a
+ * busy machine the answers of two may be there in one turn.
+ */
 async function inputsOf(
   store: Store,
   clock: Clock,
   ids: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, Json | undefined>> {
   const inputs = new Map<string, Json | undefined>()
-  const left = ids.values()
-  const readOneByOne = async (): Promise<void> => {
-    for (const id of left) {
-      const [record] = await store.get([id])
-      inputs.set(id, record?.input)
-      await new Promise<void>((resolve) => clock.nextTurn(resolve))
-    }
+  for (const id of ids) {
+    const [record] = await store.get([id])
+    inputs.set(id, record?.input)
+    await new Promise<void>((resolve) => clock.nextTurn(resolve))
   }
-  await Promise.all(Array.from({ length: readsMax }, readOneByOne))
   return inputs
 }
