@@ -68,10 +68,10 @@ const heldMax = 10
  */
 const megabytesMax = 6
 
-/** Times that something is measured, of which the shortest counts: garbage and other programs make the others longer. */
+/** Measurements, of which the shortest counts: garbage and other programs make the others longer. */
 const timesMax = 20
 
-/** The shortest time that a megabyte takes, ms; by the clock, as a system may count processor time in steps of 4 ms. */
+/** The shortest time that a megabyte takes, ms, by the clock: a system may count processor time in steps of 4 ms. */
 function oneMegabyte(): number {
   let shortestMs = Infinity
   for (let times = 0; times < timesMax; times++) {
