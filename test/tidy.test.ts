@@ -154,7 +154,7 @@ test('every file in src/ and machines/ is reached from what the package exports'
   expect(roots).toContain('src/index.ts')
   // Threads and the command line are started by the names of their files; the page is built from its own.
   const threads = ['src/stores/sqlite/thread.ts', 'src/thread/main.ts', 'src/dashboard/drawing-thread.ts']
-  const started = [...threads, 'src/dashboard/page/main.tsx', 'src/cli/main.ts']
+  const started = [...threads, 'src/dashboard/page/main.tsx', 'src/dashboard/page/push-worker.ts', 'src/cli/main.ts']
   expect(rules.orphans(library, [...roots, ...started, 'machines/index.ts'])).toEqual([])
 })
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { headersOf, notFound } from './answers.ts'
-import { script, styles } from './page.generated.ts'
+import { pushWorker, script, styles } from './page.generated.ts'
 import { pictureStyles } from './pictures.ts'
 
 const escaped = (text: string): string =>
@@ -58,7 +58,7 @@ export class Assets {
    */
   async response(request: Request, name: string, compresses: boolean): Promise<Response> {
     const asset = this.find(name)
-    if (asset === null) return notFound(name, 'The page has the files app.js and app.css.')
+    if (asset === null) return notFound(name, 'The page has the files app.js, app.css and push.js.')
     const encoding = compresses ? encodingFor(request.headers.get('accept-encoding') ?? '') : 'identity'
     const etag = `"${asset.etag}-${encoding}"`
     const headers = headersOf(`${asset.type}; charset=utf-8`, {
@@ -111,6 +111,7 @@ async function encoded(text: string, encoding: Encoding): Promise<Uint8Array<Arr
 function textOf(name: string, title: string): readonly [type: string, text: string] | null {
   if (name === 'index.html') return ['text/html', html(title)]
   if (name === 'app.js') return ['text/javascript', script]
+  if (name === 'push.js') return ['text/javascript', pushWorker]
   if (name === 'app.css') return ['text/css', `${pictureStyles()}\n${styles}`]
   return null
 }

@@ -11,7 +11,7 @@ import { failure, problem } from './answers.ts'
 import { dashboardSettings, type DashboardOptions } from './options.ts'
 import { routes } from './routes.ts'
 import type { AccessToken } from './token.ts'
-import { TroubleWatch } from './trouble-watch.ts'
+import { TroubleWatch, type TroubleReport } from './trouble-watch.ts'
 
 /** Time limit of an answer, ms; it does not apply to the live stream. */
 const answerMsMax = 30_000
@@ -84,8 +84,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const settings = dashboardSettings(options)
   const pathOf = (request: Request): string => pathBehindPrefix(new URL(request.url).pathname)
   const { app, live, recent } = routes(settings, pathOf)
-  const watch =
-    settings.onTrouble === null ? null : new TroubleWatch(recent, settings.onTrouble, settings.troubleEveryMs)
+  const { onTrouble, push } = settings
+  const tell = async (report: TroubleReport): Promise<void> => {
+    await Promise.all([onTrouble?.(report), push?.tell(report)])
+  }
+  const watch = onTrouble === null && push === null ? null : new TroubleWatch(recent, tell, settings.troubleEveryMs)
   const ends = new Set<() => void>([() => live.close(), () => watch?.stop()])
   let hasStopped = false
   // An open stream would hold the server that it is mounted in, and so the process.

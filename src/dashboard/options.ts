@@ -4,6 +4,7 @@ import { byDefault, fn, orNull, table, text, where, withMethods, type RulesOf } 
 import { durationMs, type Duration } from '../core/duration.ts'
 import { invalidOption } from '../core/errors.ts'
 import { Graphs } from './graphs.ts'
+import { Push, pushOptions, type PushOptions } from './push.ts'
 import type { Redact } from './redaction.ts'
 import { AccessToken } from './token.ts'
 import type { TroubleReport } from './trouble-watch.ts'
@@ -58,7 +59,13 @@ export interface DashboardOptions {
    * @example onTrouble: ({ began }) => began.forEach(({ text }) => pager.send(text))
    */
   readonly onTrouble?: (report: TroubleReport) => void | Promise<void>
-  /** How often trouble is looked for, if `onTrouble` is given. At least 1 s, default `'30s'`. */
+  /**
+   * Tells what has begun to browsers in which no page is open: those in which a user has pressed _Notify me_. Without
+   * it, a browser tells of it while the page is open. Give it to one process of several.
+   * @example push: { publicKey, send: webpush.sendNotification, subscriptions: fileSubscriptions('push.json') }
+   */
+  readonly push?: PushOptions
+  /** How often trouble is looked for, if `onTrouble` or `push` is given. At least 1 s, default `'30s'`. */
   readonly troubleEvery?: Duration
 }
 
@@ -74,6 +81,7 @@ export interface DashboardSettings {
   readonly graphs: Graphs
   readonly audit: (entry: AuditEntry) => void | Promise<void>
   readonly onTrouble: NonNullable<DashboardOptions['onTrouble']> | null
+  readonly push: Push | null
   readonly troubleEveryMs: number
 }
 
@@ -90,6 +98,7 @@ const dashboardOptions = table(
     title: byDefault('jobchart', text(100)),
     onAudit: byDefault(() => {}, fn<DashboardSettings['audit']>()),
     onTrouble: orNull(fn<NonNullable<DashboardOptions['onTrouble']>>()),
+    push: orNull(pushOptions),
     troubleEvery: byDefault(
       30_000,
       where(durationMs, (ms) => ms >= 1_000, 'at least 1 s'),
@@ -100,7 +109,7 @@ const dashboardOptions = table(
 
 /** @throws JobchartError INVALID_OPTION */
 export function dashboardSettings(options: DashboardOptions): DashboardSettings {
-  const { runtime, client, authorize, redact, title, onAudit, onTrouble, troubleEvery } = dashboardOptions(
+  const { runtime, client, authorize, redact, title, onAudit, onTrouble, push, troubleEvery } = dashboardOptions(
     options,
     'options of createDashboard',
   )
@@ -118,6 +127,7 @@ export function dashboardSettings(options: DashboardOptions): DashboardSettings 
     graphs: new Graphs(),
     audit: onAudit,
     onTrouble,
+    push: push === null ? null : new Push(push, title),
     troubleEveryMs: troubleEvery,
   }
 }

@@ -14,6 +14,7 @@ import {
   sendEvent,
   stopBulk,
 } from './actions.ts'
+import { readBody } from './body.ts'
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { Assets } from './assets.ts'
@@ -76,7 +77,10 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   })
   app.notFound(() => notFound('the path', 'The API is under api/v1: docs/dashboard-api.json describes it.'))
 
-  app.get('/api/v1', (c) => json({ title: settings.title, role: c.env.role, version, now: client.store.now() }))
+  app.get('/api/v1', (c) => {
+    const push = settings.push?.publicKey ?? null
+    return json({ title: settings.title, role: c.env.role, version, now: client.store.now(), push })
+  })
   app.get('/api/v1/overview', async () => json(await overview(settings, recent)))
   app.get('/api/v1/trouble', async () => json({ now: client.store.now(), trouble: (await recent.get()).trouble }))
   app.get('/api/v1/workers', async () => {
@@ -112,6 +116,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)
   chartRoutes(app, settings)
+  pushRoutes(app, settings)
   const assets = new Assets(settings.title)
   // A listener of Node writes the bytes that it is given; what others do with a `Response` is not known.
   const writesBytes = ({ address }: Peer): boolean => address !== undefined
@@ -230,6 +235,22 @@ function chartRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     }
     const record = await recordOf(id)
     return record === undefined ? noJob(id) : svg(await pictures.machinePath(record))
+  })
+}
+
+/** A reader may subscribe as well: what is told is what the page shows. */
+function pushRoutes(app: Hono<RouteEnv>, { push }: DashboardSettings): void {
+  const none = (): Response => notFound('web push', 'Pass `push` to createDashboard.')
+  app.post('/api/v1/push/subscribe', async (c) => {
+    if (push === null) return none()
+    await push.add(await readBody(c.req.raw, c.env.peer))
+    return json({ subscribed: true })
+  })
+  app.post('/api/v1/push/unsubscribe', async (c) => {
+    if (push === null) return none()
+    const { endpoint } = await readBody(c.req.raw, c.env.peer)
+    await push.remove(endpoint)
+    return json({ subscribed: false })
   })
 }
 

@@ -6,11 +6,12 @@ import { build } from 'esbuild'
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
 export async function generatedPage() {
-  const [script, styles] = await Promise.all([bundled('main.tsx'), bundled('page.css')])
+  const [script, styles, pushWorker] = await Promise.all(['main.tsx', 'page.css', 'push-worker.ts'].map(bundled))
   const lines = [
     '/** Built from src/dashboard/page/ by `npm run page`. */',
     `export const script: string = ${JSON.stringify(script)}`,
     `export const styles: string = ${JSON.stringify(styles)}`,
+    `export const pushWorker: string = ${JSON.stringify(pushWorker)}`,
     '',
   ]
   return lines.join('\n')
