@@ -15,12 +15,15 @@ export const program = process.env['JOBCHART_REDIS_SERVER'] ?? 'redis-server'
 export class RedisServer {
   readonly port: number
   private readonly settings: readonly string[]
+  private readonly env: Readonly<Record<string, string>>
   private readonly folder = temporaryFolder()
   private process: ChildProcess | null = null
 
-  constructor(port: number, settings: readonly string[]) {
+  /** @param env variables of its environment beside those of this process */
+  constructor(port: number, settings: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.port = port
     this.settings = settings
+    this.env = env
   }
 
   get url(): string {
@@ -29,7 +32,8 @@ export class RedisServer {
 
   async start(): Promise<void> {
     const own = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder.path, '--save', '']
-    this.process = spawn(program, [...own, ...this.settings], { stdio: 'ignore' })
+    const env = { ...process.env, ...this.env }
+    this.process = spawn(program, [...own, ...this.settings], { stdio: 'ignore', env })
     for (;;) {
       try {
         if ((await this.command('PING')) === 'PONG') return
