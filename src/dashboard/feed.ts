@@ -26,6 +26,8 @@ export class Feed {
   private entries: TransitionEntry[] = []
   /** How many entries were read before the first one kept. */
   private dropped = 0
+  /** The cursor before the first entry that is kept; null: it is not known. */
+  private before: string | null = startCursor
   /** The cursor of the last entry read; null while there is none. */
   private cursor: string | null = null
   private reading: Promise<void> | null = null
@@ -46,14 +48,14 @@ export class Feed {
    * first one.
    */
   placeAfter(cursor: string): number | null {
-    if (cursor === startCursor) return this.dropped === 0 ? 0 : null
+    if (cursor === this.before) return this.dropped
     const found = this.entries.findLastIndex((entry) => entry.cursor === cursor)
     return found === -1 ? null : this.dropped + found + 1
   }
 
   /** The cursor of the entry before a place. */
   cursorBefore(place: number): string {
-    return this.entries[place - this.dropped - 1]?.cursor ?? startCursor
+    return this.entries[place - this.dropped - 1]?.cursor ?? this.before ?? startCursor
   }
 
   /** Entries from a place on, at most `limit`; null if some of them are not kept any more. */
@@ -91,23 +93,34 @@ export class Feed {
     return Math.max(tickMs, this.listeners.size * tickMsPerListener)
   }
 
-  /** After a gap in the log, or a rollback of it: every reader gets a reset. */
-  private dropAll(): void {
+  /** After a gap in the log, or a rollback of it: every reader gets a reset. @param before the next entry */
+  private dropAll(before: string | null): void {
     this.dropped += this.entries.length + 1
     this.entries = []
+    this.before = before
   }
 
   private async read(): Promise<void> {
     // This opens the store as well.
-    this.setCounts(await this.client.counts())
+    const counts = await this.client.counts()
+    this.setCounts(counts)
     const before = this.cursor
     for (;;) {
       const { transitions, next, lost } = await this.client.store.transitions(this.cursor, pageSize)
-      if (lost && this.cursor !== null) this.dropAll()
+      if (lost && this.cursor !== null) {
+        const jumps = this.cursor !== counts.cursor
+        this.dropAll(jumps ? counts.cursor : null)
+        // What is left of the log would be read for nobody: every reader loads anew.
+        if (jumps) {
+          this.cursor = counts.cursor
+          continue
+        }
+      }
       this.entries.push(...transitions)
       this.cursor = next
       if (this.entries.length > 2 * entriesMax) {
         this.dropped += this.entries.length - entriesMax
+        this.before = this.entries.at(-entriesMax - 1)?.cursor ?? null
         this.entries = this.entries.slice(-entriesMax)
       }
       if (transitions.length < pageSize) break

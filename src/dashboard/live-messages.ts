@@ -32,6 +32,10 @@ export class Messages {
   private head = 0
   private countsText = ''
   private countsBytes = encoder.encode('')
+  private resetTo: string | null = null
+  private resetBytes = encoder.encode('')
+  private parts: readonly Uint8Array[] = []
+  private joined: Uint8Array = encoder.encode('')
 
   constructor(feed: Feed) {
     this.feed = feed
@@ -57,6 +61,21 @@ export class Messages {
     if (countsText !== this.countsText) this.countsBytes = encoder.encode(messageText('counts', countsText))
     this.countsText = countsText
     return this.countsBytes
+  }
+
+  /** @param cursor to go on after */
+  reset(cursor: string): Uint8Array {
+    if (cursor !== this.resetTo) this.resetBytes = encoder.encode(messageText('reset', '{}', cursor))
+    this.resetTo = cursor
+    return this.resetBytes
+  }
+
+  /** Messages as one piece. Readers that get the same ones get the same piece. */
+  join(parts: readonly Uint8Array[]): Uint8Array {
+    const isKnown = parts.length === this.parts.length && parts.every((part, i) => part === this.parts[i])
+    if (!isKnown) this.joined = Buffer.concat(parts)
+    this.parts = parts
+    return this.joined
   }
 }
 

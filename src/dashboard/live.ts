@@ -83,6 +83,8 @@ class Reader {
   private isTicking = false
   private storeFails = false
   private readonly cleanups: (() => void)[] = []
+  /** What is sent together: a piece of a stream costs more than what is in it. */
+  private out: Uint8Array[] = []
 
   constructor(
     settings: DashboardSettings,
@@ -153,6 +155,7 @@ class Reader {
       this.isTicking = false
     }
     if (now - this.lastSentAt > heartbeatMs) this.send(': heartbeat\n\n')
+    this.flush()
   }
 
   private async sendNew(): Promise<void> {
@@ -174,7 +177,7 @@ class Reader {
     this.place = found ?? head
     const cursor = feed.cursorBefore(this.place)
     if (request.from === null) this.message('hello', { now: settings.client.store.now() }, cursor)
-    else if (found === null) this.message('reset', {}, cursor)
+    else if (found === null) this.sendBytes(this.messages.reset(cursor))
     else if (found < head) this.sendTransitions(found)
   }
 
@@ -182,7 +185,7 @@ class Reader {
     const { feed, messages } = this
     if (feed.head - place > behindMax || feed.from(place, 0) === null) {
       this.place = feed.head
-      return this.message('reset', {}, feed.cursorBefore(feed.head))
+      return this.sendBytes(messages.reset(feed.cursorBefore(feed.head)))
     }
     const { entries, bytes } = messages.transitions(place)
     this.place = place + entries.length
@@ -211,8 +214,15 @@ class Reader {
   }
 
   private sendBytes(bytes: Uint8Array): void {
-    if (this.controller === null) return
-    this.controller.enqueue(bytes)
+    this.out.push(bytes)
     this.lastSentAt = systemClock.monotonic()
+    if (!this.isTicking) this.flush()
+  }
+
+  private flush(): void {
+    const { out } = this
+    this.out = []
+    const [first] = out
+    if (first !== undefined) this.controller?.enqueue(out.length === 1 ? first : this.messages.join(out))
   }
 }
