@@ -24,6 +24,9 @@ export interface Driver {
   close(): void
 }
 
+/** Called before and after each statement: for traces, and for tests of crashes. */
+export type StatementListener = (sql: string, moment: 'before' | 'after') => void
+
 /** A connection of the store's own. */
 export const driverOf = (db: DatabaseSync): Driver => ({
   prepare(sql) {

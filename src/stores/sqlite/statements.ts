@@ -14,7 +14,7 @@ import type { JobState } from '../../core/lifecycle.ts'
 import type { Asking } from '../sql/dialect.ts'
 import { rowTexts } from '../sql/texts.ts'
 import { isIndexedMember, sqlite } from './dialect.ts'
-import type { Driver, SqlInput } from './driver.ts'
+import type { Driver, SqlInput, StatementListener } from './driver.ts'
 import { intentTexts, type IntentRowOf } from './intent-statements.ts'
 import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
 import {
@@ -24,9 +24,6 @@ import {
   type RepairRowOf,
   type tablesByJobs,
 } from './repair-statements.ts'
-
-/** Called before and after each statement: for traces, and for tests of crashes. */
-export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
 const queueColumns =
   'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines, front_rank, front_place'
