@@ -55,7 +55,7 @@ export interface PushOptions {
   readonly services?: readonly string[]
 }
 
-const known = [
+const knownServices = [
   'fcm.googleapis.com',
   'jmt17.google.com',
   'push.services.mozilla.com',
@@ -70,6 +70,8 @@ const publicKey = is(
   'Make a pair with `npx web-push generate-vapid-keys`.',
 )
 
+const host = where(text(253), (name) => /^[a-z\d.-]+$/.test(name), 'the name of a host, in small letters')
+
 export const pushOptions = object(
   {
     publicKey: required(publicKey),
@@ -82,8 +84,8 @@ export const pushOptions = object(
       ),
     ),
     services: byDefault(
-      known,
-      where(listOf('1 to 50 names of hosts', text(253), 50), ({ length }) => length > 0, '1 to 50 names of hosts'),
+      knownServices,
+      where(listOf('1 to 50 names of hosts', host, 50), ({ length }) => length > 0, '1 to 50 names of hosts'),
     ),
   } satisfies RulesOf<PushOptions>,
   'Pass { publicKey, send, subscriptions }.',
@@ -176,7 +178,7 @@ export class Push {
   private async sendTo(subscription: BrowserSubscription, message: string): Promise<void> {
     const { send, subscriptions } = this.settings
     try {
-      await withinTime(send(subscription, message))
+      await withinTime(Promise.resolve(send(subscription, message)))
     } catch (error) {
       const status = error instanceof Error && 'statusCode' in error ? error.statusCode : null
       if (status !== 404 && status !== 410) throw error

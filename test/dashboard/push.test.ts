@@ -131,7 +131,9 @@ test('options are checked', () => {
   expect(made({ publicKey: 'secret', send, subscriptions })).toThrow('push.publicKey')
   expect(made({ publicKey, subscriptions })).toThrow('push.send')
   expect(made({ publicKey, send })).toThrow('push.subscriptions')
-  expect(made({ publicKey, send, subscriptions, services: [] })).toThrow('push.services')
+  for (const services of [[], ['https://push.example.com'], ['push.example.com:443'], ['']]) {
+    expect(made({ publicKey, send, subscriptions, services })).toThrow('push.services')
+  }
 })
 
 test('at most a hundred browsers are told', async () => {
