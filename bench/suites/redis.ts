@@ -23,7 +23,8 @@ export const suite: Suite = {
     appending,
     fleet,
     growthBacklog(onServer),
-    screens(onServer),
+    // With a million jobs it takes more than seven minutes: lists by tag and by keys look through all jobs.
+    { ...screens(onServer), onRequest: true },
     latency(onServer, { p50: { atMost: 2 }, p99: { atMost: 15 } }),
     herd(false),
     scripts,

@@ -12,7 +12,7 @@ import type { Counts, JobFilter, Store } from '../store.ts'
 
 /** Jobs that are looked at where the store has no index, and how many in one call. */
 const newestMax = 5_000
-const pageMax = 200
+const pageMax = 500
 /** Jobs of a term are counted up to this number. */
 const countMax = 1_000
 /** Types whose machines are asked for, those with most jobs first. */

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
 import { lease, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
+import type { JobFilter } from '../../src/store.ts'
 import type { RedisClient } from '../../src/stores/redis/connection.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -162,6 +163,72 @@ test.for([{ type: 'rare' }, { type: 'rare', state: ['done', 'dead'] }] as const)
     expect(found.map(({ id }) => id)).toEqual('state' in filter ? ['c', 'a'] : ['c', 'b', 'a'])
   },
 )
+
+const rare = { type: 'rare\0', tags: ['a "tag"', 'ä'], concurrencyKey: 'tenant\x01', delayMs: 3_600_000 }
+
+test('lists by what no index has look through the rows in the server, and read those that are found', async () => {
+  const lengths: number[] = []
+  const clientAt = async (url: string): Promise<RedisClient> => counting(await nodeRedisAt(url), lengths)
+  const subject = await redisSubject(server().url, clientAt)
+  onTestFinished(() => subject.close())
+  const { store } = subject
+  const rareAt = new Map([10, 3_000, 5_950].map((at) => [at, newJob(`rare ${at}`, { ...rare, key: `key ${at}` })]))
+  const jobs = Array.from({ length: 6_000 }, (_, i) => rareAt.get(i) ?? newJob(`job ${i}`, { tags: ['common'] }))
+  for (let i = 0; i < jobs.length; i += 1_000) await put(store, ...jobs.slice(i, i + 1_000))
+  // Their rows have grown.
+  const taken = (await take(store, { max: 100 })).map(lease)
+  await store.settle(taken.slice(0, 50).map((job) => ({ ...job, event: 'COMPLETE', to: 'done' })))
+  const all = ['rare 10', 'rare 3000', 'rare 5950']
+  const filters: readonly (readonly [JobFilter, readonly string[]])[] = [
+    [{ tag: 'ä' }, all],
+    [{ tag: 'a "tag"' }, all],
+    [{ tag: 'tag' }, []],
+    [{ key: 'key 3000' }, ['rare 3000']],
+    [{ concurrencyKey: 'tenant\x01' }, all],
+    [{ concurrencyKey: 'tenant\x01', tag: 'common' }, []],
+    [{ type: 'rare\0' }, all],
+    [{ type: ['none', 'rare\0'], tag: 'ä' }, all],
+    [{ state: 'scheduled' }, all],
+    [{ state: ['scheduled', 'retrying'], type: 'rare\0', key: 'key 10' }, ['rare 10']],
+  ]
+  for (const [filter, ids] of filters) {
+    for (const [order, wanted] of [
+      ['oldest', ids],
+      ['newest', ids.toReversed()],
+    ] as const) {
+      lengths.length = 0
+      const found: string[] = []
+      let after: string | undefined
+      do {
+        const page = await store.list({ ...filter, order, limit: 1, ...(after !== undefined && { after }) })
+        found.push(...page.map(({ id }) => id))
+        after = page.next
+      } while (after !== undefined)
+      expect([filter, order, found]).toEqual([filter, order, wanted])
+      expect(lengths.reduce((sum, rows) => sum + rows, 0)).toBeLessThan(60)
+    }
+  }
+  // What is in so many rows that pages are full of them.
+  const common = jobs.flatMap(({ id }) => (id.startsWith('rare') ? [] : [id]))
+  for (const order of ['oldest', 'newest'] as const) {
+    const first = await store.list({ tag: 'common', limit: 50, order })
+    const second = await store.list({ tag: 'common', limit: 50, order, after: first.next ?? '' })
+    const wanted = order === 'oldest' ? common.slice(0, 100) : common.slice(-100).toReversed()
+    expect([...first, ...second].map(({ id }) => id)).toEqual(wanted)
+  }
+})
+
+test('a call looks through 40,000 rows, and the next one goes on behind them', async () => {
+  const subject = await redisSubject(server().url, nodeRedisAt)
+  onTestFinished(() => subject.close())
+  const { store } = subject
+  await put(store, newJob('tagged', { tags: ['rare'] }))
+  for (let i = 0; i < 41; i++) await put(store, ...Array.from({ length: 1_000 }, (_, n) => newJob(`job ${i} ${n}`)))
+  const first = await store.list({ tag: 'rare', limit: 50, order: 'newest' })
+  expect([first.length, first.next !== undefined]).toEqual([0, true])
+  const second = await store.list({ tag: 'rare', limit: 50, order: 'newest', after: first.next ?? '' })
+  expect([second.map(({ id }) => id), second.next]).toEqual([['tagged'], undefined])
+})
 
 /** A client that tells how many rows each of its commands reads. */
 function counting(client: RedisClient, lengths: number[]): RedisClient {

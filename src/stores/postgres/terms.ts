@@ -32,9 +32,8 @@ const columns: readonly TermColumn[] = [
 ]
 
 export async function findTerms(ask: Ask, schema: string, query: TermQuery): Promise<FoundTerms> {
-  const terms: FoundTerm[] = []
-  for (const column of columns) terms.push(...(await termsOf(ask, schema, column, query)))
-  return { kinds: columns.map(({ kind }) => kind), terms }
+  const terms = await Promise.all(columns.map((column) => termsOf(ask, schema, column, query)))
+  return { kinds: columns.map(({ kind }) => kind), terms: terms.flat() }
 }
 
 /** Each term is found as the first one after that before, so that its jobs are not read. */

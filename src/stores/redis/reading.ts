@@ -76,7 +76,7 @@ function queuedAt(row: StoredRow | null): number | null {
   return historyEntries(row.history).at(-1)?.at ?? Number(row.field('enqueuedAt'))
 }
 
-type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'first'>, 'run'>
+type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'first' | 'look'>, 'run'>
 
 export class Reading {
   private readonly redis: Commands

@@ -4,12 +4,14 @@ import { Heap, type HeapItem } from '../../core/heap.ts'
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
 import { idsOf, walkBlocks, type Entry } from './blocks.ts'
-import type { Commands } from './connection.ts'
+import type { Commands, Reply } from './connection.ts'
 import { countsByName, figuresFrom } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading.ts'
-import { unlessUnreadable, type StoredRow } from './row-text.ts'
+import { finished, started, waiting } from './grown.ts'
+import { separator } from './history-text.ts'
+import { scriptText, unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
 import { matches } from '../remote/match.ts'
 
@@ -35,7 +37,7 @@ interface Found {
   readonly next: Position | null
 }
 
-type SearchScripts = Pick<Scripts<'due' | 'figures'>, 'run'>
+type SearchScripts = Pick<Scripts<'due' | 'figures' | 'look'>, 'run'>
 
 /** Entries that are read in one round trip. */
 const chunk = 500
@@ -46,6 +48,10 @@ const readRows = (key: string, ids: readonly string[]): string[][] =>
     key,
     ...ids.slice(i * chunk, (i + 1) * chunk),
   ])
+/** Rows that one call looks through for texts, by scripts: some 100 ms. */
+const lookedMax = 40_000
+/** Of more types than these, all rows are read. */
+const lookedTypesMax = 10
 /** Up to this many leased or ended jobs are gathered and sorted; of more, all jobs are looked at in their order. */
 const fewMax = 4 * scanMax
 
@@ -74,8 +80,9 @@ export class Search {
     let looked = 0
     let last: Position | null = null
     const { until = Infinity } = range
+    const walk = { endsEarly: false }
     if (left === 0) return { jobs, next: null }
-    for await (const entries of this.chunks(wanted, range)) {
+    for await (const entries of this.chunks(wanted, range, walk)) {
       const rows = await this.rows(
         entries.map(([id]) => id),
         filter,
@@ -95,7 +102,7 @@ export class Search {
         if (isAmong && --left === 0) return { jobs, next: null }
       }
     }
-    return { jobs, next: null }
+    return { jobs, next: walk.endsEarly ? last : null }
   }
 
   /** Those of some jobs that pass the filter now, in the order of their enqueue. */
@@ -139,22 +146,47 @@ export class Search {
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */
-  private async *chunks(wanted: Wanted, range: Range): AsyncGenerator<readonly Entry[]> {
+  private async *chunks(wanted: Wanted, range: Range, walk: Walk): AsyncGenerator<readonly Entry[]> {
     if (range.by === 'finished') yield* this.byEnd(this.endedIndexes(wanted), range)
     else if (range.by === 'due') yield* this.byDueTime(range)
-    else yield* this.byEnqueue(wanted, range)
+    else yield* this.byEnqueue(wanted, range, walk)
   }
 
-  private async *byEnqueue(wanted: Wanted, range: Range): AsyncGenerator<readonly Entry[]> {
+  private async *byEnqueue(wanted: Wanted, range: Range, walk: Walk): AsyncGenerator<readonly Entry[]> {
     const indexes = await this.smallestIndexes(wanted.filter)
-    const few = indexes.length === 0 ? await this.few(wanted, range) : null
-    if (few === null && indexes.length === 0) yield* walkBlocks(this.redis, this.keys.all, range)
-    else if (few === null)
-      yield* merged(
-        indexes.map((index) => this.walk(index, range)),
-        range,
-      )
-    else for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
+    if (indexes.length > 0) {
+      const walks = indexes.map((index) => this.walk(index, range))
+      return yield* merged(walks, range)
+    }
+    const few = await this.few(wanted, range)
+    const texts = textsOf(wanted)
+    if (few !== null) for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
+    else if (texts.length > 0) yield* this.looked(texts, range, walk)
+    else yield* walkBlocks(this.redis, this.keys.all, range)
+  }
+
+  /**
+   * Of all jobs those that have certain texts in their rows. The server looks for them: a row that is read here costs
+   * ten times as much.
+   */
+  private async *looked(texts: Texts, range: Range, walk: Walk): AsyncGenerator<Entry[]> {
+    const { after, newestFirst, until = Infinity, limit } = range
+    const upto = String(Math.min(until, Number.MAX_SAFE_INTEGER))
+    const terms = [newestFirst ? '1' : '', upto, JSON.stringify(texts)]
+    let from = after === null ? '' : String(after.number)
+    let most = Math.min(limit + 1, chunk)
+    for (let rows = 0; rows < lookedMax; most = chunk) {
+      const [, , reply] = await this.scripts.run('look', ['', from, ...terms, String(most)])
+      const [looked, last, found] = reply as readonly [number, string, readonly Reply[]]
+      rows += looked
+      const entries = scored(found).map(([id, number]): Entry => [id, inSequence(number)])
+      from = last
+      // No job is there, but the search may have to go on behind it.
+      if (from !== '') entries.push([noJob, inSequence(Number(from))])
+      if (entries.length > 0) yield entries
+      if (from === '') return
+    }
+    walk.endsEarly = true
   }
 
   /** Indexes of fewer jobs than all, by enqueue, that together have each job once; none: all jobs. */
@@ -267,6 +299,39 @@ interface Wanted {
 function countOf({ types, counts }: Wanted, states: Iterable<JobState>): number {
   const names = [...states].flatMap((state) => (types === null ? state : [...types].map((type) => `${state}:${type}`)))
   return sum(names.map((name) => counts.get(name) ?? 0))
+}
+
+/** How jobs are looked at. */
+interface Walk {
+  /** Are there more, though this call looks at no more? */
+  endsEarly: boolean
+}
+
+/** An id that no job has. */
+const noJob = ''
+
+/** Lists of texts, of each of which one is in the row. */
+type Texts = readonly (readonly string[])[]
+
+/** States of rows that grow: their texts do not say it. */
+const grownStates: ReadonlySet<JobState> = new Set([waiting, started, finished])
+
+/** What is in the rows of all jobs that are looked for; nothing if that says little. */
+function textsOf(wanted: Wanted): Texts {
+  const { filter, among, types } = wanted
+  const field = (text: string): string => `${separator}${scriptText(text)}${separator}`
+  const isTold = [...among].every((state) => !grownStates.has(state))
+  const ofCounted = [
+    ...(types !== null && types.size <= lookedTypesMax ? [[...types].map(field)] : []),
+    ...(isTold ? [[...among].map(field)] : []),
+  ]
+  // Of few jobs all are read: then it is known when the last one has been.
+  if (countOf(wanted, among) <= scanMax) return ofCounted
+  return [
+    ...ofCounted,
+    ...[filter.tag, filter.key].flatMap((text) => (text === undefined ? [] : [[JSON.stringify(text)]])),
+    ...(filter.concurrencyKey === undefined ? [] : [[field(filter.concurrencyKey)]]),
+  ]
 }
 
 /** The next entry of an index that is walked. */

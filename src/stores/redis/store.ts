@@ -30,6 +30,7 @@ import { asideScript } from './scripts/aside.ts'
 import { endedScript } from './scripts/blocks.ts'
 import { claimScript } from './scripts/claim.ts'
 import { dueScript } from './scripts/due.ts'
+import { lookScript } from './scripts/look.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
@@ -71,6 +72,7 @@ const scriptsByName = {
   repair: repairScript,
   epoch: epochScript,
   due: dueScript,
+  look: lookScript,
   figures: figuresScript,
 }
 
