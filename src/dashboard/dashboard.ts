@@ -3,15 +3,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { byDefault, integer, table, text, type RulesOf } from '../core/checks.ts'
-import { systemClock } from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { consoleLogger } from '../core/logger.ts'
 import { admit, isLoopback, type Peer } from './access.ts'
 import { failure, problem } from './answers.ts'
-import { dashboardSettings, type DashboardOptions } from './options.ts'
+import type { Condition } from './condition.ts'
+import { dashboardSettings, type DashboardOptions, type DashboardSettings } from './options.ts'
+import type { Recent } from './recent.ts'
 import { routes } from './routes.ts'
 import type { AccessToken } from './token.ts'
 import { TroubleWatch, type TroubleReport } from './trouble-watch.ts'
+import { withinTime } from './within-time.ts'
 
 /** Time limit of an answer, ms; it does not apply to the live stream. */
 const answerMsMax = 30_000
@@ -84,11 +86,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const settings = dashboardSettings(options)
   const pathOf = (request: Request): string => pathBehindPrefix(new URL(request.url).pathname)
   const { app, live, recent } = routes(settings, pathOf)
-  const { onTrouble, push } = settings
-  const tell = async (report: TroubleReport): Promise<void> => {
-    await Promise.all([onTrouble?.(report), push?.tell(report)])
-  }
-  const watch = onTrouble === null && push === null ? null : new TroubleWatch(recent, tell, settings.troubleEveryMs)
+  const watch = watchOf(settings, recent)
   const ends = new Set<() => void>([() => live.close(), () => watch?.stop()])
   let hasStopped = false
   // An open stream would hold the server that it is mounted in, and so the process.
@@ -123,7 +121,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const inner = pathBehindPrefix(path)
       // Relative addresses in the page need the slash.
       if (inner === path && !/^\/(api\/v1|assets|metrics)?(\/|$)/.test(path)) return redirect(path)
-      const response = await withinTime(Promise.resolve(app.fetch(request, { role, peer, path: inner })))
+      const response = await withinTime(
+        Promise.resolve(app.fetch(request, { role, peer, path: inner })),
+        answerMsMax,
+        unanswered,
+      )
       // From the first page on, a cookie takes the place of the token in the address; the page takes it out there.
       const opens = settings.authorize === null && inner === '/' && settings.token.isInAddress(request)
       if (opens) response.headers.append('set-cookie', settings.token.cookieFor(request))
@@ -159,6 +161,18 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   }
 }
 
+/** Null: nobody wants to be told of trouble. */
+function watchOf(
+  { onTrouble, push, troubleEveryMs }: DashboardSettings,
+  recent: Recent<Condition>,
+): TroubleWatch | null {
+  if (onTrouble === null && push === null) return null
+  const tell = async (report: TroubleReport): Promise<void> => {
+    await Promise.all([onTrouble?.(report), push?.tell(report)])
+  }
+  return new TroubleWatch(recent, tell, troubleEveryMs)
+}
+
 function redirect(path: string): Response {
   const last = path.slice(path.lastIndexOf('/') + 1)
   // Without the prefix, a name with a colon would be parsed as a scheme.
@@ -172,14 +186,8 @@ function peerOf(incoming: IncomingMessage): Peer {
   return { address: incoming.socket.remoteAddress ?? 'unknown', path, body }
 }
 
-function withinTime(answer: Promise<Response>): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const late = (): void =>
-      reject(new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint: 'Does the store answer?' }))
-    const timer = systemClock.timer(late, answerMsMax, { keepAlive: false })
-    answer.then(resolve, reject).finally(() => timer.cancel())
-  })
-}
+const unanswered = (): JobchartError =>
+  new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint: 'Does the store answer?' })
 
 const listenOptions = table({
   port: byDefault(0, integer(0, 65_535)),

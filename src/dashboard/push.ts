@@ -15,10 +15,10 @@ import {
   withMethods,
   type RulesOf,
 } from '../core/checks.ts'
-import { systemClock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { TroubleReport } from './trouble-watch.ts'
+import { withinTime } from './within-time.ts'
 
 /** A browser that wants to be told, as its `PushSubscription` has it in JSON. */
 export interface BrowserSubscription {
@@ -178,7 +178,7 @@ export class Push {
   private async sendTo(subscription: BrowserSubscription, message: string): Promise<void> {
     const { send, subscriptions } = this.settings
     try {
-      await withinTime(Promise.resolve(send(subscription, message)))
+      await withinTime(Promise.resolve(send(subscription, message)), sendMs, unsent)
     } catch (error) {
       const status = error instanceof Error && 'statusCode' in error ? error.statusCode : null
       if (status !== 404 && status !== 410) throw error
@@ -223,11 +223,4 @@ export function messageOf(title: string, began: TroubleReport['began']): string 
 const shortened = (words: string): string =>
   words.length <= 300 ? words : `${Array.from(words).slice(0, 299).join('')}…`
 
-function withinTime(sent: Promise<unknown>): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const late = (): void =>
-      reject(new JobchartError('TIMEOUT', `the push service took no message within ${sendMs} ms`))
-    const timer = systemClock.timer(late, sendMs, { keepAlive: false })
-    sent.then(resolve, reject).finally(() => timer.cancel())
-  })
-}
+const unsent = (): JobchartError => new JobchartError('TIMEOUT', `the push service took no message within ${sendMs} ms`)
