@@ -8,7 +8,10 @@ import type { Counters } from './queue-work.ts'
  * @param settings of the server; without them it keeps nothing
  */
 export async function withServer<T>(use: (url: string) => Promise<T>, settings: readonly string[] = []): Promise<T> {
-  const server = await redisServer(...settings)
+  return using(await redisServer(...settings), use)
+}
+
+async function using<T>(server: RedisServer, use: (url: string) => Promise<T>): Promise<T> {
   try {
     return await use(server.url)
   } finally {
@@ -27,17 +30,15 @@ const valueBytes = 500_000
 export async function withUsedServer<T>(bytes: number, use: (url: string) => Promise<T>): Promise<T> {
   const server = new RedisServer(await freePort(), [], keepsMemory)
   await server.start()
-  const client = await nodeRedisAt(server.url)
-  try {
+  return using(server, async (url) => {
+    const client = await nodeRedisAt(url)
     await client.connect()
     const names = Array.from({ length: Math.ceil(bytes / valueBytes) }, (_, n) => `value ${n}`)
     for (const name of names) await client.send(['SET', name, 'x'.repeat(valueBytes)])
     for (const name of names) await client.send(['DEL', name])
-    return await use(server.url)
-  } finally {
     client.close()
-    await server.remove()
-  }
+    return use(url)
+  })
 }
 
 export interface ServerCounters extends Counters {
