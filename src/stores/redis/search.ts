@@ -166,8 +166,8 @@ export class Search {
   }
 
   /**
-   * Of all jobs those that have certain texts in their rows. The server looks for them: a row that is read here costs
-   * ten times as much.
+   * Of all jobs those that have certain texts in their rows. The server looks for them: it takes nearly three times as
+   * long to read and parse every row here.
    */
   private async *looked(texts: Texts, range: Range, walk: Walk): AsyncGenerator<Entry[]> {
     const { after, newestFirst, until = Infinity, limit } = range

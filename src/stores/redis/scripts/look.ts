@@ -5,8 +5,9 @@
  */
 import type { LuaScript } from './lua.ts'
 
-/** Rows of one call. Long ones take the server some 5 µs each. */
+/** Rows of one call, and their bytes: a script holds up every other client. It ends behind a whole block. */
 const rowsMax = 1_000
+const bytesMax = 1_000_000
 
 export const lookScript: LuaScript = {
   definitions: `
@@ -26,7 +27,7 @@ end
 -- @param upto no number above it is looked at
 -- @param most so many are found; more in the block of the last one
 local function lookFrom(after, newest, upto, lists, most)
-  local key, found, looked = P .. 'all', {}, 0
+  local key, found, looked, bytes = P .. 'all', {}, 0, 0
   local from, past = newest and '+' or '-', tonumber(after)
   -- Of the newest: the block that the position is in comes first, or the one behind it.
   local block = newest and past and call('XRANGE', key, after .. '-0', '+', 'COUNT', 1)[1]
@@ -42,6 +43,7 @@ local function lookFrom(after, newest, upto, lists, most)
     local rows, count = values(JOBS, ids), #ids
     for i = newest and count or 1, newest and 1 or count, newest and -1 or 1 do
       local number = first + i - 1
+      bytes = bytes + #(rows[i] or '')
       local isPast = not past or (newest and number < past) or (not newest and number > past)
       if isPast and number <= upto and rows[i] and hasAll(rows[i], lists) then
         found[#found + 1] = ids[i]
@@ -51,7 +53,7 @@ local function lookFrom(after, newest, upto, lists, most)
     looked = looked + count
     local last = newest and first or first + count - 1
     if not newest and last >= upto then return { looked, '', found } end
-    if looked >= ${rowsMax} or #found >= 2 * most then return { looked, int(last), found } end
+    if looked >= ${rowsMax} or bytes >= ${bytesMax} or #found >= 2 * most then return { looked, int(last), found } end
     from, block = '(' .. block[1], nil
   end
 end
