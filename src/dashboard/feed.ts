@@ -27,7 +27,7 @@ export class Feed {
   /** How many entries were read before the first one kept. */
   private dropped = 0
   /** The cursor before the first entry that is kept; null: it is not known. */
-  private before: string | null = startCursor
+  private beforeFirst: string | null = startCursor
   /** The cursor of the last entry read; null while there is none. */
   private cursor: string | null = null
   private reading: Promise<void> | null = null
@@ -48,14 +48,14 @@ export class Feed {
    * first one.
    */
   placeAfter(cursor: string): number | null {
-    if (cursor === this.before) return this.dropped
+    if (cursor === this.beforeFirst) return this.dropped
     const found = this.entries.findLastIndex((entry) => entry.cursor === cursor)
     return found === -1 ? null : this.dropped + found + 1
   }
 
   /** The cursor of the entry before a place. */
   cursorBefore(place: number): string {
-    return this.entries[place - this.dropped - 1]?.cursor ?? this.before ?? startCursor
+    return this.entries[place - this.dropped - 1]?.cursor ?? this.beforeFirst ?? startCursor
   }
 
   /** Entries from a place on, at most `limit`; null if some of them are not kept any more. */
@@ -93,11 +93,11 @@ export class Feed {
     return Math.max(tickMs, this.listeners.size * tickMsPerListener)
   }
 
-  /** After a gap in the log, or a rollback of it: every reader gets a reset. @param before the next entry */
-  private dropAll(before: string | null): void {
+  /** After a gap in the log, or a rollback of it: every reader gets a reset. @param cursor before the next entry */
+  private dropAll(cursor: string | null): void {
     this.dropped += this.entries.length + 1
     this.entries = []
-    this.before = before
+    this.beforeFirst = cursor
   }
 
   private async read(): Promise<void> {
@@ -120,7 +120,7 @@ export class Feed {
       this.cursor = next
       if (this.entries.length > 2 * entriesMax) {
         this.dropped += this.entries.length - entriesMax
-        this.before = this.entries.at(-entriesMax - 1)?.cursor ?? null
+        this.beforeFirst = this.entries.at(-entriesMax - 1)?.cursor ?? null
         this.entries = this.entries.slice(-entriesMax)
       }
       if (transitions.length < pageSize) break

@@ -113,7 +113,14 @@ test.runIf(canStartBrowser)('a browser in which no page is open shows what is no
   })
   await page.goto(`${origin}/`)
 
-  // Off again: the server forgets the browser.
+  // Off: where the server cannot forget the browser, the page says so.
+  await page.route('**/push/unsubscribe', (route) => route.fulfill({ status: 503, body: 'no' }))
+  await page.getByRole('button', { name: 'Notifications are on' }).click()
+  await page.getByText('but the server could not forget it').waitFor()
+  await page.unroute('**/push/unsubscribe')
+  await page.getByRole('button', { name: 'Notify me' }).click()
+  await page.getByText('also when the page is closed').waitFor()
+  // Off again: it does.
   await page.getByRole('button', { name: 'Notifications are on' }).click()
   await page.getByText('No notifications any more.').waitFor()
   expect(await subscriptions.list()).toEqual([])

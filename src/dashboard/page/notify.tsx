@@ -91,26 +91,37 @@ async function registered(): Promise<ServiceWorkerRegistration> {
   return registration
 }
 
-function tellRefusal(error: unknown): void {
-  const reason = error instanceof Error ? error.message : String(error)
-  say(`This browser is told while the page is open only: ${reason}`, true)
-}
+const tellRefusal = (error: unknown): void =>
+  say(`This browser is told while the page is open only: ${reasonOf(error)}`, true)
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 async function toggle(): Promise<void> {
   if (isOn.value) isOn.value = false
   else if ((await Notification.requestPermission()) === 'granted') isOn.value = true
   else return say('The browser does not allow notifications of this page.', true)
   localStorage.setItem(storedAs, isOn.value ? 'on' : 'off')
+  await (isOn.value ? tellOn() : tellOff())
+}
+
+async function tellOn(): Promise<void> {
   const { push } = about.value
   try {
-    if (isOn.value && push !== null) await subscribe(push)
-    else if (!isOn.value) await unsubscribe()
+    if (push !== null) await subscribe(push)
   } catch (error) {
     return tellRefusal(error)
   }
-  if (!isOn.value) return say('No notifications any more.')
-  const until = isPushed.value ? 'also when the page is closed' : 'while the page is open'
+  const until = push === null ? 'while the page is open' : 'also when the page is closed'
   say(`This browser tells what is no longer as usual, ${until}.`)
+}
+
+async function tellOff(): Promise<void> {
+  try {
+    await unsubscribe()
+    say('No notifications any more.')
+  } catch (error) {
+    say(`The browser tells nothing any more, but the server could not forget it: ${reasonOf(error)}`, true)
+  }
 }
 
 /** Nothing where the browser has no notifications: a page that was not loaded by HTTPS or from this computer. */
