@@ -35,6 +35,16 @@ for (let file = open.pop(); file !== undefined; file = open.pop()) {
   }
 }
 
+/** Scripts of a server are texts: what explains them to readers is left out. */
+const withoutScriptComments = {
+  name: 'without-script-comments',
+  setup({ onLoad }) {
+    onLoad({ filter: /[/\\]stores[/\\]redis[/\\]scripts[/\\][^/\\]+\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replaceAll(/^ *-- .*\n/gm, ''),
+    }))
+  },
+}
+
 const { metafile } = await build({
   // Threads are started by their path, which is beside that of an entry.
   entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), ...choices, ...threads],
@@ -51,6 +61,7 @@ const { metafile } = await build({
   outdir: 'dist',
   chunkNames: 'shared/[hash]',
   allowOverwrite: true,
+  plugins: [withoutScriptComments],
 })
 for (const output of Object.keys(metafile.outputs)) keep.add(join(root, output))
 
