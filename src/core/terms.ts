@@ -1,5 +1,7 @@
 /** Terms: short texts by which single jobs, or a few, are found. Part of the contract in `store.ts`. */
 
+import type { Json } from './payload.ts'
+
 /** Which part of a job a term is: its id, its unique key, its concurrency key, a tag, or a member of its meta. */
 export type TermKind = 'id' | 'key' | 'concurrencyKey' | 'tag' | 'meta'
 
@@ -28,6 +30,13 @@ export interface FoundTerm {
   /** Have more jobs it than were counted? */
   readonly more: boolean
 }
+
+/** A longer text in meta is in no index. */
+export const metaTextMax = 200
+
+/** Has an index of meta members with this value? */
+export const isIndexedMeta = (value: Json): boolean =>
+  typeof value === 'string' ? Array.from(value).length <= metaTextMax : Number.isSafeInteger(value)
 
 export interface FoundTerms {
   /** The kinds that were looked for among all jobs. */

@@ -34,3 +34,12 @@ storeConformance({
   },
   random: { seed: 1_001, sequences: 20 },
 })
+storeConformance({
+  name: 'redis, @redis/client, all terms in their index',
+  test: everyNth(3, test),
+  async create(): Promise<Subject> {
+    const prefix = randomUUID()
+    return redisSubject(await addressFor(server(), prefix, prefix), nodeRedisAt, { prefix, indexes: true })
+  },
+  random: { seed: 2_001, sequences: isLong ? 100 : 12 },
+})

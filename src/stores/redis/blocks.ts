@@ -57,15 +57,3 @@ export async function* walkBlocks(
     from = numberOf(blocks.at(-1) as readonly Reply[])
   }
 }
-
-/** All ids of indexes; null if there are more than so many. */
-export async function idsOf(redis: Commands, keys: readonly string[], most: number): Promise<string[] | null> {
-  const ids: string[] = []
-  for (const key of keys) {
-    for await (const entries of walkBlocks(redis, key, { after: null, newestFirst: false }, blocksMax)) {
-      for (const [id] of entries) ids.push(id)
-      if (ids.length > most) return null
-    }
-  }
-  return ids
-}

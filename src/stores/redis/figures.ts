@@ -26,8 +26,10 @@ export const figureAt = {
   sorted: minute + 6 + activityFigures.length,
   /** Of all types: may anybody wait for room, a slot or a cap, or is any job shown? */
   waits: minute + 7 + activityFigures.length,
+  /** No job whose number is above it was ever claimed. */
+  claimed: minute + 8 + activityFigures.length,
 } as const
-export const figuresSize = figureAt.waits
+export const figuresSize = figureAt.claimed
 
 /** The field of the number of the last transition: no type is called so. */
 export const seqField = '\x01s'
@@ -37,6 +39,8 @@ export interface TypeFigures {
   readonly paused: boolean
   readonly minute: number
   readonly tally: Tally
+  /** No job whose number is above it was ever claimed. */
+  readonly claimedUpTo: number
 }
 
 /** The names of types, as the first argument of a script has them. */
@@ -54,6 +58,7 @@ export function figuresFrom(reply: Reply | undefined): ReadonlyMap<string, TypeF
       paused: of(figureAt.paused) === 1,
       minute: of(figureAt.minute),
       tally: numbers.slice(figureAt.activity - 1, figureAt.activity - 1 + activityFigures.length),
+      claimedUpTo: of(figureAt.claimed),
     })
   }
   return byType

@@ -27,6 +27,8 @@ export class Keys {
   readonly jobs: string
   /** Every job in the order of the enqueues: see blocks.ts. */
   readonly all: string
+  /** Terms of jobs in order: see terms.ts. */
+  readonly byTerm: string
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
   readonly leases: string
@@ -62,6 +64,7 @@ export class Keys {
     this.namespace = namespace
     this.jobs = `${namespace}jobs`
     this.all = `${namespace}all`
+    this.byTerm = `${namespace}by-term`
     this.due = `${namespace}due`
     this.leases = `${namespace}leases`
     this.claims = `${namespace}claims`
@@ -100,6 +103,11 @@ export class Keys {
   /** Ended jobs of a state and type in the order of their end: see blocks.ts. */
   ended(state: string, type: string): string {
     return `${this.namespace}ended:${state}:${scriptText(type)}`
+  }
+
+  /** Jobs of a type in a state that a due time may end, in the order of their enqueue. */
+  timed(state: string, type: string): string {
+    return `${this.namespace}timed:${state}:${scriptText(type)}`
   }
 
   /** Jobs whose last error has this fingerprint. */

@@ -6,7 +6,7 @@ import { addTo, noActivity, type Tally } from '../../core/activity.ts'
 import { jsonOf } from '../../core/cell.ts'
 import type { Changes, CountedFailure } from '../../core/changes.ts'
 import type { Failure } from '../../core/fingerprint.ts'
-import type { JobRow, RowChange } from '../../core/job-row.ts'
+import { part, type JobRow, type RowChange } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
@@ -26,6 +26,8 @@ interface PlannedRow {
   /** Its revision as it was read; empty: it was not there. */
   readonly rev: string
   readonly gone?: 1
+  /** Its tags or its meta may have changed. */
+  readonly terms?: 1
   /** The fields that scripts read, and what follows them; to its history the script adds what is logged. */
   readonly head?: readonly string[]
   readonly tail?: string
@@ -212,6 +214,7 @@ function planRow(row: JobRow, keys: Keys, texts: Map<JobRow, RowText>): PlannedR
     rev,
     head: text.head,
     tail: `${text.rest}${inlineText(text.inline)}${tailOf(row)}`,
+    ...((change.parts & part.terms) !== 0 && { terms: 1 }),
     ...some(
       'data',
       data.flatMap(([field, value]) => (value === null ? [] : [field, value])),

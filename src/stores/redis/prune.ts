@@ -45,12 +45,15 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
   return answer
 }
 
-/** The same, in scripts of a bounded number of jobs. */
+/** The same, in scripts of a bounded number of jobs. Afterwards the index of terms is filled on. */
 export async function prune(redis: Redis, limit: number): Promise<PruneAnswer> {
+  const { filling, time } = redis.server
   for (let pruned = 0; ;) {
     const answer = await pruneEnded(redis, Math.min(limit - pruned, partMax))
     pruned += answer.pruned
-    if (!answer.more || pruned >= limit) return { ...answer, pruned }
+    if (answer.more && pruned < limit) continue
+    const goesOn = !answer.more && (await filling.turn())
+    return { ...answer, pruned, ...(goesOn && { nextAt: Math.min(answer.nextAt ?? Infinity, time.now()) }) }
   }
 }
 

@@ -27,6 +27,7 @@ import type {
   Counts,
   FailureGroup,
   FailureQuery,
+  FoundTerms,
   HeatQuery,
   JobPage,
   ListOrder,
@@ -36,6 +37,7 @@ import type {
   QueueInfo,
   StateCounts,
   StoredHeat,
+  TermQuery,
   TransitionPage,
   WorkerInfo,
   WorkerRecord,
@@ -60,6 +62,7 @@ import {
 } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
+import { findTerms } from './terms.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
 import { entryOf, historyEntries, separator } from './history-text.ts'
 
@@ -76,7 +79,7 @@ function queuedAt(row: StoredRow | null): number | null {
   return historyEntries(row.history).at(-1)?.at ?? Number(row.field('enqueuedAt'))
 }
 
-type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'first' | 'look'>, 'run'>
+type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'fill' | 'first' | 'look' | 'lookEnded' | 'terms'>, 'run'>
 
 export class Reading {
   private readonly redis: Commands
@@ -173,7 +176,10 @@ export class Reading {
     const data = dataFields.filter((name) => names?.includes(name) !== false)
     const machines = names === undefined || names.includes('checkpoint') || names.includes('inbox')
     const ids = jobs.map(({ id }) => id)
-    const stored = await this.stored(ids, data, machines)
+    const isInRows = data.length === 0 && !machines
+    const stored = isInRows
+      ? jobs.map(({ id, row }): StoredJob => ({ id, row, checkpoint: null, inbox: [] }))
+      : await this.stored(ids, data, machines)
     const records = (await this.records<Name>(ids, stored, fields)).filter((record) => record !== null)
     const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
     return withCursor(page, this.epochs.cursor(seq))
@@ -207,6 +213,10 @@ export class Reading {
       next: among === undefined ? selectionAfter(next, range) : (after ?? null),
       end: selectionEnd(range),
     })
+  }
+
+  terms(query: TermQuery): Promise<FoundTerms> {
+    return findTerms(this.scripts, query)
   }
 
   async checkpoints(id: string): Promise<CheckpointEntry[]> {

@@ -136,7 +136,7 @@ export class Scripts<Name extends string> {
 }
 
 /** Has the server answered so? */
-const answers = (error: unknown, text: string): boolean =>
+export const answers = (error: unknown, text: string): boolean =>
   error instanceof JobchartError && error.cause instanceof RedisError && error.cause.message.startsWith(text)
 
 /** The user has no right to use functions, or the server does not offer them. */

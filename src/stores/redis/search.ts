@@ -1,18 +1,28 @@
 /** Jobs by a filter: the index that has them in the order asked for is walked, a bounded part of it in one call. */
 import { comparePositions, inSequence, isListed, scanMax, type Position } from '../../core/cursor.ts'
-import { Heap, type HeapItem } from '../../core/heap.ts'
-import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
+import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
-import { idsOf, walkBlocks, type Entry } from './blocks.ts'
-import type { Commands, Reply } from './connection.ts'
-import { countsByName, figuresFrom } from './figures.ts'
+import { walkBlocks, type Entry } from './blocks.ts'
+import type { Commands } from './connection.ts'
+import { countsByName, figuresFrom, type TypeFigures } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading.ts'
-import { finished, started, waiting } from './grown.ts'
+import { finished } from './grown.ts'
 import { separator } from './history-text.ts'
+import {
+  lookThrough,
+  lookThroughEnded,
+  wantedStates,
+  type Looks,
+  type LookScripts,
+  type Span,
+  type Wanted,
+} from './looking.ts'
 import { scriptText, unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
+import { fillAllTerms, prefixesOf, spansOf, termCount, walkTerm, type SpanQuery } from './terms.ts'
+import { chunk, merged, walkList, type EntryWalk } from './walks.ts'
 import { matches } from '../remote/match.ts'
 
 /** In which order jobs are looked at, and how many of them. */
@@ -37,10 +47,8 @@ interface Found {
   readonly next: Position | null
 }
 
-type SearchScripts = Pick<Scripts<'due' | 'figures' | 'look'>, 'run'>
+type SearchScripts = Pick<Scripts<'due' | 'figures' | 'fill' | 'terms'>, 'run'> & LookScripts
 
-/** Entries that are read in one round trip. */
-const chunk = 500
 /** Reads the rows of jobs: one command of the server takes some of them, for it answers nobody else meanwhile. */
 const readRows = (key: string, ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / chunk) }, (_, i) => [
@@ -48,12 +56,12 @@ const readRows = (key: string, ids: readonly string[]): string[][] =>
     key,
     ...ids.slice(i * chunk, (i + 1) * chunk),
   ])
-/** Rows that one call looks through for texts, by scripts: some 100 ms. */
-const lookedMax = 40_000
-/** Of more types than these, all rows are read. */
-const lookedTypesMax = 10
-/** Up to this many leased or ended jobs are gathered and sorted; of more, all jobs are looked at in their order. */
-const fewMax = 4 * scanMax
+/** Of more types than these, all rows are looked at. */
+const typesMax = 20
+/** To read a job that an index has takes as long as to look through so many rows. */
+const readCost = 4
+/** Leased and ended jobs are gathered and sorted if they are no more; of more, all are looked at in their order. */
+const fewMax = 40_000
 
 export class Search {
   private readonly redis: Commands
@@ -72,17 +80,16 @@ export class Search {
   async find(filter: JobFilter, eligible: (state: JobState) => boolean, range: Range): Promise<Found> {
     const types = anyOf(filter.type)
     const among = statesOf(filter, (state) => eligible(state) && isListed(range.by, state))
-    const counts = await this.counts()
-    const wanted: Wanted = { filter, among, types, counts }
+    const search: Filtered = { filter, among, types, ...(await this.figures()) }
     /** Jobs of these states and types that have not been looked at. */
-    let left = countOf(wanted, among)
+    let left = countOf(search, among)
     const jobs: FoundJob[] = []
     let looked = 0
     let last: Position | null = null
     const { until = Infinity } = range
-    const walk = { endsEarly: false }
+    const looks: Looks = { endsEarly: false }
     if (left === 0) return { jobs, next: null }
-    for await (const entries of this.chunks(wanted, range, walk)) {
+    for await (const entries of this.chunks(search, range, looks)) {
       const rows = await this.rows(
         entries.map(([id]) => id),
         filter,
@@ -102,7 +109,7 @@ export class Search {
         if (isAmong && --left === 0) return { jobs, next: null }
       }
     }
-    return { jobs, next: walk.endsEarly ? last : null }
+    return { jobs, next: looks.endsEarly ? last : null }
   }
 
   /** Those of some jobs that pass the filter now, in the order of their enqueue. */
@@ -140,89 +147,105 @@ export class Search {
     return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas), ['meta']) ?? null)
   }
 
-  /** How many jobs there are of each state, and of each state and type. */
-  private async counts(): Promise<ReadonlyMap<string, number>> {
-    return countsByName(figuresFrom((await this.scripts.run('figures', ['']))[3]))
+  private async figures(): Promise<Numbers> {
+    const [, , last, figures, indexed] = await this.scripts.run('figures', [''])
+    const byType = figuresFrom(figures)
+    return { byType, counts: countsByName(byType), last: Number(last), indexed: Number(indexed) }
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */
-  private async *chunks(wanted: Wanted, range: Range, walk: Walk): AsyncGenerator<readonly Entry[]> {
-    if (range.by === 'finished') yield* this.byEnd(this.endedIndexes(wanted), range)
+  private async *chunks(search: Filtered, range: Range, looks: Looks): EntryWalk {
+    if (range.by === 'finished') yield* (await this.narrowByEnd(search, range)) ?? this.byEnd(search, range)
     else if (range.by === 'due') yield* this.byDueTime(range)
-    else yield* this.byEnqueue(wanted, range, walk)
+    else yield* this.byEnqueue(search, range, looks)
   }
 
-  private async *byEnqueue(wanted: Wanted, range: Range, walk: Walk): AsyncGenerator<readonly Entry[]> {
-    const indexes = await this.smallestIndexes(wanted.filter)
-    if (indexes.length > 0) {
-      const walks = indexes.map((index) => this.walk(index, range))
-      return yield* merged(walks, range)
+  private async *byEnqueue(search: Filtered, range: Range, looks: Looks): EntryWalk {
+    const narrow = await this.narrowest(search)
+    const isFewer = narrow === null || narrow.cost > readCost * countOf(search, search.among)
+    // Where the time of the enqueue is asked for, parts of its order are left out.
+    const ofStates = isFewer && !isWithin(search) ? await this.byStates(search, range) : null
+    if (ofStates !== null) yield* ofStates
+    else if (narrow !== null && narrow.cost <= lookCost(search)) yield* narrow.entries(range, looks)
+    else yield* this.looked(search, range, looks)
+  }
+
+  /** Of all jobs those that may be what is looked for, by their rows. */
+  private looked(search: Filtered, range: Range, looks: Looks): EntryWalk {
+    const { newestFirst, until = Infinity } = range
+    const wanted = rowsOf(search)
+    const types = typesOf(search)
+    const upto = Math.min(search.indexed, until)
+    const rest: Span = { above: upto, upto: until }
+    const isAny = wanted.texts.length === 0 && wanted.states === undefined && !isWithin(search)
+    if (isAny) return walkBlocks(this.redis, this.keys.all, range)
+    if (upto === 0 || types.size > typesMax) {
+      return lookThrough(this.scripts, wanted, [{ above: 0, upto: until }], range, looks)
     }
-    const few = await this.few(wanted, range)
-    const texts = textsOf(wanted)
-    if (few !== null) for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
-    else if (texts.length > 0) yield* this.looked(texts, range, walk)
-    else yield* walkBlocks(this.redis, this.keys.all, range)
+    const query = { ...range, upto, types: [...types], isWanted: isSpanOf(search) }
+    const spans = spansOf(this.redis, this.keys, query)
+    return lookThrough(this.scripts, wanted, inTurn(newestFirst ? [[rest], spans] : [spans, [rest]]), range, looks)
   }
 
-  /**
-   * Of all jobs those that have certain texts in their rows. The server looks for them: it takes nearly three times as
-   * long to read and parse every row here.
-   */
-  private async *looked(texts: Texts, range: Range, walk: Walk): AsyncGenerator<Entry[]> {
-    const { after, newestFirst, until = Infinity, limit } = range
-    const upto = String(Math.min(until, Number.MAX_SAFE_INTEGER))
-    const terms = [newestFirst ? '1' : '', upto, JSON.stringify(texts)]
-    let from = after === null ? '' : String(after.number)
-    let most = Math.min(limit + 1, chunk)
-    for (let rows = 0; rows < lookedMax; most = chunk) {
-      const [, , reply] = await this.scripts.run('look', ['', from, ...terms, String(most)])
-      const [looked, last, found] = reply as readonly [number, string, readonly Reply[]]
-      rows += looked
-      const entries = scored(found).map(([id, number]): Entry => [id, inSequence(number)])
-      from = last
-      // No job is there, but the search may have to go on behind it.
-      if (from !== '') entries.push([noJob, inSequence(Number(from))])
-      if (entries.length > 0) yield entries
-      if (from === '') return
-    }
-    walk.endsEarly = true
-  }
-
-  /** Indexes of fewer jobs than all, by enqueue, that together have each job once; none: all jobs. */
-  private async smallestIndexes({
-    failure,
-    unsupported,
-    parent,
-    machineState,
-    machineTag,
-  }: JobFilter): Promise<readonly string[]> {
-    const { keys } = this
-    const choices = [
+  /** The jobs that have something that the filter asks for, where indexes have them: of several the fewest. */
+  private async narrowest({ filter, last, indexed }: Filtered): Promise<Narrow | null> {
+    const { keys, redis } = this
+    const { failure, unsupported, parent, machineState, machineTag } = filter
+    const indexes = [
       ...(failure === undefined ? [] : [[...new Set([failure].flat())].map((each) => keys.failing(each))]),
       ...(unsupported === true ? [[keys.unsupported]] : []),
       ...(parent === undefined ? [] : [[keys.children(parent)]]),
       ...(machineState === undefined ? [] : [[keys.machineState(machineState)]]),
       ...(machineTag === undefined ? [] : [[keys.machineTag(machineTag)]]),
     ]
-    if (choices.length < 2) return choices[0] ?? []
-    const cards = (await this.redis.pipeline(choices.flat().map((name) => ['ZCARD', name]))).map(Number)
-    const sizes = choices.map((names) => sum(cards.splice(0, names.length)))
-    return choices[sizes.indexOf(Math.min(...sizes))] ?? []
+    const prefixes = prefixesOf(filter)
+    if (indexes.length + prefixes.length === 0) return null
+    // Rows do not tell meta.
+    const fills = indexed > 0 && filter.meta !== undefined
+    const upto = fills && (await fillAllTerms(this.scripts)) ? (await this.figures()).indexed : indexed
+    const replies = await redis.pipeline([
+      ['HLEN', keys.jobs],
+      ...indexes.flat().map((name) => ['ZCARD', name]),
+      ...prefixes.map((prefix) => termCount(keys, prefix)),
+    ])
+    const [jobs = 0, ...sizes] = replies.map(Number)
+    const inOrder = indexes.map((names): Narrow => ({
+      cost: readCost * sum(sizes.splice(0, names.length)),
+      entries: (range) =>
+        merged(
+          names.map((name) => this.walk(name, range, first(range))),
+          range.newestFirst,
+        ),
+    }))
+    // They are looked through. Numbers are also those of other transitions.
+    const left = Math.min(jobs, last - upto)
+    const byTerm = prefixes.map((prefix, i): Narrow => ({
+      cost: readCost * (sizes[i] ?? 0) + left,
+      entries: (range, looks) => this.byTerm(prefix, upto, textsOfTerms(filter), range, looks),
+    }))
+    const all = [...inOrder, ...(upto === 0 ? [] : byTerm)]
+    return all.toSorted((a, b) => a.cost - b.cost)[0] ?? null
   }
 
-  /** The indexes of ended jobs of these states and types (null: of all), as far as there are any. */
-  private endedIndexes({ among, types, counts }: Wanted): readonly string[] {
-    return [...counts].flatMap(([name, count]) => {
-      const colon = name.indexOf(':')
-      const [state, type] = [name.slice(0, colon) as JobState, name.slice(colon + 1)]
-      const isWanted = colon > 0 && count > 0 && among.has(state) && isEnded(state) && types?.has(type) !== false
-      return isWanted ? [this.keys.ended(state, type)] : []
-    })
+  /** The jobs of a term: those that the index has, and those behind it. */
+  private async *byTerm(
+    prefix: string,
+    indexed: number,
+    texts: Wanted['texts'],
+    range: Range,
+    looks: Looks,
+  ): EntryWalk {
+    const { after, newestFirst, until = Infinity } = range
+    const upto = Math.min(indexed, until)
+    const rest = lookThrough(this.scripts, { texts }, [{ above: upto, upto: until }], range, looks)
+    if (newestFirst) yield* rest
+    if (looks.endsEarly) return
+    yield* walkTerm(this.redis, this.keys, prefix, { after, newestFirst, upto }, first(range))
+    if (!newestFirst) yield* rest
   }
 
   /** @param first how many entries are read first; then as many as one round trip takes */
-  private async *walk(index: string, { after, newestFirst }: Range, first = chunk): AsyncGenerator<readonly Entry[]> {
+  private async *walk(index: string, { after, newestFirst }: Range, first: number): EntryWalk {
     let size = first
     for (let from = after?.number ?? null; ; size = chunk) {
       const [start, end] = newestFirst
@@ -238,33 +261,57 @@ export class Search {
   }
 
   /**
+   * Jobs by their states, where these have indexes: those that a due time may end in the order of the enqueue; leased
+   * and ended ones in another, where they are few.
+   * @returns null where they are not
+   */
+  private async byStates(search: Filtered, range: Range): Promise<EntryWalk | null> {
+    const { among } = search
+    const names = countedTypes(
+      search,
+      [...among].filter((state) => timed.has(state)),
+    ).map(([state, type]) => this.keys.timed(state, type))
+    const others = new Set([...among].filter((state) => !timed.has(state)))
+    const few = countOf(search, others) === 0 ? [] : await this.few({ ...search, among: others }, range)
+    // A job may pass from one of these indexes to another while they are read: a selection is to have it all the same.
+    if (few === null || (few.length > 0 && names.length > 0 && range.until !== undefined)) return null
+    return merged([...names.map((name) => this.walk(name, range, first(range))), walkList(few)], range.newestFirst)
+  }
+
+  /**
    * Jobs of which all are leased or have ended, where they are few: their own indexes are in another order.
    * @returns null where they are not
    */
-  private async few(wanted: Wanted, { after, newestFirst }: Range): Promise<readonly Entry[] | null> {
-    const { among, counts } = wanted
+  private async few(search: Filtered, { after, newestFirst }: Range): Promise<readonly Entry[] | null> {
+    const { among, filter } = search
     const elsewhere = [...among].filter((state) => !isLeased(state) && !isEnded(state))
-    if (countOf(wanted, elsewhere) > 0) return null
-    const count = countOf(wanted, among)
-    const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
-    if (count > fewMax || count * 20 > total) return null
-    // The indexes also name jobs that are in another state by now.
-    const ended = await idsOf(this.redis, this.endedIndexes(wanted), 2 * count + chunk)
-    if (ended === null) return null
-    const leased = [...among].some(isLeased) ? await leasedIds(this.redis, this.keys) : []
-    const ids = [...new Set([...leased, ...ended])]
-    const rows = rowsFrom((await this.redis.pipeline(readRows(this.keys.jobs, ids))).flat())
+    if (countOf(search, elsewhere) > 0) return null
+    const { finishedAfter, finishedBefore } = filter
+    const isTimed = finishedAfter !== undefined || finishedBefore !== undefined
+    const count = countOf(search, among)
+    if (!isTimed && (count > fewMax || count * readCost > rowsLooked(search))) return null
+    const leased = isTimed || ![...among].some(isLeased) ? [] : await leasedIds(this.redis, this.keys)
+    const rows = rowsFrom((await this.redis.pipeline(readRows(this.keys.jobs, leased))).flat())
+    // Claims also name jobs that are no longer leased.
+    const entries = leased.flatMap((id, i): Entry[] => {
+      const row = rows[i] ?? null
+      return row !== null && isLeased(row.state) ? [[id, inSequence(row.seq)]] : []
+    })
+    const times = { since: finishedAfter ?? 0, before: finishedBefore ?? Infinity }
+    for (const [state, type] of countedTypes(search, [...among].filter(isEnded))) {
+      const ended = await lookThroughEnded(this.scripts, { texts: textsOfTerms(filter) }, { state, type, ...times })
+      if (ended === null) return null
+      entries.push(...ended)
+    }
     // One may have come into another state before its index was read.
-    if (elsewhere.length > 0 && countOf({ ...wanted, counts: await this.counts() }, elsewhere) > 0) return null
-    const entries = ids.map((id, i): Entry => [id, inSequence(rows[i]?.seq ?? 0)])
-    const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
-    return entries
-      .filter(([, position]) => position.number > 0 && (after === null || compare(position, after) > 0))
-      .toSorted(([, a], [, b]) => compare(a, b))
+    if (elsewhere.length > 0 && countOf({ ...search, ...(await this.figures()) }, elsewhere) > 0) return null
+    const sorted = sortedFrom(entries, after, newestFirst)
+    // One may have ended since its lease was read, or again.
+    return sorted.filter(([id], i) => id !== sorted[i - 1]?.[0])
   }
 
   /** Jobs in the order of their due times. */
-  private async *byDueTime({ after, newestFirst }: Range): AsyncGenerator<readonly Entry[]> {
+  private async *byDueTime({ after, newestFirst }: Range): EntryWalk {
     for (let from = after; ;) {
       const start = from === null ? ['', ''] : [String(from.dueAt), String(from.number).padStart(16, '0')]
       const [, , reply] = await this.scripts.run('due', ['', ...start, newestFirst ? '1' : '', String(chunk)])
@@ -277,103 +324,141 @@ export class Search {
     }
   }
 
+  /** The same of few jobs that have something that the filter asks for; null where they are not few. */
+  private async narrowByEnd(search: Filtered, range: Range): Promise<EntryWalk | null> {
+    const narrow = await this.narrowest(search)
+    const most = readCost * Math.min(scanMax, countOf(search, search.among))
+    if (narrow === null || narrow.cost > most) return null
+    const { after, newestFirst } = range
+    const found: Entry[] = []
+    const inOrder: Range = { ...range, by: 'enqueued', after: null, newestFirst: false }
+    for await (const entries of narrow.entries(inOrder, { endsEarly: false })) {
+      const rows = await this.rows(
+        entries.map(([id]) => id),
+        {},
+      )
+      for (const [i, row] of rows.entries()) {
+        const id = entries[i]?.[0]
+        if (row !== null && id !== undefined && isEnded(row.state)) found.push([id, inSequence(row.last)])
+      }
+    }
+    return walkList(sortedFrom(found, after, newestFirst))
+  }
+
   /** Ended jobs in the order of their end: each state and type has an index in that order. */
-  private byEnd(indexes: readonly string[], range: Range): AsyncGenerator<readonly Entry[]> {
+  private byEnd(search: Filtered, range: Range): EntryWalk {
+    const indexes = countedTypes(search, [...search.among].filter(isEnded)).map(([state, type]) =>
+      this.keys.ended(state, type),
+    )
     return merged(
       indexes.map((index) => walkBlocks(this.redis, index, range)),
-      range,
+      range.newestFirst,
     )
   }
 }
 
 /** Which jobs are looked for: by a filter, of these states and types (null: of all). */
-interface Wanted {
+interface Filtered extends Numbers {
   readonly filter: JobFilter
   readonly among: ReadonlySet<JobState>
   readonly types: ReadonlySet<string> | null
+}
+
+interface Numbers {
   /** How many jobs there are, by `state` and `state:type`. */
   readonly counts: ReadonlyMap<string, number>
+  readonly byType: ReadonlyMap<string, TypeFigures>
+  /** The number of the last transition, and that up to which jobs are in the index of terms. */
+  readonly last: number
+  readonly indexed: number
+}
+
+/** Jobs that indexes have, in the order of their enqueue. */
+interface Narrow {
+  /** As `lookCost`. */
+  readonly cost: number
+  readonly entries: (range: Range, looks: Looks) => EntryWalk
 }
 
 /** How many jobs of the types are in some states. */
-function countOf({ types, counts }: Wanted, states: Iterable<JobState>): number {
+function countOf({ types, counts }: Pick<Filtered, 'types' | 'counts'>, states: Iterable<JobState>): number {
   const names = [...states].flatMap((state) => (types === null ? state : [...types].map((type) => `${state}:${type}`)))
   return sum(names.map((name) => counts.get(name) ?? 0))
 }
 
-/** How jobs are looked at. */
-interface Walk {
-  /** Are there more, though this call looks at no more? */
-  endsEarly: boolean
+/** The types that have jobs of the search. */
+const typesOf = (search: Filtered): ReadonlySet<string> =>
+  new Set(countedTypes(search, search.among).map(([, type]) => type))
+
+/** How many rows are looked through for it at most. */
+const rowsLooked = (search: Filtered): number =>
+  countOf({ ...search, types: search.indexed === 0 ? null : typesOf(search) }, jobStates)
+
+/** What it costs to find all jobs of a search in this way, as a number of rows that are looked through. */
+function lookCost(search: Filtered): number {
+  const { meta, failure, unsupported, parent, machineState, machineTag } = search.filter
+  const isTold = [meta, failure, unsupported, parent, machineState, machineTag].every((each) => each === undefined)
+  return rowsLooked(search) + (isTold ? 0 : readCost * countOf(search, search.among))
 }
 
-/** An id that no job has. */
-const noJob = ''
-
-/** Lists of texts, of each of which one is in the row. */
-type Texts = readonly (readonly string[])[]
-
-/** States of rows that grow: their texts do not say it. */
-const grownStates: ReadonlySet<JobState> = new Set([waiting, started, finished])
-
-/** What is in the rows of all jobs that are looked for; nothing if that says little. */
-function textsOf(wanted: Wanted): Texts {
-  const { filter, among, types } = wanted
-  const field = (text: string): string => `${separator}${scriptText(text)}${separator}`
-  const isTold = [...among].every((state) => !grownStates.has(state))
-  const ofCounted = [
-    ...(types !== null && types.size <= lookedTypesMax ? [[...types].map(field)] : []),
-    ...(isTold ? [[...among].map(field)] : []),
-  ]
-  // Of few jobs all are read: then it is known when the last one has been.
-  if (countOf(wanted, among) <= scanMax) return ofCounted
-  return [
-    ...ofCounted,
-    ...[filter.tag, filter.key].flatMap((text) => (text === undefined ? [] : [[JSON.stringify(text)]])),
-    ...(filter.concurrencyKey === undefined ? [] : [[field(filter.concurrencyKey)]]),
-  ]
-}
-
-/** The next entry of an index that is walked. */
-interface Head extends HeapItem {
-  entry: Entry
-  readonly walk: AsyncGenerator<Entry, undefined>
-}
-
-/** Several walks as one, in the order of their numbers. */
-async function* merged(
-  chunks: readonly AsyncGenerator<readonly Entry[]>[],
-  { newestFirst }: Pick<Range, 'newestFirst'>,
-): AsyncGenerator<readonly Entry[]> {
-  const heads = new Heap<Head>(({ entry: [, a] }, { entry: [, b] }) =>
-    newestFirst ? a.number > b.number : a.number < b.number,
+/** The states of these and the types that have jobs of the search. */
+const countedTypes = ({ types, byType }: Filtered, states: Iterable<JobState>): (readonly [JobState, string])[] =>
+  [...states].flatMap((state) =>
+    [...byType].flatMap(([type, { counts }]) =>
+      type !== '' && types?.has(type) !== false && counts[state] > 0 ? [[state, type] as const] : [],
+    ),
   )
-  const walks = chunks.map(singly)
-  const entries = await Promise.all(walks.map((walk) => walk.next()))
-  for (const [i, { value: entry }] of entries.entries()) {
-    if (entry !== undefined) heads.push({ entry, walk: walks[i] as Head['walk'], heapIndex: -1 })
-  }
-  let page: Entry[] = []
-  for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
-    page.push(head.entry)
-    if (page.length === chunk) {
-      yield page
-      page = []
-    }
-    const { value: entry } = await head.walk.next()
-    if (entry === undefined) heads.pop()
-    else {
-      head.entry = entry
-      heads.update(head)
-    }
-  }
-  if (page.length > 0) yield page
+
+/** Is the time of the enqueue asked for? */
+const isWithin = ({ filter: { enqueuedAfter, enqueuedBefore } }: Filtered): boolean =>
+  enqueuedAfter !== undefined || enqueuedBefore !== undefined
+
+/** A job is in none of the other states without a claim. */
+const isClaimed = (state: JobState): boolean => isLeased(state) || state === finished
+
+/** May a part of the order of the enqueues have a job of the search? */
+function isSpanOf({ filter, among, byType }: Filtered): SpanQuery['isWanted'] {
+  const { enqueuedAfter = -Infinity, enqueuedBefore = Infinity } = filter
+  const areClaimed = [...among].every(isClaimed)
+  return ({ above, firstAt, lastAt }, type) =>
+    lastAt >= enqueuedAfter &&
+    firstAt < enqueuedBefore &&
+    !(areClaimed && above >= (byType.get(type)?.claimedUpTo ?? Infinity))
 }
 
-async function* singly(chunks: AsyncGenerator<readonly Entry[]>): AsyncGenerator<Entry, undefined> {
-  for await (const entries of chunks) yield* entries
-  return undefined
+/** Those behind a position, in order. */
+function sortedFrom(entries: readonly Entry[], after: Position | null, newestFirst: boolean): readonly Entry[] {
+  const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
+  return entries
+    .filter(([, position]) => after === null || compare(position, after) > 0)
+    .toSorted(([, a], [, b]) => compare(a, b))
 }
+
+/** Entries that are read first: mostly those are enough. */
+const first = ({ limit }: Range): number => Math.min(limit + 1, chunk)
+
+async function* inTurn<T>(lists: readonly (AsyncIterable<T> | Iterable<T>)[]): AsyncGenerator<T> {
+  for (const list of lists) yield* list
+}
+
+const timed = statesTagged('timed')
+
+/** A field as a row has it. */
+const field = (text: string): string => `${separator}${scriptText(text)}${separator}`
+
+/** What the rows of all jobs have that are looked for. */
+function rowsOf(search: Filtered): Wanted {
+  const { filter, among, types } = search
+  // Of few jobs all are looked at: then it is known when the last one has been.
+  const terms = countOf(search, among) <= scanMax ? [] : textsOfTerms(filter)
+  const texts = [...(types !== null && types.size <= typesMax ? [[...types].map(field)] : []), ...terms]
+  return among.size === jobStates.length ? { texts } : { texts, states: wantedStates(among) }
+}
+
+const textsOfTerms = ({ tag, key, concurrencyKey }: JobFilter): Wanted['texts'] => [
+  ...[tag, key].flatMap((text) => (text === undefined ? [] : [[JSON.stringify(text)]])),
+  ...(concurrencyKey === undefined ? [] : [[field(concurrencyKey)]]),
+]
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 

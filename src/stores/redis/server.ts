@@ -15,6 +15,7 @@ import type { CommitEach, RemoteDriver, Server, Written } from '../remote/driver
 import { LeasedRows } from '../remote/leased-rows.ts'
 import { scriptText, textOfScript } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
+import { TermFilling } from './terms.ts'
 import type { Transaction } from '../remote/transaction.ts'
 import type { WorkingSet } from '../remote/working-set.ts'
 
@@ -40,6 +41,8 @@ type ScriptName =
   | 'repair'
   | 'due'
   | 'figures'
+  | 'fill'
+  | 'terms'
   | 'announce'
 
 /**
@@ -79,6 +82,7 @@ export class RedisServer implements Server {
   readonly keys: Keys
   readonly scripts: Scripts<ScriptName>
   readonly time: StoreTime
+  readonly filling: TermFilling
   readonly exchange = new RedisExchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
   readonly select: Select
@@ -101,6 +105,7 @@ export class RedisServer implements Server {
     this.keys = keys
     this.scripts = scripts
     this.time = time
+    this.filling = new TermFilling(scripts, () => time.monotonic())
     this.epochs = epochs
     this.select = select
     this.notify = notify

@@ -30,7 +30,7 @@ import { asideScript } from './scripts/aside.ts'
 import { endedScript } from './scripts/blocks.ts'
 import { claimScript } from './scripts/claim.ts'
 import { dueScript } from './scripts/due.ts'
-import { lookScript } from './scripts/look.ts'
+import { lookEndedScript, lookScript } from './scripts/look.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
@@ -45,6 +45,7 @@ import { retainScript } from './scripts/retain.ts'
 import { repairScript } from './scripts/repair.ts'
 import { seenScript } from './scripts/seen.ts'
 import { settleScript } from './scripts/settle.ts'
+import { fillScript, termsScript } from './scripts/terms.ts'
 import { workerScript } from './scripts/worker.ts'
 import { RedisServer, type StoreTime } from './server.ts'
 import { ServerClock } from '../remote/server-clock.ts'
@@ -73,6 +74,9 @@ const scriptsByName = {
   epoch: epochScript,
   due: dueScript,
   look: lookScript,
+  lookEnded: lookEndedScript,
+  fill: fillScript,
+  terms: termsScript,
   figures: figuresScript,
 }
 
@@ -183,6 +187,7 @@ type Questions =
   | 'failures'
   | 'workers'
   | 'transitions'
+  | 'terms'
 
 const questionsOf = (read: Read, now: () => number): Pick<Store, Questions> => ({
   checkpoints: (id) => read((reading) => reading.checkpoints(id)),
@@ -197,6 +202,7 @@ const questionsOf = (read: Read, now: () => number): Pick<Store, Questions> => (
   failures: (query) => read((reading) => reading.failures(query)),
   workers: () => read((reading) => reading.workers(now())),
   transitions: (from, limit) => read((reading) => reading.transitions(from, limit)),
+  terms: (query) => read((reading) => reading.terms(query)),
 })
 
 /** Registers a worker, or removes it; with those that are no longer kept. */

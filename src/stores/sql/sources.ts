@@ -2,11 +2,11 @@
 import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { isListed } from '../../core/cursor.ts'
 import type { ListOrder } from '../../core/figures.ts'
+import { isIndexedMeta } from '../../core/terms.ts'
 import type { JobFilter } from '../../core/values.ts'
 import { queueIn, stateIn } from './conditions.ts'
 import { ask, type Asking, type Condition, type Dialect, type SqlValue } from './dialect.ts'
 import { never, type StoredQueue } from './row.ts'
-import { isIndexedMeta } from './terms.ts'
 
 /** Rows of a table, among which jobs are searched. */
 export interface Source {

@@ -1,14 +1,6 @@
 /** Terms that begin with a text, by the indexes of ids, keys, tags and members of meta. */
 import { termKinds, type FoundTerm, type FoundTerms, type TermKind, type TermQuery } from '../../core/terms.ts'
-import type { Json } from '../../core/payload.ts'
 import { ask, type Asking, type Dialect, type SqlValue } from './dialect.ts'
-
-/** A longer text in meta is in no index. */
-export const metaTextMax = 200
-
-/** Is a member of meta with this value in the table `job_meta`? */
-export const isIndexedMeta = (value: Json): boolean =>
-  typeof value === 'string' ? Array.from(value).length <= metaTextMax : Number.isSafeInteger(value)
 
 /** Where terms of a kind are: the columns of an index, the first of which is the text. */
 interface TermIndex {

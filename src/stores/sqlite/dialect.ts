@@ -1,6 +1,6 @@
 /** The dialect of SQLite. */
 import type { Dialect } from '../sql/dialect.ts'
-import { metaTextMax } from '../sql/terms.ts'
+import { metaTextMax } from '../../core/terms.ts'
 
 /** Is a row of `json_each`, called `member`, a member of meta that `job_meta` has? The same as `isIndexedMeta`. */
 export const isIndexedMember = `(member.type = 'integer' OR (member.type = 'text' AND length(member.atom) <= ${metaTextMax}))`

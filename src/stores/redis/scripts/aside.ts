@@ -6,11 +6,13 @@
  */
 import { started } from '../grown.ts'
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
+import { restLua } from './rest.ts'
+import { termsLua } from './terms.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
 export const asideScript: LuaScript = {
   definitions: `
-${uniqueKeysLua}
+${restLua}${termsLua}${uniqueKeysLua}
 local function freeKeyOf(id, row)
   local rest = row and restOf(row)
   local name = row and row[${at.keyName}] or ''
@@ -23,6 +25,7 @@ local function put(id)
   if not text then return false end
   local row = parse(text)
   if row then
+    leaveTerms({ id, row })
     index(id, row, -1)
     flush()
     if INDEX[row[${at.state}]] == 'lease' then left[row[${at.type}]] = true end

@@ -16,6 +16,7 @@ import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
 import { wholeRowsMax } from '../../remote/parts.ts'
+import { noteClaim } from './figures.ts'
 import { limitsKeptMs, windowsLua } from './windows.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
@@ -401,6 +402,7 @@ local function takeSorted(demand, max, wanted, entries)
     local n = #entries.ids + 1
     members[#members + 1] = found[i]
     entries.ids[n], entries.members[n], entries.scores[n] = found[i]:sub(17), found[i], found[i + 1]
+    ${noteClaim('demand.type', 'tonumber(found[i]:sub(1, 16))')}
   end
   each('ZREM', key, members)
   return #members
@@ -415,6 +417,7 @@ local function takeEntries(demand, wanted, entries)
   local ids, n, popped = entries.ids, #entries.ids, popList(type, left)
   local places = entries.places
   for i = 1, #popped do places[n + i], ids[n + i] = parseEntry(popped[i]) end
+  if #popped > 0 then ${noteClaim('type', 'tonumber(places[n + #popped])')} end
   left = left - #popped
   if isSorted and left > 0 then
     left = left - takeSorted(demand, '+inf', left, entries)
@@ -485,6 +488,7 @@ local function claimGrouped(demand)
     end
     if not member then break end
     call('ZREM', from, member)
+    ${noteClaim('type', 'tonumber(member:sub(1, 16))')}
     claim({ ids = { member:sub(17) }, places = {}, demands = { demand }, ends = { 1 } })
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()

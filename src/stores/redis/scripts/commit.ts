@@ -9,11 +9,14 @@ import { pending } from '../../remote/transaction.ts'
 import { figureAt } from '../figures.ts'
 import { flagLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
+import { restLua } from './rest.ts'
+import { termsLua } from './terms.ts'
 
 /** So far the time of a unit may be ahead of the server's, ms. */
 const aheadMsMax = 5
 
 const definitions = `
+${restLua}${termsLua}
 local base
 local PENDING = ${pending}
 
@@ -149,7 +152,14 @@ local function carryOut(plan, before)
   -- Before the rows: a job that dies is counted in the group of its failure.
   for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.now, number(failure.seq)) end
 
-  local written, gone = {}, {}
+  local written, gone, leaves = {}, {}, {}
+  for i, row in ipairs(rows) do
+    if before[i] and (row.gone or row.terms) then
+      leaves[#leaves + 1] = row.id
+      leaves[#leaves + 1] = before[i]
+    end
+  end
+  if #leaves > 0 then leaveTerms(leaves) end
   for i, row in ipairs(rows) do
     local id = row.id
     if row.gone then
@@ -169,6 +179,7 @@ local function carryOut(plan, before)
       written[#written + 1] = id
       written[#written + 1] = rowText(after)
       writeBeside(id, row)
+      if before[i] and row.terms then enterTerms(id, after) end
     end
     for _, key in ipairs(row.leave or {}) do leave(key, id) end
   end

@@ -15,6 +15,10 @@ const periods = periodNames
 const countAt = `{${jobStates.map((state, i) => `${state}=${i + 1}`).join(',')}}`
 const inBacklog = `{${jobStates.map((state) => String(statesTagged('backlog').has(state))).join(',')}}`
 
+/** A statement for a claim of a job of a type that has this number, or one below it. */
+export const noteClaim = (type: string, number: string): string =>
+  `if ${number} > figuresOf(${type})[${figureAt.claimed}] then setFigure(${type}, ${figureAt.claimed}, ${number}) end`
+
 export const figuresLua = `
 local COUNT_AT, IN_BACKLOG, SEQ = ${countAt}, ${inBacklog}, ${seqName}
 local FIGURES = '>${'d'.repeat(figuresSize)}'
@@ -140,8 +144,8 @@ end
 `
 
 /**
- * Reads the figures of some types, or of all, with the number of the last transition: as they were together. Of each
- * the name, and the numbers as a text.
+ * Reads the figures of some types, or of all, with the number of the last transition, and up to which number jobs are
+ * in the index of terms: as they were together. Of each the name, and the numbers as a text.
  */
 export const figuresScript: LuaScript = {
   definitions: `
@@ -162,5 +166,5 @@ for _, type in ipairs(types) do
   answer[#answer + 1] = figuresText(type)
 end
 `,
-  answer: 'int(seqNow), answer',
+  answer: `int(seqNow), answer, call('GET', P .. 'by-term-upto') or '0'`,
 }

@@ -13,7 +13,7 @@ import { started, timeChars, waiting, finished } from '../grown.ts'
 import { flagLetters, fullHistoryChars, headFields, numericFields } from '../row-text.ts'
 import { blocksLua } from './blocks.ts'
 import { failuresLua } from './failures.ts'
-import { figuresLua } from './figures.ts'
+import { figuresLua, noteClaim } from './figures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
 import { allStates, at, claimableState, indexOfState, tail } from './lua.ts'
@@ -340,7 +340,8 @@ local function index(id, r, by)
     if key ~= '' and by > 0 then setFigure(type, ${figureAt.limited}, 1) end
     if key ~= '' or shareOf(type).on then groups[#groups + 1] = { type, key } end
   elseif kind == 'due' then
-    local due = r[${at.wakeAt}]
+    local due, timed = r[${at.wakeAt}], P .. 'timed:' .. state .. ':' .. type
+    if by > 0 then enter(timed, r[${at.seq}], id) else leave(timed, id) end
     if due ~= '' then
       local member = pad(r[${at.seq}]) .. id
       if by > 0 then
@@ -354,6 +355,7 @@ local function index(id, r, by)
   elseif kind == 'lease' then
     local member = pad(r[${at.seq}]) .. id
     local worker = r[${at.worker}]
+    if by > 0 then ${noteClaim('type', `tonumber(r[${at.seq}])`)} end
     leasedBy[worker] = (leasedBy[worker] or 0) + by
     if by < 0 then
       if r.claim then leaveClaim(r.claim, 1) else leave(LEASES, member) end

@@ -6,15 +6,18 @@
 import { flagLetters } from '../row-text.ts'
 import { grownState } from './blocks.ts'
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
+import { restLua } from './rest.ts'
+import { termsLua } from './terms.ts'
 
 export const removeScript: LuaScript = {
   definitions: `
+${restLua}${termsLua}
 local FIELDS = ${fieldsOfLetters}
 `,
   call: `
 local ids, numbers, types, gone, data, others = {}, {}, {}, {}, {}, {}
 for letter in pairs(FIELDS) do data[letter] = {} end
-local request, next, grown = cjson.decode(ARGV[4]), 5, {}
+local request, next, grown, leaves, upto = cjson.decode(ARGV[4]), 5, {}, {}, indexedUpTo()
 while next <= #ARGV do
   local type, first, amount = ARGV[next], tonumber(ARGV[next + 1]), tonumber(ARGV[next + 2])
   for i = 1, amount do
@@ -33,10 +36,16 @@ for i, text in ipairs(values(JOBS, ids)) do
     if own == number then
       grown[type] = (grown[type] or 0) + 1
       gone[#gone + 1] = id
+      if upto > 0 and upto >= tonumber(text:match('^%Z*%z(%d+)')) then
+        leaves[#leaves + 1] = id
+        leaves[#leaves + 1] = parse(text)
+      end
     end
   elseif isThere and row[${at.has}]:find('${flagLetters.machine}', 1, true) then
     others[#others + 1] = id
   elseif isThere then
+    leaves[#leaves + 1] = id
+    leaves[#leaves + 1] = row
     index(id, row, -1)
     gone[#gone + 1] = id
     local has = row[${at.has}]
@@ -48,6 +57,7 @@ for i, text in ipairs(values(JOBS, ids)) do
     if row[${at.failure}] ~= '' then leave(P .. 'failing:' .. row[${at.failure}], id) end
   end
 end
+if upto > 0 then leaveTerms(leaves) end
 each('HDEL', JOBS, gone)
 for type, amount in pairs(grown) do
   count('${grownState}', type, -amount)

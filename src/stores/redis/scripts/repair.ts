@@ -9,10 +9,23 @@ import { bornTimed } from '../../../core/insert.ts'
 import { figureAt } from '../figures.ts'
 import { flagLetters, inlineLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
+import { noteClaim } from './figures.ts'
+import { restLua } from './rest.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
 
 /** What is made anew. */
-const singles = ['all', 'tidied', 'due', 'leases', 'claims', 'leased-by', 'unsupported']
+const singles = [
+  'all',
+  'tidied',
+  'by-term',
+  'by-term-upto',
+  'by-term-tidied',
+  'due',
+  'leases',
+  'claims',
+  'leased-by',
+  'unsupported',
+]
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
   'queue',
@@ -27,6 +40,7 @@ const families = [
   'unarranged-keys',
   'held',
   'ended',
+  'timed',
   'failing',
   'children',
   'machine-state',
@@ -38,7 +52,7 @@ const setOf = (names: readonly string[]): string => `{${names.map((name) => `['$
 
 export const repairScript: LuaScript = {
   definitions: `
-${uniqueKeysLua}
+${restLua}${uniqueKeysLua}
 local FIELDS = ${fieldsOfLetters}
 local SINGLES, FAMILIES = ${setOf(singles)}, ${setOf(families)}
 local function isJson(text) return (pcall(cjson.decode, text)) end
@@ -235,6 +249,7 @@ local function enterRow(id, text)
     claim.leaseEnd = math.max(claim.leaseEnd, tonumber(row[${at.wakeAt}]))
     claims[row.claim] = claim
   end
+  if row[${at.attempt}] ~= '' then ${noteClaim(`row[${at.type}]`, `tonumber(row[${at.seq}])`)} end
   last = math.max(last, tonumber(row[${at.seq}]) or 0, tonumber(row[${at.last}]) or 0)
   return 1
 end

@@ -1,5 +1,8 @@
-/** The part of scripts that frees the unique keys of jobs that cannot be read: see ../unique-keys.ts. */
-import { at, tail } from './lua.ts'
+/**
+ * The part of scripts that frees the unique keys of jobs that cannot be read: see ../unique-keys.ts. They define what
+ * `restLua` has before it.
+ */
+import { at } from './lua.ts'
 
 export const uniqueKeysLua = `
 local ESCAPES = { ['"'] = '\\\\"', ['\\\\'] = '\\\\\\\\', ['\\b'] = '\\\\b', ['\\f'] = '\\\\f', ['\\n'] = '\\\\n', ['\\r'] = '\\\\r', ['\\t'] = '\\\\t' }
@@ -9,17 +12,6 @@ local function jsonText(text)
   return '"' .. text:gsub('[%z\\1-\\31"\\\\]', escape) .. '"'
 end
 local function textOfRow(text) return (text:gsub('\\1([01])', { ['0'] = '\\0', ['1'] = '\\1' })) end
-
-local function decoded(text)
-  local isRead, value = pcall(cjson.decode, text)
-  return isRead and type(value) == 'table' and value or nil
-end
-
--- What stands in a row as JSON; nil if it cannot be read.
-local function restOf(row)
-  local rest = row[${tail}]:match('^%Z*')
-  return decoded(rest ~= '' and rest or '{}')
-end
 
 -- The name of the unique key of a type.
 local function nameOfKey(type, key) return '[' .. jsonText(textOfRow(type)) .. ',' .. jsonText(key) .. ']' end
