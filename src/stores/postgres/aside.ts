@@ -10,6 +10,7 @@ import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { commitStatement, committedOf } from './commit.ts'
 import type { Executor, ResultRow } from './connection.ts'
 import { documentFrom } from './jobs.ts'
+import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 import { UnreadableJob } from './unreadable-job.ts'
 
@@ -88,8 +89,8 @@ export async function setAside(
   const { schema } = options
   const [which, values] = 'ids' in unread ? ['j.id', unread.ids] : ['NOT j.plain AND j.doc', unread.docs]
   const rows = await executor.query({
-    text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.rev || ':' || s.seq, s.state, j.type, j.unique_key, j.failure,
-        j.finished_at::float8, j.machine_states, j.machine_tags
+    text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure,
+        s.finished_at::float8, s.terms
       FROM ${schema}.standing s JOIN ${schema}.jobs j ON j.id = s.id WHERE ${which} = ANY($1::text[])`,
     values: [values],
   })
@@ -117,16 +118,15 @@ type Leaving = Pick<Writes, 'jobs' | 'cells'> & Pick<Commit, 'revisions'>
 
 /** A job that goes is counted no more, frees its unique key, and lets a job go on that waits for it. */
 async function leaving(executor: Executor, { schema }: Pick<AsideOptions, 'schema'>, row: ResultRow): Promise<Leaving> {
-  const [, , , idColumn, revision, state, type, key, failure, finishedAt, states, tags] = row
+  const [, , , idColumn, revision, state, type, key, failure, finishedAt, terms] = row
   const id = textOfColumn(idColumn as string)
-  const namesOf = (names: unknown): string[] => ((names ?? []) as string[]).map(textOfColumn)
   // As far as figures depend on it.
   const before = {
     type: textOfColumn(type as string),
     state: state as JobState,
     failure: failure === null ? null : textOfColumn(failure as string),
     finishedAt: finishedAt as number | null,
-    machine: { states: namesOf(states), tags: namesOf(tags) },
+    machine: machineOfTerms((terms ?? []) as string[]),
   } as unknown as JobDocument
   const jobs: Writes['jobs'][number][] = [{ id, before, after: null }]
   const revisions = new Map([[id, revision as string]])

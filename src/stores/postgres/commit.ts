@@ -1,10 +1,11 @@
 /** A commit as the parameters of one function, which judges and writes in one step. */
-import type { Commit } from '../remote/commit.ts'
+import type { Commit, Writes } from '../remote/commit.ts'
 import { cellName } from '../remote/cells.ts'
 import { pending } from '../remote/transaction.ts'
 import { clockColumn, type Param, type ResultRow, type Statement } from './connection.ts'
 import { moveParams } from './figures.ts'
 import { rowsText } from './jobs.ts'
+import { jobTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 const orNull = (text: string | null): string | null => (text === null ? null : columnText(text))
@@ -16,6 +17,8 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
   const read = [...commit.revisions]
   const rooms = [...commit.rooms]
   const cells = [...new Map(writes.cells.map((cell) => [cellName(cell.cells, cell.field), cell])).values()]
+  const lost = termsIn(writes, 'before', 'after')
+  const added = termsIn(writes, 'after', 'before')
   const gone = writes.jobs.flatMap(({ id, after }) => (after === null ? columnText(id) : []))
   const values: Param[] = [
     logMax,
@@ -30,6 +33,10 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
     rowsText(writes.jobs),
     gone,
     writes.jobs.flatMap(({ id, after }) => (after?.state === 'queued' && after.place < pending ? columnText(id) : [])),
+    lost.map(([term]) => term),
+    lost.map(([, job]) => job),
+    added.map(([term]) => term),
+    added.map(([, job]) => job),
     cells.map(({ cells: kind }) => kind),
     cells.map(({ field }) => columnText(field)),
     cells.map(({ value }) => orNull(value)),
@@ -46,6 +53,20 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
     values,
   }
 }
+
+/** Terms that written jobs have, and do not have at the other moment, with the numbers of these jobs. */
+const termsIn = (
+  { jobs }: Writes,
+  moment: 'before' | 'after',
+  other: 'before' | 'after',
+): (readonly [string, number])[] =>
+  jobs.flatMap((job) => {
+    const own = job[moment]
+    // Of a job that goes the terms are in its row.
+    if (own === null || job.after === null) return []
+    const others = new Set(jobTerms(job[other] ?? {}))
+    return jobTerms(own).flatMap((term) => (others.has(term) ? [] : [[term, own.seq] as const]))
+  })
 
 export interface Committed {
   /** The number of its first transition; null if it was refused. */

@@ -14,6 +14,9 @@ export interface Statement {
 
 export type ResultRow = readonly unknown[]
 
+/** Carries out a statement, which the server keeps if it has a name. */
+export type Ask = (text: string, values: readonly Param[], name?: string) => Promise<readonly ResultRow[]>
+
 /** What takes statements: a connection, or a transaction on it. */
 export interface Executor {
   query(statement: Statement): Promise<readonly ResultRow[]>

@@ -10,7 +10,7 @@ import type { JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
 import { foldFigures, typesOf, type TypeFigures } from '../remote/figures.ts'
 import type { PlainMove } from '../remote/plain.ts'
-import type { Param, ResultRow } from './connection.ts'
+import type { Ask, Param } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 /** So many commits are folded together: a reader that knows nothing reads as many. */
@@ -131,8 +131,6 @@ const readText = (schema: string): string => `
     WHERE (SELECT upto FROM ${schema}.folds) > $1
   UNION ALL SELECT 2, m.move::float8, NULL, m.body, m.base::float8 FROM ${schema}.moves m
     WHERE m.move > greatest($1, (SELECT upto FROM ${schema}.folds))`
-
-type Ask = (text: string, values: readonly Param[], name?: string) => Promise<readonly ResultRow[]>
 
 export class FigureReader {
   private readonly ask: Ask

@@ -3,7 +3,8 @@ import { numberedDocument, timerOf, type JobDocument } from '../remote/document.
 import type { Writes } from '../remote/commit.ts'
 import type { ResultRow } from './connection.ts'
 import { plainDocumentFrom } from './plain.ts'
-import { columnText } from './texts.ts'
+import { jobTerms } from './terms.ts'
+import { columnText, concurrencyColumn } from './texts.ts'
 import { UnreadableJob } from './unreadable-job.ts'
 
 /** What `documentOfRow` reads, of the view `standing`. */
@@ -25,19 +26,14 @@ export function documentFrom(base: unknown, doc: unknown, facts: unknown): JobDo
 
 export const documentOfRow = ([base, doc, facts]: ResultRow): JobDocument => documentFrom(base, doc, facts)
 
-/** A concurrency key as it is in a column. */
-export const concurrencyColumn = (key: string | null): string => (key === null ? '' : `=${columnText(key)}`)
-
 const orNull = (text: string | null | undefined): string | null =>
   text === null || text === undefined ? null : columnText(text)
-
-const listOrNull = (items: readonly string[]): string[] | null => (items.length === 0 ? null : items.map(columnText))
 
 /** The rows that a commit writes, as JSON. */
 export const rowsText = (jobs: Writes['jobs']): string =>
   JSON.stringify(jobs.flatMap(({ after }) => (after === null ? [] : rowOf(after))))
 
-const rowOf = (job: JobDocument): Record<string, unknown> => ({
+const rowOf = (job: JobDocument, terms = jobTerms(job)): Record<string, unknown> => ({
   id: columnText(job.id),
   type: columnText(job.type),
   seq: job.seq,
@@ -56,8 +52,6 @@ const rowOf = (job: JobDocument): Record<string, unknown> => ({
   parent: orNull(job.machine?.parent?.id),
   failure: orNull(job.failure),
   unsupported: (job.machine?.unsupported ?? null) !== null,
-  tags: listOrNull(job.tags),
-  machine_states: listOrNull(job.machine?.states ?? []),
-  machine_tags: listOrNull(job.machine?.tags ?? []),
+  terms: terms.length === 0 ? null : terms,
   doc: JSON.stringify(job),
 })

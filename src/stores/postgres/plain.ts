@@ -35,6 +35,7 @@ import type { JobDocument } from '../remote/document.ts'
 import type { EndedFacts } from '../remote/ended.ts'
 import { clockColumn, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
+import { jobTerms } from './terms.ts'
 import { columnText, listText, textOfColumn } from './texts.ts'
 import { PlainExchange } from './exchange.ts'
 
@@ -113,6 +114,7 @@ export class PostgresPlainWrites implements PlainWrites {
     if (new Set(jobs.map(({ id }) => id)).size < jobs.length) return null
     const docs = textsOf(jobs, (job) => JSON.stringify(plainTermsOf(job)))
     if (docs === null) return null
+    const terms = jobs.map(jobTerms)
     const now = this.options.now()
     const types = jobs.map(({ type }) => type)
     const hints = [...new Set(types)].map((type): Hint => ({ kind: 'ready', type }))
@@ -121,7 +123,7 @@ export class PostgresPlainWrites implements PlainWrites {
       jobs.map(({ id }) => id).join('\n'),
       types.join('\n'),
       docs.join('\n'),
-      jobs.some(({ tags }) => tags.length > 0) ? jobs.map(({ tags }) => listText(tags)) : [],
+      terms.some(({ length }) => length > 0) ? terms.map((each) => (each.length === 0 ? null : listText(each))) : [],
       [...rooms.keys()].map((type) => type && columnText(type)),
       [...rooms.values()],
       plainEntries.enqueue(now),

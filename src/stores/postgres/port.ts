@@ -12,6 +12,7 @@ import { ServerClock } from '../remote/server-clock.ts'
 import { Aside } from './aside.ts'
 import { commitStatement, committedOf, type Committed } from './commit.ts'
 import {
+  type Ask,
   clockColumn,
   closed,
   Connection,
@@ -27,7 +28,7 @@ import { FigureReader, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { migrate } from './migrate.ts'
-import { find, findEnded, firstQueued } from './search.ts'
+import { find, findEnded, findIds, firstQueued } from './search.ts'
 import { repair, unreadable } from './repair.ts'
 import { checkServer } from './server.ts'
 import { PostgresPlainWrites } from './plain.ts'
@@ -95,6 +96,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     if (open === null) throw closed(settings.where)
     return open
   }
+  const ask: Ask = (text, values, name) => opened().reads.query(text, values, name)
   const commits = new Commits(opened, schema, settings)
   const now = (): number => opened().time.now()
   const aside = new Aside({ ...settings, schema, now, inTurn: (work) => inTurn(opened().lane, schema, work) })
@@ -110,7 +112,7 @@ export function postgresPort(settings: Settings): PostgresPort {
   const transactions = transactionsOf({
     schema,
     storeId: () => storeId,
-    query: (text, values) => opened().reads.query(text, values),
+    query: ask,
   })
   return {
     name: 'postgres',
@@ -141,15 +143,12 @@ export function postgresPort(settings: Settings): PostgresPort {
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
     load: (wanted, into) => aside.reading(() => loaded(opened().lane, schema, wanted, into)),
     read: (wanted, into) => aside.reading(() => loaded(opened().reads, schema, wanted, into)),
-    firstQueued: (types) => firstQueued((text, values) => opened().reads.query(text, values), schema, types),
     commit(commit) {
       for (const id of commit.revisions.keys()) plain.forget(id)
       return commits.commit(commit)
     },
     plain,
-    find: (query) => aside.reading(() => find((text, values) => opened().reads.query(text, values), schema, query)),
-    ended: (query) => findEnded((text, values, name) => opened().reads.query(text, values, name), schema, query),
-    terms: (query) => findTerms((text, values) => opened().reads.query(text, values), schema, query),
+    ...searchesOf(ask, schema, aside),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(opened().reads, schema, after, limit),
     transactions: {
@@ -167,6 +166,18 @@ export function postgresPort(settings: Settings): PostgresPort {
     ...unreadableOf({ opened, aside, schema, settings, now }),
   }
 }
+
+const searchesOf = (
+  ask: Ask,
+  schema: string,
+  aside: Aside,
+): Required<Pick<StorePort, 'firstQueued' | 'find' | 'findIds' | 'ended' | 'terms'>> => ({
+  firstQueued: (types) => firstQueued(ask, schema, types),
+  find: (query) => aside.reading(() => find(ask, schema, query)),
+  findIds: (query) => findIds(ask, schema, query),
+  ended: (query) => findEnded(ask, schema, query),
+  terms: (query) => findTerms(ask, schema, query),
+})
 
 /** @returns the row of a function of plain jobs without the clock: `unfolded`, and numbers of what it has written */
 async function askPlain(

@@ -29,6 +29,7 @@ export async function repair(executor: Executor, options: Options): Promise<Repa
   await repairSequence(executor, schema)
   const restored = await bringBack(executor, options)
   const walked = await walk(executor, options)
+  await repairTerms(executor, schema)
   await repairKeys(executor, options, walked)
   const counts = await repairFigures(executor, schema, folds?.[0] as number, walked.figures)
   return { jobs: walked.jobs, restored, unreadable: await unreadable(executor, schema), counts }
@@ -71,6 +72,17 @@ async function bringBack(executor: Executor, options: Options): Promise<string[]
     restored.push(job.id)
   }
   return restored
+}
+
+async function repairTerms(executor: Executor, schema: string): Promise<void> {
+  await executor.query({
+    text: `DELETE FROM ${schema}.terms t
+      WHERE NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.seq = t.job AND t.term = ANY(j.terms))`,
+  })
+  await executor.query({
+    text: `INSERT INTO ${schema}.terms (term, job)
+      SELECT u.term, j.seq FROM ${schema}.jobs j CROSS JOIN LATERAL unnest(j.terms) AS u(term) ON CONFLICT DO NOTHING`,
+  })
 }
 
 async function holderOf(executor: Executor, schema: string, field: string): Promise<string | null> {

@@ -1,73 +1,141 @@
-/** Searches: statements that an index answers, and the rest of the filter over the documents that they find. */
+/**
+ * Searches. An index has the jobs that may match in the order of the search; a bounded number of them is looked at in
+ * one call, and what else the filter asks for is judged by their columns.
+ */
 import { documentMatches, type JobDocument } from '../remote/document.ts'
 import type { EndedFacts, EndedQuery } from '../remote/ended.ts'
-import type { FindQuery, Found } from '../remote/port.ts'
-import { positionIn } from '../remote/store.ts'
+import type { FindQuery, Found, FoundIds } from '../remote/port.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { JobState } from '../../core/lifecycle.ts'
-import type { JobFilter } from '../../store.ts'
-import type { Param, ResultRow } from './connection.ts'
-import { concurrencyColumn, documentColumns, documentOfRow } from './jobs.ts'
-import { columnText, textOfColumn } from './texts.ts'
-
-type Ask = (text: string, values: readonly Param[]) => Promise<readonly ResultRow[]>
-
-/** Columns of the orders of documents; a literal condition of each is that of an index. */
-const orders = {
-  enqueued: { columns: ['j.seq'], where: 'NOT j.plain' },
-  finished: { columns: ['j.last_seq'], where: "j.state IN ('done', 'dead', 'cancelled')" },
-  due: {
-    columns: ['j.wake_at', 'j.seq'],
-    where: "j.state IN ('scheduled', 'retrying', 'waiting') AND j.wake_at IS NOT NULL",
-  },
-} as const
-
-/** Texts that became parameters: those of a list are in columns as they are. */
-class Params {
-  readonly values: string[] = []
-
-  add(value: string | number | readonly string[]): string {
-    const text = typeof value === 'object' ? `{${value.map(quoted).join(',')}}` : String(value)
-    return `$1[${this.values.push(text)}]`
-  }
-}
+import { scanMax, type Position } from '../../core/cursor.ts'
+import type { Ask, ResultRow } from './connection.ts'
+import { documentColumns, documentOfRow } from './jobs.ts'
+import {
+  choicesOf,
+  countTexts,
+  fewestOf,
+  isToldByColumns,
+  scopeOf,
+  searchTexts,
+  type Choice,
+  type Scope,
+  type SearchTexts,
+  type Source,
+} from './sources.ts'
+import { columnText, Params, textOfColumn } from './texts.ts'
 
 /** So much of documents is read in one turn of the event loop. */
 const turnChars = 1_000_000
+/** So many documents are read at once of a search that they are to judge. */
+const judgedMax = 500
 
-const quoted = (item: string): string => `"${item.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+/** What a search answers of each job: columns for `found`, and what they are read as. */
+interface Answered<Item> {
+  readonly columns: string
+  readonly from: 'jobs' | 'standing'
+  readonly read: (row: ResultRow) => Item
+  /** Does it match? Default: as its columns tell. */
+  readonly judge?: (item: Item) => boolean
+}
 
 /** @returns the documents that match, and the number of the last transition as of the search or before */
 export async function find(ask: Ask, schema: string, query: FindQuery): Promise<Found> {
+  const { items, ...found } = await searched<JobDocument>(ask, schema, query, {
+    columns: documentColumns,
+    from: 'standing',
+    read: ([, , ...document]) => documentOfRow(document),
+    ...(!isToldByColumns(query.filter) && { judge: (document) => documentMatches(document, query.filter) }),
+  })
+  return { documents: items, ...found }
+}
+
+/** The ids of those that `find` would answer; null if documents have to be read for that. */
+export async function findIds(ask: Ask, schema: string, query: FindQuery): Promise<FoundIds | null> {
+  if (!isToldByColumns(query.filter)) return null
+  const { items, ...found } = await searched<readonly [string, Position]>(ask, schema, query, {
+    columns: 'NULL::float8, s.id, NULL::text',
+    from: 'jobs',
+    read: ([a, b, , id]) => [textOfColumn(id as string), positionOf(query, a, b)],
+  })
+  return {
+    ids: items.map(([id]) => id),
+    ...found,
+    next: found.next ?? (found.more ? (items.at(-1)?.[1] ?? null) : null),
+  }
+}
+
+const positionOf = ({ by }: FindQuery, a: unknown, b: unknown): Position =>
+  by === 'due' ? { dueAt: a as number, number: b as number } : { dueAt: 0, number: a as number }
+
+interface Searched<Item> {
+  readonly items: readonly Item[]
+  readonly more: boolean
+  /** Where to go on, if that is not behind the last one. */
+  readonly next?: Position
+  readonly last: number
+}
+
+async function searched<Item>(
+  ask: Ask,
+  schema: string,
+  query: FindQuery,
+  { columns, from, read, judge }: Answered<Item>,
+): Promise<Searched<Item>> {
   const [head] = await ask(`SELECT max(last)::float8 FROM ${schema}.log`, [])
   const last = (head?.[0] ?? 0) as number
-  const documents: JobDocument[] = []
+  const items: Item[] = []
   let { after } = query
-  for (let rounds = 0; ; rounds++) {
-    const limit = Math.max(query.limit - documents.length + 1, rounds === 0 ? 0 : 500)
-    const params = new Params()
-    const text = textOf(schema, params, { ...query, after, limit })
-    const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
-    let read = 0
-    for (const row of rows) {
-      read += (row[1] as string).length
-      if (read > turnChars) {
-        read = 0
+  for (let [round, judged] = [0, 0]; judged < scanMax; round++) {
+    const scope = scopeOf(schema, { ...query, after })
+    const choices = choicesOf(scope)
+    // Jobs that match are mostly found soon: sources are counted and compared only if not.
+    const isTrial = round === 0 && choices.length > 1 && choices[0].isInOrder
+    const sources = isTrial || choices.length === 1 ? choices[0].sources : await fewest(ask, scope, choices)
+    const wanted = judge === undefined ? query.limit - items.length + 1 : judgedMax
+    const text = textOf(scope, searchTexts(scope, sources, wanted, isTrial), { columns, from, wanted })
+    let next: Position | null = null
+    let [rows, chars] = [0, 0]
+    for (const row of await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, scope.params.values])) {
+      const [a, b, , doc] = row
+      if (doc === null) {
+        next = positionOf(query, a, b)
+        continue
+      }
+      rows++
+      chars += (doc as string).length
+      if (chars > turnChars) {
+        chars = 0
         await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
       }
-      const document = documentOfRow(row)
-      after = positionIn(query.by, document)
-      if (!query.states.has(document.state) || !documentMatches(document, query.filter)) continue
-      if (documents.length === query.limit) return { documents, more: true, last }
-      documents.push(document)
+      const item = read(row)
+      after = positionOf(query, a, b)
+      if (judge?.(item) === false) continue
+      if (items.length === query.limit) return { items, more: true, last }
+      items.push(item)
     }
-    if (rows.length < limit) return { documents, more: false, last }
+    judged += rows
+    if (rows === wanted) continue
+    if (next === null) return { items, more: false, last }
+    after = next
+    if (!isTrial) break
   }
+  return { items, more: true, ...(after !== null && { next: after }), last }
+}
+
+/** The sources with the fewest jobs. */
+async function fewest(ask: Ask, scope: Scope, choices: readonly Choice[]): Promise<readonly Source[]> {
+  const counts = countTexts(scope, choices).map((text) => `(${text})`)
+  const text = `SELECT c.n, NULL::float8, NULL::float8, NULL, NULL FROM unnest(ARRAY[${counts.join(', ')}]::float8[]) AS c(n)`
+  const rows = await ask(`SELECT a FROM ${scope.schema}.found($1, $2)`, [text, scope.params.values])
+  return fewestOf(
+    scope,
+    choices,
+    rows.map(([n]) => n as number),
+  )
 }
 
 /** The jobs of a type that ended first: documents, and plain jobs that have completed. */
 export async function findEnded(
-  ask: (text: string, values: readonly Param[], name: string) => Promise<readonly ResultRow[]>,
+  ask: Ask,
   schema: string,
   { type, state, from, limit }: EndedQuery,
 ): Promise<readonly EndedFacts[]> {
@@ -91,7 +159,7 @@ export async function firstQueued(
 ): Promise<readonly (string | null)[]> {
   const params = new Params()
   const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.place >= t.place AND j.type = t.type`
-  const text = `SELECT t.number::float8, j.id, NULL::text
+  const text = `SELECT t.number::float8, NULL::float8, NULL::float8, j.id, NULL
     FROM (SELECT u.type, u.number, ${schema}.queued_from(u.type, NULL) AS place
       FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS u(type, number) OFFSET 0) t
     CROSS JOIN LATERAL (
@@ -106,140 +174,26 @@ export async function firstQueued(
           WHERE j.plain AND j.type = t.type AND j.seq > ${schema}.front(t.type) ORDER BY j.seq LIMIT 1)) f
       ORDER BY f.priority DESC, f.place LIMIT 1) f
     JOIN ${schema}.jobs j ON j.seq = f.seq`
-  const rows = await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, params.values])
+  const rows = await ask(`SELECT a, doc FROM ${schema}.found($1, $2)`, [text, params.values])
   const byNumber = new Map(rows.map(([number, id]) => [number as number, textOfColumn(id as string)]))
   return types.map((_, i) => byNumber.get(i + 1) ?? null)
 }
 
-/** First where the jobs are, then the documents of those that come first. */
-function textOf(schema: string, params: Params, query: FindQuery): string {
-  const [first, ...others] = sourcesOf(schema, params, query)
-  const direction = query.newestFirst ? ' DESC' : ''
-  const order = query.by === 'due' ? `1${direction}, 2${direction}` : `1${direction}`
-  const parts = [first, ...others].map((part) => `(${part} ORDER BY ${order} LIMIT ${query.limit})`)
-  return `SELECT ${documentColumns}
-    FROM (SELECT * FROM (${parts.join(' UNION ALL ')}) f ORDER BY ${order} LIMIT ${query.limit}) f
-    JOIN ${schema}.standing s ON s.seq = f.seq ORDER BY ${order.replaceAll(/\d/g, (n) => `f.at${n}`)}`
-}
-
-/** Of each source the positions of its jobs in the order, and their numbers. */
-function sourcesOf(schema: string, params: Params, query: FindQuery): string[] {
-  const { by, states, filter, limit, newestFirst, among } = query
-  // LIMIT: the order of the join is not up to the planner.
-  const row = `CROSS JOIN LATERAL (SELECT * FROM ${schema}.jobs j WHERE j.seq = p.job LIMIT 1) j`
-  const where = (conditions: readonly string[]): string =>
-    `${row} WHERE ${conditions.length === 0 ? 'true' : conditions.join(' AND ')}`
-  if (among !== undefined) {
-    // What they are now is told by their documents.
-    const ids = `j.id = ANY(${params.add(among.map(columnText))}::text[])`
-    const conditions = [ids, ...positionOf(params, query, ['j.seq'])].join(' AND ')
-    return [`SELECT j.seq AS at1, NULL::bigint AS at2, j.seq FROM ${schema}.jobs j WHERE ${conditions}`]
-  }
-  const sources = [documentsSource(schema, params, query)]
-  if (by === 'due' || !mayBePlain(filter)) return sources
-  const isWanted = (state: JobState): boolean =>
-    states.has(state) && (filter.state === undefined || [filter.state].flat().includes(state))
-  const isLive = by === 'enqueued' && filter.finishedAfter === undefined && filter.finishedBefore === undefined
-  const own = (number: string): string[] => [...positionOf(params, query, [number]), ...filterOf(params, filter, 'p')]
-  const types = (table: string, condition: string): string => typesIn(`${schema}.${table}`, condition, params, filter)
-  const add = (of: string, number: string, from: string, conditions: readonly string[]): void => {
-    const order = `ORDER BY ${number}${newestFirst ? ' DESC' : ''} LIMIT ${limit}`
-    sources.push(`SELECT q.at1, NULL::bigint AS at2, q.seq FROM (${of}) t CROSS JOIN LATERAL (
-        SELECT ${number} AS at1, j.seq FROM ${from} WHERE ${[...conditions, ...own(number)].join(' AND ')} ${order}) q`)
-  }
-  const plain = `(SELECT t.type, ${schema}.front(t.type) AS upto FROM (${types('jobs', 'p.plain')}) t OFFSET 0)`
-  const ofType = ['j.plain', 'j.type = t.type']
-  if (isWanted('queued') && isLive) add(plain, 'j.seq', `${schema}.jobs j`, [...ofType, 'j.seq > t.upto'])
-  if (isWanted('done') && by === 'enqueued') {
-    const ended = `CROSS JOIN LATERAL (SELECT * FROM ${schema}.completions d WHERE d.job = j.seq LIMIT 1) p`
-    add(plain, 'j.seq', `${schema}.jobs j ${ended}`, [...ofType, 'j.seq <= t.upto'])
-  }
-  if (isWanted('done') && by === 'finished')
-    add(types('completions', 'true'), 'p.ended', `${schema}.completions p ${row}`, ['p.type = t.type'])
-  if (isWanted('running') && isLive) {
-    sources.push(`SELECT j.seq AS at1, NULL::bigint AS at2, j.seq
-      FROM (SELECT unnest(c.jobs) AS job FROM ${schema}.claims c WHERE c.claim >= ${schema}.claims_from()) p
-      ${where(own('p.job'))}`)
-  }
-  return sources
-}
-
-function documentsSource(schema: string, params: Params, query: FindQuery): string {
-  const { columns, where } = orders[query.by]
-  const conditions = [
-    where,
-    `j.state = ANY(${params.add([...query.states])}::text[])`,
-    ...positionOf(params, query, columns),
-    ...filterOf(params, query.filter, 'j'),
-  ]
-  const [at1, at2 = 'NULL::bigint'] = columns
-  return `SELECT ${at1} AS at1, ${at2} AS at2, j.seq FROM ${schema}.jobs j WHERE ${conditions.join(' AND ')}`
-}
-
-/** The types that have rows in a table, of which an index for the condition begins with the type. */
-function typesIn(table: string, condition: string, params: Params, { type }: JobFilter): string {
-  if (type !== undefined) return `SELECT unnest(${params.add([type].flat().map(columnText))}::text[]) AS type`
-  const first = (more: string): string =>
-    `(SELECT p.type FROM ${table} p WHERE ${condition}${more} ORDER BY p.type LIMIT 1)`
-  return `WITH RECURSIVE t AS (${first('')} UNION ALL
-      SELECT ${first(' AND p.type > t.type')} FROM t WHERE t.type IS NOT NULL)
-    SELECT t.type FROM t WHERE t.type IS NOT NULL`
-}
-
-/** May a job that matches be a plain one? */
-const mayBePlain = (filter: JobFilter): boolean =>
-  filter.key === undefined &&
-  filter.concurrencyKey === undefined &&
-  filter.failure === undefined &&
-  filter.unsupported === undefined &&
-  filter.parent === undefined &&
-  filter.machineState === undefined &&
-  filter.machineTag === undefined
-
-const positionOf = (params: Params, { by, after, newestFirst }: FindQuery, columns: readonly string[]): string[] => {
-  if (after === null) return []
-  const { dueAt, number } = after
-  const position = (by === 'due' ? [dueAt, number] : [number]).map((each) => `${params.add(each)}::bigint`)
-  return [`(${columns.join(', ')}) ${newestFirst ? '<' : '>'} (${position.join(', ')})`]
-}
-
-/** What columns tell of a filter: all but `meta`. @param ended `p`: of plain jobs, whose state is known */
-function filterOf(params: Params, filter: JobFilter, ended: 'j' | 'p'): string[] {
-  const { type, state, tag, key, concurrencyKey, failure, unsupported, parent, machineState, machineTag } = filter
-  const among = (column: string, wanted: string | readonly string[] | undefined): string[] => {
-    if (wanted === undefined) return []
-    const all = typeof wanted === 'string' ? [wanted] : wanted
-    return [`${column} = ANY(${params.add(all.map(columnText))}::text[])`]
-  }
-  const is = (column: string, wanted: string | undefined): string[] =>
-    wanted === undefined ? [] : [`${column} = ${params.add(columnText(wanted))}`]
-  const has = (column: string, wanted: string | undefined): string[] =>
-    wanted === undefined ? [] : [`${column} @> ${params.add([columnText(wanted)])}::text[]`]
-  const at = (column: string, sign: string, time: number | undefined): string[] =>
-    time === undefined ? [] : [`${column} ${sign} ${params.add(time)}::float8`]
-  return [
-    ...among('j.type', type),
-    ...has('j.tags', tag),
-    ...at('j.enqueued_at', '>=', filter.enqueuedAfter),
-    ...at('j.enqueued_at', '<', filter.enqueuedBefore),
-    ...at(`${ended}.finished_at`, '>=', filter.finishedAfter),
-    ...at(`${ended}.finished_at`, '<', filter.finishedBefore),
-    ...(ended === 'p'
-      ? []
-      : [
-          ...among('j.state', state),
-          ...is('j.unique_key', key),
-          ...(concurrencyKey === undefined
-            ? []
-            : [`j.concurrency = ${params.add(concurrencyColumn(concurrencyKey))}`, "j.concurrency <> ''"]),
-          // Of one the index has the jobs in order.
-          ...(failure?.length === 1 || typeof failure === 'string'
-            ? is('j.failure', [failure].flat()[0])
-            : among('j.failure', failure)),
-          ...(unsupported === undefined ? [] : ['j.unsupported']),
-          ...is('j.parent', parent),
-          ...has('j.machine_states', machineState),
-          ...has('j.machine_tags', machineTag),
-        ]),
-  ]
+/**
+ * The documents, or other columns, of the jobs that are found. A row without a text tells up to where they were looked
+ * for, if there may be more.
+ */
+function textOf(
+  { schema, by, newestFirst }: Scope,
+  { found, upto }: SearchTexts,
+  { columns, from, wanted }: Pick<Answered<unknown>, 'columns' | 'from'> & { readonly wanted: number },
+): string {
+  const direction = newestFirst ? ' DESC' : ''
+  const order = `ORDER BY c.a${direction}${by === 'due' ? `, c.b${direction}` : ''}`
+  const jobs = `SELECT * FROM (SELECT c.a::float8, c.b::float8, ${columns}
+    FROM (SELECT * FROM (${found}) c ${order} LIMIT ${wanted}) c
+    CROSS JOIN LATERAL (SELECT * FROM ${schema}.${from} s WHERE s.seq = c.seq LIMIT 1) s ${order}) f`
+  if (upto === null) return jobs
+  return `WITH h AS MATERIALIZED (${upto})
+    ${jobs} UNION ALL SELECT h.a::float8, h.b::float8, NULL::float8, NULL, NULL FROM h`
 }

@@ -8,11 +8,22 @@ export const columnText = (text: string): string =>
 export const textOfColumn = (column: string): string =>
   column.includes('\\') ? (JSON.parse(`"${column}"`) as string) : column
 
+/** A concurrency key as it is in a column. */
+export const concurrencyColumn = (key: string | null): string => (key === null ? '' : `=${columnText(key)}`)
+
 /** The name of a schema, as it stands in a statement. */
 export const quotedName = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** A list in a list: PostgreSQL has no lists of lists of different lengths, so that each is passed as a text. */
-export const listText = (items: readonly string[]): string | null =>
-  items.length === 0
-    ? null
-    : `{${items.map((item) => `"${columnText(item).replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`
+const quoted = (item: string): string => `"${item.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+
+/** A list of texts of columns, as a text: PostgreSQL has no lists of lists of different lengths. */
+export const listText = (items: readonly string[]): string => `{${items.map(quoted).join(',')}}`
+
+/** The values of a search: `$1[n]` names each in its text. Those of a list are in columns as they are. */
+export class Params {
+  readonly values: string[] = []
+
+  add(value: string | number | readonly string[]): string {
+    return `$1[${this.values.push(typeof value === 'object' ? listText(value) : String(value))}]`
+  }
+}

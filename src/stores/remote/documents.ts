@@ -90,7 +90,12 @@ export class DocumentServer implements Server {
     const { selection, states, among } = need
     const { filter, after, limit = caps.selection } = selection
     const from = among === undefined ? selectionRange(after, 0).after : null
-    const { documents, more, last } = await this.port.find({
+    const {
+      documents,
+      more,
+      next: early,
+      last,
+    } = await this.port.find({
       by: 'enqueued',
       newestFirst: false,
       filter,
@@ -103,8 +108,8 @@ export class DocumentServer implements Server {
     const { until } = range
     const found = documents.filter(({ seq, state, lastSeq }) => seq <= until && !(isEnded(state) && lastSeq > until))
     for (const document of found) loadedInto(into).row(document.id, document)
-    const end = documents.at(-1)
-    const next = more && end !== undefined && end.seq <= until ? inSequence(end.seq) : null
+    const end = early?.number ?? documents.at(-1)?.seq
+    const next = more && end !== undefined && end <= until ? inSequence(end) : null
     into.selections.set(selectionName(selection, among), {
       ids: found.map(({ id }) => id),
       next: among === undefined ? selectionAfter(next, range) : (after ?? null),

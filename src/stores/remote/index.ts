@@ -11,6 +11,6 @@ export { documentMatches, revisionOf, timerOf, type JobDocument, type MachineDoc
 export type { EndedFacts, EndedQuery } from './ended.ts'
 export { foldFigures, typesOf, type TypeFigures } from './figures.ts'
 export type { PlainClaim, PlainWrite, PlainWrites } from './plain.ts'
-export type { FindQuery, Found, Loaded, LogPage, StorePort, Wanted } from './port.ts'
+export type { FindQuery, Found, FoundIds, Loaded, LogPage, StorePort, Wanted } from './port.ts'
 export { positionIn, remoteStore } from './store.ts'
 export type { QueuedJob, QueueGroup, QueueHeads, Timed } from './working-set.ts'

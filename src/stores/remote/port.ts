@@ -71,8 +71,16 @@ export interface Found {
   readonly documents: readonly JobDocument[]
   /** May there be more? */
   readonly more: boolean
+  /** Where to go on if there may be more: of a search that ended early. Default: behind the last document. */
+  readonly next?: Position | null
   /** The number of the last transition, as of the search or before. */
   readonly last: number
+}
+
+export interface FoundIds extends Pick<Found, 'last'> {
+  readonly ids: readonly string[]
+  /** Where to go on; null: there are no more. */
+  readonly next: Position | null
 }
 
 export interface LogPage {
@@ -110,6 +118,8 @@ export interface StorePort {
    */
   commit(commit: Commit): Answer<number | readonly string[]>
   find(query: FindQuery): Answer<Found>
+  /** The ids of what `find` would answer, without documents; null: by `find`. Default: by `find`. */
+  findIds?(query: FindQuery): Answer<FoundIds | null>
   /** Finds what retention looks at, without the documents. Default: by `find`. */
   ended?(query: EndedQuery): Answer<readonly EndedFacts[]>
   /** As `Store.terms`. Default: the store has none. */

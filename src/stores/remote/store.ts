@@ -27,7 +27,7 @@ import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations
 import { carryingOut, carryOut } from './intents.ts'
 import { insertParts, joined, partMax, partsOf } from './parts.ts'
 import { claimPlain, settlePlain, type Carry, type PlainWrites } from './plain.ts'
-import type { Loaded, StorePort, Wanted } from './port.ts'
+import type { FindQuery, Found, Loaded, StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
 import type { WorkingSet } from './working-set.ts'
@@ -37,6 +37,12 @@ export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDo
   if (!isListed(by, state)) return null
   if (by !== 'due') return inSequence(by === 'finished' ? lastSeq : seq)
   return wakeAt === null ? null : { dueAt: wakeAt, number: seq }
+}
+
+/** Where a search goes on after an answer; null: there are no more. */
+function nextOf(by: ListOrder, { documents, more, next }: Found): Position | null {
+  const end = documents.at(-1)
+  return more ? (next ?? (end === undefined ? null : positionIn(by, end))) : null
 }
 
 /**
@@ -235,18 +241,22 @@ class Reading {
     const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
     const by = orderBy ?? 'enqueued'
     const [last] = after === undefined ? [null] : await this.documents([after])
-    const { documents, more, ...found } = await this.port.find({
+    const asked: FindQuery = {
       by,
       newestFirst: order === 'newest',
       filter,
       states: new Set(jobStates),
       after: after === undefined ? null : positionAt(by, after, () => (last && positionIn(by, last)) ?? undefined),
       limit: Math.min(limit, caps.pageMax),
-    })
-    const records = documents.map((document) => recordOfDocument<Name>(structuredClone(document), fields))
-    const end = documents.at(-1)
-    const position = more && end !== undefined ? positionIn(by, end) : null
-    const page = Object.assign(records, { next: position === null ? undefined : pageCursor(by, position) })
+    }
+    const isOfIds = fields !== undefined && fields.every((field) => field === 'id')
+    const found = (isOfIds ? await this.port.findIds?.(asked) : null) ?? (await this.port.find(asked))
+    const records =
+      'ids' in found
+        ? found.ids.map((id) => ({ id }) as Partial<JobRecord> as Pick<JobRecord, Name>)
+        : found.documents.map((document) => recordOfDocument<Name>(structuredClone(document), fields))
+    const next = 'ids' in found ? found.next : nextOf(by, found)
+    const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
     return withCursor(page, cursorOfEntry(found.last))
   }
 

@@ -1,4 +1,5 @@
 /** Registered workers as small values, by id. */
+import { inSequence, type Position } from '../../core/cursor.ts'
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { statesTagged } from '../../core/lifecycle.ts'
 import type { WorkerInfo, WorkerRecord } from '../../store.ts'
@@ -36,12 +37,12 @@ export const seen = (driver: RemoteDriver, id: string): Promise<void> =>
 export async function workerRecords(port: StorePort, values: readonly string[]): Promise<WorkerRecord[]> {
   const leased: JobDocument[] = []
   const states = statesTagged('leased')
-  for (let after = null as { readonly dueAt: number; readonly number: number } | null; ;) {
+  for (let after: Position | null = null; ;) {
     const query = { by: 'enqueued', newestFirst: false, filter: {}, states, after, limit: 1_000 } as const
-    const { documents, more } = await port.find(query)
+    const { documents, more, next } = await port.find(query)
     leased.push(...documents)
     if (!more) break
-    after = { dueAt: 0, number: documents.at(-1)?.seq ?? Infinity }
+    after = next ?? inSequence(documents.at(-1)?.seq ?? Infinity)
   }
   const now = port.now()
   const byWorker = Map.groupBy(

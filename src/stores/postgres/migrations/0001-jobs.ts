@@ -7,6 +7,7 @@ CREATE TABLE @schema@.meta (name text COLLATE "C" PRIMARY KEY, value text NOT NU
 -- otherwise makes it a document: "doc" then has all of it, and the columns have what statements look at.
 -- Numbers of "doc" that count from 9e15 are those that its last write has given, from "base" on.
 -- "wake_at": the due time, or the end of the lease. "concurrency": '' without a key, otherwise '=' and the key.
+-- "terms": those of the table "terms"; null: none.
 CREATE TABLE @schema@.jobs (
   id text COLLATE "C" PRIMARY KEY,
   plain boolean NOT NULL DEFAULT false,
@@ -28,14 +29,12 @@ CREATE TABLE @schema@.jobs (
   parent text COLLATE "C",
   failure text COLLATE "C",
   unsupported boolean,
-  tags text[] COLLATE "C",
-  machine_states text[] COLLATE "C",
-  machine_tags text[] COLLATE "C",
+  terms text[] COLLATE "C",
   doc text NOT NULL
 );
 CREATE UNIQUE INDEX jobs_enqueued ON @schema@.jobs (seq);
+CREATE INDEX jobs_by_time ON @schema@.jobs USING brin (enqueued_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX jobs_plain ON @schema@.jobs (type, seq) WHERE plain;
-CREATE INDEX jobs_in_order ON @schema@.jobs (seq) WHERE NOT plain;
 CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq) WHERE NOT plain;
 CREATE INDEX jobs_queued ON @schema@.jobs (type, concurrency, priority DESC, place) WHERE state = 'queued';
 CREATE INDEX jobs_queued_by_place ON @schema@.jobs (type, place) WHERE state = 'queued' AND NOT plain;
@@ -46,15 +45,25 @@ CREATE INDEX jobs_leased_of_key ON @schema@.jobs (type, concurrency)
 CREATE INDEX jobs_due ON @schema@.jobs (wake_at, seq)
   WHERE state IN ('scheduled', 'retrying', 'waiting') AND wake_at IS NOT NULL;
 CREATE INDEX jobs_ended ON @schema@.jobs (type, state, last_seq) WHERE state IN ('done', 'dead', 'cancelled');
-CREATE INDEX jobs_finished ON @schema@.jobs (last_seq) WHERE state IN ('done', 'dead', 'cancelled');
-CREATE INDEX jobs_of_parent ON @schema@.jobs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX jobs_of_parent ON @schema@.jobs (parent, seq) WHERE parent IS NOT NULL;
 CREATE INDEX jobs_by_unique_key ON @schema@.jobs (unique_key, seq) WHERE unique_key IS NOT NULL;
 CREATE INDEX jobs_by_concurrency ON @schema@.jobs (concurrency, seq) WHERE concurrency <> '';
 CREATE INDEX jobs_by_failure ON @schema@.jobs (failure, seq) WHERE failure IS NOT NULL;
 CREATE INDEX jobs_unsupported ON @schema@.jobs (seq) WHERE unsupported;
-CREATE INDEX jobs_by_tag ON @schema@.jobs USING gin (tags) WHERE tags IS NOT NULL;
-CREATE INDEX jobs_by_machine_state ON @schema@.jobs USING gin (machine_states) WHERE machine_states IS NOT NULL;
-CREATE INDEX jobs_by_machine_tag ON @schema@.jobs USING gin (machine_tags) WHERE machine_tags IS NOT NULL;
+
+-- The tags of jobs, members of their meta, and states and tags of their machines, as texts: see "terms.ts". Jobs of a
+-- term are found in the order of their numbers, and terms in the order of their texts.
+CREATE TABLE @schema@.terms (term text COLLATE "C" NOT NULL, job bigint NOT NULL, PRIMARY KEY (term, job));
+
+-- Each row is looked up by itself: a plan for a table that seems to be empty would read it from its first row on.
+-- Nobody waits for one that a stranger holds.
+CREATE FUNCTION @schema@.remove_terms(of_terms text[], of_jobs bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM @schema@.terms t WHERE t.ctid = ANY(ARRAY(
+    SELECT o.ctid FROM unnest(of_terms, of_jobs) AS u(term, job) CROSS JOIN LATERAL (
+      SELECT x.ctid FROM @schema@.terms x WHERE x.term = u.term AND x.job = u.job
+      FOR UPDATE NOWAIT) o));
+END $$;
 
 -- Plain jobs of a type are claimed in the order of their numbers: those above the last "upto" are queued. Each claim
 -- adds one, so that none is looked for among rows of the past; "fold" removes those before the last.
@@ -145,9 +154,12 @@ CREATE TABLE @schema@.completions (
 );
 CREATE INDEX completions_in_order ON @schema@.completions (type, ended);
 
--- Where each job stands. "facts": of a plain job what its document is made of beside "doc", see plain.ts.
+-- Where each job stands, and what searches look at. "facts": of a plain job what its document is made of beside "doc",
+-- see plain.ts. "last_seq" and "finished_at" are those of the end of a job.
 CREATE VIEW @schema@.standing AS
-  SELECT j.id, j.seq, j.base, j.doc,
+  SELECT j.id, j.seq, j.type, j.enqueued_at, j.base, j.doc, j.unique_key, j.concurrency, j.parent, j.failure,
+    j.unsupported, j.terms, coalesce(j.last_seq, d.ended) AS last_seq,
+    coalesce(j.finished_at, d.finished_at) AS finished_at,
     CASE WHEN NOT j.plain THEN j.state WHEN j.seq > f.upto THEN 'queued' WHEN d.job IS NOT NULL THEN 'done'
       ELSE 'running' END AS state,
     CASE WHEN NOT j.plain THEN j.rev WHEN j.seq > f.upto THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
@@ -163,14 +175,23 @@ CREATE VIEW @schema@.standing AS
     WHERE j.plain AND j.seq <= f.upto AND d.job IS NULL AND o.claim >= @schema@.claims_from() AND j.seq = ANY(o.jobs)
     LIMIT 1) c ON true;
 
+-- Some jobs that were enqueued from one time on, before another, by the index that has ranges of times.
+CREATE FUNCTION @schema@.in_time(first bigint, last bigint, most int) RETURNS TABLE (job bigint)
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan SET enable_bitmapscan = on SET enable_seqscan = off
+SET enable_indexscan = off SET enable_indexonlyscan = off SET jit = off
+AS $$
+BEGIN
+  RETURN QUERY SELECT j.seq FROM @schema@.jobs j
+    WHERE j.enqueued_at >= in_time.first AND j.enqueued_at < in_time.last LIMIT most;
+END $$;
+
 -- A search, by plans that go through indexes whatever is known of the tables. "params": what "query" names as $1[n].
-CREATE FUNCTION @schema@.found(query text, params text[]) RETURNS TABLE (base float8, doc text, facts text)
+CREATE FUNCTION @schema@.found(query text, params text[])
+RETURNS TABLE (a float8, b float8, base float8, doc text, facts text)
 LANGUAGE plpgsql STABLE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
 AS $$
 BEGIN
-  -- Indexes of lists are read in no other way.
-  IF position('@>' IN query) > 0 THEN PERFORM set_config('enable_bitmapscan', 'on', true); END IF;
   RETURN QUERY EXECUTE query USING params;
 END $$;
 
@@ -276,7 +297,8 @@ BEGIN
 END $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "back_ids": those of the written jobs that are queued at a place that was given before.
+-- "back_ids": those of the written jobs that are queued at a place that was given before. "lost_terms", "new_terms":
+-- how the terms of written jobs change.
 -- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else
 -- holds. An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not
 -- ended. "fenced": such a transaction has committed, and is to be carried out first.
@@ -284,7 +306,8 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint, turn boolean,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  written json, gone_ids text[], back_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
+  written json, gone_ids text[], back_ids text[],
+  lost_terms text[], lost_jobs bigint[], new_terms text[], new_jobs bigint[], cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_body text
 ) RETURNS TABLE (base bigint, stale_rows int[], stale_cells int[], is_full boolean, locked text[], fenced boolean, unfolded bigint)
@@ -297,6 +320,8 @@ DECLARE
   v_written text[];
   v_ending text[];
   v_plain bigint[];
+  v_terms text[];
+  v_jobs bigint[];
 BEGIN
   IF turn THEN PERFORM @schema@.take_turn(); END IF;
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
@@ -345,21 +370,30 @@ BEGIN
       CROSS JOIN LATERAL (VALUES (r.type), ('')) AS b(type) GROUP BY b.type
       ON CONFLICT (kind, field) DO UPDATE SET value = excluded.value;
   END IF;
-  IF gone_ids <> '{}' THEN DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids); END IF;
+  IF gone_ids <> '{}' THEN
+    WITH gone AS (DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids) RETURNING j.seq, j.terms)
+    SELECT array_agg(u.term), array_agg(g.seq) INTO v_terms, v_jobs
+      FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS u(term);
+  END IF;
+  IF v_terms IS NOT NULL OR lost_terms <> '{}' THEN
+    PERFORM @schema@.remove_terms(v_terms || lost_terms, v_jobs || lost_jobs);
+  END IF;
   INSERT INTO @schema@.jobs (id, type, seq, enqueued_at, rev, base, state, last_seq, place, priority, concurrency, weight,
-      wake_at, finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
+      wake_at, finished_at, unique_key, worker, parent, failure, unsupported, terms, doc)
     SELECT u.id, u.type, @schema@.given(u.seq, v_base), u.enqueued_at, u.rev, v_base, u.state,
       @schema@.given(u.last_seq, v_base), @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight,
-      u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.tags, u.machine_states,
-      u.machine_tags, u.doc
+      u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.terms, u.doc
     FROM json_populate_recordset(NULL::@schema@.jobs, written) AS u
     -- Without the keys of the row, which do not change: a transaction of a handler may hold it FOR KEY SHARE.
     ON CONFLICT (id) DO UPDATE SET (plain, rev, base, state, last_seq, place, priority, concurrency, weight, wake_at,
-      finished_at, unique_key, worker, parent, failure, unsupported, tags, machine_states, machine_tags, doc)
+      finished_at, unique_key, worker, parent, failure, unsupported, terms, doc)
       = (false, excluded.rev, excluded.base, excluded.state, excluded.last_seq, excluded.place, excluded.priority,
       excluded.concurrency, excluded.weight, excluded.wake_at, excluded.finished_at, excluded.unique_key,
-      excluded.worker, excluded.parent, excluded.failure, excluded.unsupported, excluded.tags,
-      excluded.machine_states, excluded.machine_tags, excluded.doc);
+      excluded.worker, excluded.parent, excluded.failure, excluded.unsupported, excluded.terms, excluded.doc);
+  IF new_terms <> '{}' THEN
+    INSERT INTO @schema@.terms (term, job)
+      SELECT u.term, @schema@.given(u.job, v_base) FROM unnest(new_terms, new_jobs) AS u(term, job);
+  END IF;
 
   IF cell_kinds <> '{}' THEN
     DELETE FROM @schema@.cells c USING unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value)

@@ -18,10 +18,10 @@ BEGIN
     || '"paused":[],"moves":[' || moves || '],"activity":[' || activity || ']}');
 END $$;
 
--- New jobs. "ids", "types", "docs": a line for each; "tags": of each, if any has some. "base" is null, and nothing
+-- New jobs. "ids", "types", "docs": a line for each; "terms": of each, if any has some. "base" is null, and nothing
 -- written, if an id is taken or there is no room.
 CREATE FUNCTION @schema@.insert_plain(
-  log_max bigint, now bigint, ids text, types text, docs text, tags text[], room_types text[], rooms bigint[],
+  log_max bigint, now bigint, ids text, types text, docs text, terms text[], room_types text[], rooms bigint[],
   entry text, move_types text[], move_growth int[], moves text, activity text
 ) RETURNS TABLE (base bigint, unfolded bigint) LANGUAGE plpgsql ${settings} AS $$
 DECLARE
@@ -38,10 +38,15 @@ BEGIN
   v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
   WITH logged AS (INSERT INTO @schema@.log (last, ids, types, entry)
     VALUES (v_base + cardinality(v_ids) - 1, v_ids, v_types, insert_plain.entry))
-  INSERT INTO @schema@.jobs (id, plain, type, seq, enqueued_at, tags, doc)
-    SELECT u.id, true, u.type, v_base - 1 + u.number, now, u.tags::text[], u.doc
-    FROM unnest(v_ids, v_types, string_to_array(docs, E'\\n'), insert_plain.tags)
-      WITH ORDINALITY AS u(id, type, doc, tags, number);
+  INSERT INTO @schema@.jobs (id, plain, type, seq, enqueued_at, terms, doc)
+    SELECT u.id, true, u.type, v_base - 1 + u.number, now, u.terms::text[], u.doc
+    FROM unnest(v_ids, v_types, string_to_array(docs, E'\\n'), insert_plain.terms)
+      WITH ORDINALITY AS u(id, type, doc, terms, number);
+  IF insert_plain.terms <> '{}' THEN
+    INSERT INTO @schema@.terms (term, job) SELECT t.term, v_base - 1 + u.number
+      FROM unnest(insert_plain.terms) WITH ORDINALITY AS u(terms, number)
+      CROSS JOIN LATERAL unnest(u.terms::text[]) AS t(term);
+  END IF;
   unfolded := @schema@.finish_plain(log_max, now, v_base, cardinality(v_ids), move_types, move_growth, moves, activity);
   base := v_base;
   RETURN NEXT;
@@ -183,6 +188,7 @@ DECLARE
   v_jobs bigint[];
   v_rows tid[];
   v_completions tid[];
+  v_terms text[];
 BEGIN
   PERFORM @schema@.take_turn();
   SELECT array_agg(h.seq), array_agg(h.job_row), array_agg(h.completion_row) INTO v_jobs, v_rows, v_completions FROM (
@@ -201,9 +207,12 @@ BEGIN
   SELECT @schema@.finish_plain(log_max, now, v_base, 0, array_agg(c.type), array_agg(0),
       string_agg('{"type":' || to_json(c.type) || ',"n":' || c.n || ',' || move || '}', ','), '')
     INTO unfolded FROM counted c;
-  DELETE FROM @schema@.jobs j WHERE j.ctid = ANY(v_rows);
   base := v_base;
   removed := array_to_string(v_jobs, ' ');
+  WITH gone AS (DELETE FROM @schema@.jobs j WHERE j.ctid = ANY(v_rows) RETURNING j.seq, j.terms)
+  SELECT array_agg(u.term), array_agg(g.seq) INTO v_terms, v_jobs
+    FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS u(term);
+  IF v_terms IS NOT NULL THEN PERFORM @schema@.remove_terms(v_terms, v_jobs); END IF;
   RETURN NEXT;
 END $$;
 
