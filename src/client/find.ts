@@ -8,7 +8,7 @@ import type { FindHit, FindKind, FindResult } from '../core/find.ts'
 import { messagePattern } from '../core/fingerprint.ts'
 import { jobStates, isEnded } from '../core/lifecycle.ts'
 import { termKinds, type FoundTerm, type TermKind } from '../core/terms.ts'
-import type { Counts, JobFilter, Store } from '../store.ts'
+import type { Counts, JobFilter, JobPage, JobRecord, Store } from '../store.ts'
 
 /** Jobs that are looked at where the store has no index, and how many in one call. */
 const newestMax = 5_000
@@ -128,11 +128,13 @@ async function newestTerms(store: Store, clock: Clock, kinds: ReadonlySet<TermKi
     const key = JSON.stringify([kind, value, ofMeta])
     found.set(key, { kind, ...ofMeta, value, jobs: (found.get(key)?.jobs ?? 0) + 1, more: false })
   }
-  const fields = ['id', 'key', 'concurrencyKey', 'tags', 'meta'] as const
-  let looked = 0
+  if (kinds.size === 1 && kinds.has('id')) {
+    for await (const page of newestPages(store, clock, ['id'])) for (const { id } of page) add('id', id)
+    return [...found.values()]
+  }
   let isAll = false
-  for (let after: string | undefined; !isAll && looked < newestMax;) {
-    const page = await store.list({ order: 'newest', limit: pageMax, fields, ...(after !== undefined && { after }) })
+  const fields = ['id', 'key', 'concurrencyKey', 'tags', 'meta'] as const
+  for await (const page of newestPages(store, clock, fields)) {
     for (const { id, key, concurrencyKey, tags, meta } of page) {
       add('id', id)
       if (key !== null) add('key', key)
@@ -143,12 +145,26 @@ async function newestTerms(store: Store, clock: Clock, kinds: ReadonlySet<TermKi
         else if (typeof value === 'number') add('meta', String(value), { name, isNumber: true })
       }
     }
-    looked += page.length
-    after = page.next
-    isAll = after === undefined
-    await new Promise<void>((resolve) => clock.nextTurn(resolve))
+    isAll = page.next === undefined
   }
   return [...found.values()].map((term) => ({ ...term, more: !isAll && term.kind !== 'id' }))
+}
+
+/** The jobs that were enqueued last. */
+async function* newestPages<Name extends keyof JobRecord>(
+  store: Store,
+  clock: Clock,
+  fields: readonly Name[],
+): AsyncGenerator<JobPage<Pick<JobRecord, Name>>> {
+  let looked = 0
+  for (let after: string | undefined; looked < newestMax;) {
+    const page = await store.list({ order: 'newest', limit: pageMax, fields, ...(after !== undefined && { after }) })
+    yield page
+    looked += page.length
+    after = page.next
+    if (after === undefined) return
+    await new Promise<void>((resolve) => clock.nextTurn(resolve))
+  }
 }
 
 const byValue = (a: FoundTerm, b: FoundTerm): number => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0)

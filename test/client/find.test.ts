@@ -1,13 +1,16 @@
 /** `client.find` on every store: with indexes, and without. */
 import { createClient, createRuntime, memoryStore, type Client, type FindHit, type Store } from 'jobchart'
 import { postgresStore } from 'jobchart/postgres'
+import { redisStore } from 'jobchart/redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { put, newJob, take, lease } from '../../src/store-testing/conformance/acts.ts'
 import { order } from '../dashboard/world.ts'
 import { fileStore } from '../support/file-store.ts'
 import { canStartPostgres, postgresOfFile } from '../support/postgres-server.ts'
+import { canStartRedis, serverOfFile } from '../support/redis-server.ts'
 
 const server = postgresOfFile()
+const redis = serverOfFile()
 let schemas = 0
 const stores: Readonly<Record<string, () => Store>> = {
   memory: memoryStore,
@@ -15,12 +18,14 @@ const stores: Readonly<Record<string, () => Store>> = {
   ...(canStartPostgres && {
     PostgreSQL: () => postgresStore({ url: server().url, schema: `find_${++schemas}` }),
   }),
+  ...(canStartRedis && { Redis: () => redisStore({ url: redis().url, prefix: `find-${++schemas}` }) }),
 }
 /** What a store has no index of. */
 const unindexed: Readonly<Record<string, readonly string[]>> = {
   memory: ['job', 'key', 'meta', 'tag', 'concurrencyKey'],
   SQLite: [],
-  PostgreSQL: ['meta', 'tag'],
+  PostgreSQL: [],
+  Redis: ['job'],
 }
 
 const told = ({ kind, name, value, jobs, exact }: FindHit) => [kind, name, value, jobs, exact]
