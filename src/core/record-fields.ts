@@ -95,3 +95,11 @@ export const allFields = <Row extends JobRow, Kept>(
   unsupported: readers.unsupported(row, kept),
   history: readers.history(row, kept),
 })
+
+/** Are ids all that is asked for? */
+export const isOfIds = (fields: readonly (keyof JobRecord)[] | undefined): boolean =>
+  fields?.[0] === 'id' && fields.every((field) => field === 'id')
+
+/** A record of which nothing but the id was asked for. */
+export const recordOfId = <Name extends keyof JobRecord>(id: string): Pick<JobRecord, Name> =>
+  ({ id }) as Partial<JobRecord> as Pick<JobRecord, Name>

@@ -14,6 +14,7 @@ import {
   type Position,
 } from '../../core/cursor.ts'
 import { addHeat, heatFrom, heatHours, storedHeat, type HeatSums } from '../../core/heat.ts'
+import { isOfIds, recordOfId } from '../../core/record-fields.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
 import { isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
@@ -61,7 +62,7 @@ import {
   type StoredRow,
 } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
-import { Search } from './search.ts'
+import { Search, type FoundJob } from './search.ts'
 import { findTerms } from './terms.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
 import { entryOf, historyEntries, separator } from './history-text.ts'
@@ -172,17 +173,21 @@ export class Reading {
       limit: Math.min(limit, caps.pageMax),
     }
     const { jobs, next } = await this.search.find(filter, () => true, range)
+    const records = isOfIds(fields) ? jobs.map(({ id }) => recordOfId<Name>(id)) : await this.recordsOf(jobs, fields)
+    const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
+    return withCursor(page, this.epochs.cursor(seq))
+  }
+
+  private async recordsOf<Name extends keyof JobRecord>(
+    jobs: readonly FoundJob[],
+    fields: readonly Name[] | undefined,
+  ): Promise<Pick<JobRecord, Name>[]> {
     const names = fields as readonly (keyof JobRecord)[] | undefined
     const data = dataFields.filter((name) => names?.includes(name) !== false)
     const machines = names === undefined || names.includes('checkpoint') || names.includes('inbox')
     const ids = jobs.map(({ id }) => id)
-    const isInRows = data.length === 0 && !machines
-    const stored = isInRows
-      ? jobs.map(({ id, row }): StoredJob => ({ id, row, checkpoint: null, inbox: [] }))
-      : await this.stored(ids, data, machines)
-    const records = (await this.records<Name>(ids, stored, fields)).filter((record) => record !== null)
-    const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
-    return withCursor(page, this.epochs.cursor(seq))
+    const stored = await this.stored(ids, data, machines)
+    return (await this.records<Name>(ids, stored, fields)).filter((record) => record !== null)
   }
 
   private async positionAfter(by: ListOrder, cursor: string): Promise<Position> {

@@ -303,6 +303,19 @@ export class StoredRow implements LoadedRow {
     return Number(this.field('seq'))
   }
 
+  get tags(): readonly string[] {
+    return this.rest.tags ?? noNames
+  }
+
+  /** Its unique key. */
+  get key(): string | null {
+    return this.rest.key ?? null
+  }
+
+  get concurrencyKey(): string | null {
+    return textOr(this.field('concurrencyKey'))
+  }
+
   /** The number of its last transition. */
   get last(): number {
     return Number(this.field('last') || this.field('seq'))
@@ -347,7 +360,8 @@ export class StoredRow implements LoadedRow {
   }
 
   private terms(id: string): Terms {
-    const { pins, tags = noNames, key = null } = this.rest
+    const { tags, key, concurrencyKey } = this
+    const { pins } = this.rest
     const keyWeight = this.field('keyWeight')
     return new Terms({
       type: this.type,
@@ -355,7 +369,7 @@ export class StoredRow implements LoadedRow {
       maxAttempts: Number(this.field('maxAttempts')),
       tags,
       key,
-      concurrencyKey: textOr(this.field('concurrencyKey')),
+      concurrencyKey,
       meta: this.cell<JobMeta | null>(id, 'meta', null),
       ...(pins !== undefined && { pins }),
       ...(this.field('keyName') !== '' && { until: 'start' }),

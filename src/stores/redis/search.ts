@@ -36,7 +36,7 @@ interface Range {
   readonly limit: number
 }
 
-interface FoundJob {
+export interface FoundJob {
   readonly id: string
   readonly row: StoredRow
 }
@@ -476,6 +476,20 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 const isAt = (row: StoredRow, by: ListOrder, { number }: Position): boolean =>
   number === (by === 'finished' ? row.last : row.seq)
 
+/** What else filters ask for stands in no row, or has to be read with more of it. */
+const toldMembers: ReadonlySet<string> = new Set(['type', 'state', 'tag', 'key', 'concurrencyKey'])
+
 /** Does a job pass a filter, and had it not ended after `until`? A job that cannot be read passes none. */
-const passes = (id: string, row: StoredRow, filter: JobFilter, until: number): boolean =>
-  !(isEnded(row.state) && row.last > until) && unlessUnreadable(() => matches(row.decode(id), filter)) === true
+function passes(id: string, row: StoredRow, filter: JobFilter, until: number): boolean {
+  if (isEnded(row.state) && row.last > until) return false
+  // Types and states were looked at.
+  if (Object.keys(filter).every((name) => toldMembers.has(name))) {
+    const { tag, key, concurrencyKey } = filter
+    return (
+      (tag === undefined || row.tags.includes(tag)) &&
+      (key === undefined || row.key === key) &&
+      (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey)
+    )
+  }
+  return unlessUnreadable(() => matches(row.decode(id), filter)) === true
+}

@@ -11,6 +11,7 @@ import {
   type Position,
 } from '../../core/cursor.ts'
 import { jobStates } from '../../core/lifecycle.ts'
+import { isOfIds, recordOfId } from '../../core/record-fields.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
 import type { FoundTerms, Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
@@ -249,11 +250,10 @@ class Reading {
       after: after === undefined ? null : positionAt(by, after, () => (last && positionIn(by, last)) ?? undefined),
       limit: Math.min(limit, caps.pageMax),
     }
-    const isOfIds = fields !== undefined && fields.every((field) => field === 'id')
-    const found = (isOfIds ? await this.port.findIds?.(asked) : null) ?? (await this.port.find(asked))
+    const found = (isOfIds(fields) ? await this.port.findIds?.(asked) : null) ?? (await this.port.find(asked))
     const records =
       'ids' in found
-        ? found.ids.map((id) => ({ id }) as Partial<JobRecord> as Pick<JobRecord, Name>)
+        ? found.ids.map((id) => recordOfId<Name>(id))
         : found.documents.map((document) => recordOfDocument<Name>(structuredClone(document), fields))
     const next = 'ids' in found ? found.next : nextOf(by, found)
     const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
