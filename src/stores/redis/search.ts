@@ -166,7 +166,8 @@ export class Search {
     // Where the time of the enqueue is asked for, parts of its order are left out.
     const ofStates = isFewer && !isWithin(search) ? await this.byStates(search, range) : null
     if (ofStates !== null) yield* ofStates
-    else if (narrow !== null && narrow.cost <= lookCost(search)) yield* narrow.entries(range, looks)
+    else if (narrow !== null && (isOneThing(search) || narrow.cost <= lookCost(search)))
+      yield* narrow.entries(range, looks)
     else yield* this.looked(search, range, looks)
   }
 
@@ -393,6 +394,13 @@ const typesOf = (search: Filtered): ReadonlySet<string> =>
 /** How many rows are looked through for it at most. */
 const rowsLooked = (search: Filtered): number =>
   countOf({ ...search, types: search.indexed === 0 ? null : typesOf(search) }, jobStates)
+
+/** Is one thing asked for, so that all that its index has is found? */
+const isOneThing = ({ filter, among, types }: Filtered): boolean =>
+  types === null &&
+  among.size === jobStates.length &&
+  Object.values(filter).filter((each) => each !== undefined).length === 1 &&
+  Object.keys(filter.meta ?? {}).length < 2
 
 /** What it costs to find all jobs of a search in this way, as a number of rows that are looked through. */
 function lookCost(search: Filtered): number {
