@@ -1,4 +1,5 @@
 /** Terms as texts of the table `terms`: what jobs have in common with few or many others, and are found by. */
+import { metaTextMax } from '../../core/terms.ts'
 import type { FoundTerm, FoundTerms, TermKind, TermQuery } from '../../store.ts'
 import type { JobDocument } from '../remote/document.ts'
 import type { Ask } from './connection.ts'
@@ -11,8 +12,6 @@ const letters = { tag: 't', meta: 'm', machineState: 's', machineTag: 'g' } as c
 const last = '\u{10FFFF}'
 /** Between the value and the name of a member of meta: nothing comes before it, so that values are in order. */
 const separator = '\u0001'
-/** Longer texts in meta, and members with longer names, are no terms: an entry of an index has 2,700 bytes at most. */
-const metaTextMax = 200
 
 const partText = (text: string): string =>
   text.includes(separator) ? JSON.stringify(text).slice(1, -1) : columnText(text)
@@ -20,7 +19,10 @@ const partText = (text: string): string =>
 export const termOf = (kind: Exclude<keyof typeof letters, 'meta'>, value: string): string =>
   letters[kind] + partText(value)
 
-/** The term of a member of meta: a short text or a whole number; null: it has none. */
+/**
+ * The term of a member of meta: a short text or a whole number; null: it has none, nor has one with a long name: an
+ * entry of an index has 2,700 bytes at most.
+ */
 export function metaTerm(name: string, value: unknown): string | null {
   const isNumber = Number.isSafeInteger(value)
   if (!isNumber && typeof value !== 'string') return null

@@ -31,6 +31,9 @@ export const figureAt = {
 } as const
 export const figuresSize = figureAt.claimed
 
+/** The name under which the numbers of all types together stand. */
+export const allTypes = ''
+
 /** The field of the number of the last transition: no type is called so. */
 export const seqField = '\x01s'
 
@@ -68,7 +71,7 @@ export function figuresFrom(reply: Reply | undefined): ReadonlyMap<string, TypeF
 export function countsByName(figures: ReadonlyMap<string, TypeFigures>): Map<string, number> {
   const counts = new Map<string, number>()
   for (const [type, { counts: ofType }] of figures)
-    for (const state of jobStates) counts.set(type === '' ? state : `${state}:${type}`, ofType[state])
+    for (const state of jobStates) counts.set(type === allTypes ? state : `${state}:${type}`, ofType[state])
   return counts
 }
 

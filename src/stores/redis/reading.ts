@@ -45,7 +45,7 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
-import { figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
+import { allTypes, figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
 import { failureName, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
@@ -287,8 +287,8 @@ export class Reading {
   private async figures(types: readonly string[] = []): Promise<Figures> {
     const [, , seq, reply] = await this.scripts.run('figures', ['', ...types.map(scriptText)])
     const byType = new Map(figuresFrom(reply))
-    const all = byType.get('')?.counts ?? noCounts()
-    byType.delete('')
+    const all = byType.get(allTypes)?.counts ?? noCounts()
+    byType.delete(allTypes)
     return { seq: Number(seq), all, byType }
   }
 

@@ -4,7 +4,7 @@ import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../..
 import type { JobFilter, ListOrder } from '../../store.ts'
 import { walkBlocks, type Entry } from './blocks.ts'
 import type { Commands } from './connection.ts'
-import { countsByName, figuresFrom, type TypeFigures } from './figures.ts'
+import { allTypes, figuresFrom, type TypeFigures } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading.ts'
@@ -149,8 +149,7 @@ export class Search {
 
   private async figures(): Promise<Numbers> {
     const [, , last, figures, indexed] = await this.scripts.run('figures', [''])
-    const byType = figuresFrom(figures)
-    return { byType, counts: countsByName(byType), last: Number(last), indexed: Number(indexed) }
+    return { byType: figuresFrom(figures), last: Number(last), indexed: Number(indexed) }
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */
@@ -366,8 +365,6 @@ interface Filtered extends Numbers {
 }
 
 interface Numbers {
-  /** How many jobs there are, by `state` and `state:type`. */
-  readonly counts: ReadonlyMap<string, number>
   readonly byType: ReadonlyMap<string, TypeFigures>
   /** The number of the last transition, and that up to which jobs are in the index of terms. */
   readonly last: number
@@ -382,9 +379,9 @@ interface Narrow {
 }
 
 /** How many jobs of the types are in some states. */
-function countOf({ types, counts }: Pick<Filtered, 'types' | 'counts'>, states: Iterable<JobState>): number {
-  const names = [...states].flatMap((state) => (types === null ? state : [...types].map((type) => `${state}:${type}`)))
-  return sum(names.map((name) => counts.get(name) ?? 0))
+const countOf = ({ types, byType }: Pick<Filtered, 'types' | 'byType'>, states: Iterable<JobState>): number => {
+  const figures = [...(types ?? [allTypes])].flatMap((type) => byType.get(type) ?? [])
+  return sum([...states].map((state) => sum(figures.map(({ counts }) => counts[state]))))
 }
 
 /** The types that have jobs of the search. */
@@ -413,7 +410,7 @@ function lookCost(search: Filtered): number {
 const countedTypes = ({ types, byType }: Filtered, states: Iterable<JobState>): (readonly [JobState, string])[] =>
   [...states].flatMap((state) =>
     [...byType].flatMap(([type, { counts }]) =>
-      type !== '' && types?.has(type) !== false && counts[state] > 0 ? [[state, type] as const] : [],
+      type !== allTypes && types?.has(type) !== false && counts[state] > 0 ? [[state, type] as const] : [],
     ),
   )
 
