@@ -35,12 +35,12 @@ for (let file = open.pop(); file !== undefined; file = open.pop()) {
   }
 }
 
-/** Scripts of a server are texts: what explains them to readers is left out. */
-const withoutScriptComments = {
-  name: 'without-script-comments',
+/** Scripts of a server are texts: what explains and indents them for readers is left out. */
+const withBareScripts = {
+  name: 'bare-scripts',
   setup({ onLoad }) {
     onLoad({ filter: /[/\\]stores[/\\]redis[/\\]scripts[/\\][^/\\]+\.js$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8').replaceAll(/^ *-- .*\n/gm, ''),
+      contents: readFileSync(path, 'utf8').replaceAll(/^ *-- .*\n|^ +/gm, ''),
     }))
   },
 }
@@ -61,7 +61,7 @@ const { metafile } = await build({
   outdir: 'dist',
   chunkNames: 'shared/[hash]',
   allowOverwrite: true,
-  plugins: [withoutScriptComments],
+  plugins: [withBareScripts],
 })
 for (const output of Object.keys(metafile.outputs)) keep.add(join(root, output))
 

@@ -237,6 +237,76 @@ test('one call finds what few of many jobs have, wherever they stand', async () 
   expect([tagged.length, tagged.next]).toEqual([0, undefined])
 })
 
+test('a term that many jobs have is found among many of a state, so many in a call', async () => {
+  const { store, index } = await world()
+  const delayed = { type: 'later', delayMs: 3_600_000 }
+  const both = { tags: ['common'], ...delayed }
+  await put(store, newJob('first', { meta: { a: 1 }, ...both }), newJob('next', both))
+  const parts = 22
+  for (let n = 0; n < parts; n++) {
+    await put(
+      store,
+      ...Array.from({ length: 3_000 }, (_, i) =>
+        newJob(`${n} ${i}`, i % 3 === 0 ? delayed : { tags: ['common'], meta: { a: i === 1 ? 1 : 2 } }),
+      ),
+    )
+  }
+  await putThousands(store, 20, 'later', delayed)
+  for (let i = 0; i < 4; i++) await index()
+  // A row tells a unique key as it tells a tag.
+  await put(store, newJob('last', both), newJob('keyed', { key: 'common' }))
+  const ids = async (query: ListQuery): Promise<unknown> => {
+    const page = await store.list({ fields: ['id'], ...query })
+    return [page.map(({ id }) => id), page.next === undefined ? 'all' : 'more']
+  }
+  const filter: JobFilter = { tag: 'common', state: 'scheduled' }
+  expect(await ids({ ...filter, order: 'newest' })).toEqual([['last'], 'more'])
+  expect(await ids({ ...filter, order: 'oldest' })).toEqual([['first', 'next'], 'more'])
+  expect(await idsOf(store, { ...filter, order: 'newest' })).toEqual(['last', 'next', 'first'])
+  expect(await idsOf(store, { ...filter, order: 'oldest', limit: 1 })).toEqual(['first', 'next', 'last'])
+  const tagged = await idsOf(store, { tag: 'common', limit: 1_000, order: 'newest' })
+  expect([tagged.length, tagged[0], tagged.at(-1)]).toEqual([3 + 2_000 * parts, 'last', 'first'])
+  // Who asks for meta has all jobs entered.
+  expect(await ids({ ...filter, meta: { a: 1 } })).toEqual([['first'], 'all'])
+  const withMeta = Array.from({ length: parts }, (_, n) => `${n} 1`)
+  expect(await idsOf(store, { meta: { a: 1 }, limit: 5 })).toEqual(['first', ...withMeta])
+})
+
+test('jobs that have ended are found once, in the index of terms or behind it', async () => {
+  const { store, index } = await world()
+  await put(store, newJob('a', { tags: ['t'] }), newJob('b'))
+  await index()
+  await put(store, newJob('c', { tags: ['t'] }), newJob('d'))
+  await put(store, ...Array.from({ length: 20 }, (_, i) => newJob(`waits ${i}`, { tags: ['t'] })))
+  await end(store, 'mail', 4, 'done')
+  for (const filter of [
+    { tag: 't', state: 'done' },
+    { tag: 't', state: ['done', 'dead', 'running'] },
+  ] as const) {
+    expect(await idsOf(store, { ...filter, order: 'oldest' })).toEqual(['a', 'c'])
+    expect(await idsOf(store, { ...filter, order: 'newest' })).toEqual(['c', 'a'])
+  }
+})
+
+test('a job leaves the order of its state with that state, or by a repair', async () => {
+  const { store, prefix } = await world()
+  const kept = async (): Promise<unknown> => {
+    const names = (await server().command('KEYS', `{${prefix}}:in-order:*`)) as string[]
+    return names.map((name) => name.replace(/^.*in-order:/, '')).toSorted()
+  }
+  const ids = ['later', 'discarded', 'retried', 'cancelled']
+  await put(store, newJob('later', { delayMs: 3_600_000 }), ...ids.slice(1).map((id) => newJob(id, { type: 'dies' })))
+  await end(store, 'dies', 2, 'dead')
+  await store.cancel([{ ids: ['later', 'cancelled'], reason: null, graceMs: 0 }])
+  expect(await kept()).toEqual(['cancelled:dies', 'cancelled:mail', 'dead:dies'])
+  await store.retry(['retried'])
+  await store.discard(ids)
+  expect(await kept()).toEqual([])
+  await server().command('ZADD', `{${prefix}}:in-order:dead:dies`, '1', 'nobody')
+  await store.repair?.()
+  expect(await kept()).toEqual([])
+})
+
 test('jobs that are done are found after a repair, also if the figures were lost', async () => {
   const { store, index, forget } = await world()
   await putThousands(store, 1, 'many')
@@ -368,7 +438,7 @@ test.for(Array.from({ length: isLong ? 40 : 4 }, (_, i) => i + 1))(
         ...(maybe(10) && { finishedBefore: pick(times) }),
       }
       const expected = all.filter((job) => passes(job, filter)).map(({ id }) => id)
-      const limit = 1 + random(40)
+      const limit = 1 + random(maybe(2) ? 4 : 40)
       const seen = JSON.stringify({ filter, limit })
       expect(await idsOf(store, { ...filter, limit }), seen).toEqual(expected)
       expect(await idsOf(store, { ...filter, limit, order: 'newest' }), seen).toEqual(expected.toReversed())
@@ -378,8 +448,10 @@ test.for(Array.from({ length: isLong ? 40 : 4 }, (_, i) => i + 1))(
       )
     }
     await store.repair?.()
-    expect(await idsOf(store, { state: 'done', order: 'newest' })).toEqual(
-      all.flatMap(({ id, state }) => (state === 'done' ? id : [])).toReversed(),
-    )
+    for (const state of states) {
+      expect(await idsOf(store, { state, order: 'newest' }), state).toEqual(
+        all.flatMap((job) => (job.state === state ? job.id : [])).toReversed(),
+      )
+    }
   },
 )

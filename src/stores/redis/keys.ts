@@ -105,9 +105,9 @@ export class Keys {
     return `${this.namespace}ended:${state}:${scriptText(type)}`
   }
 
-  /** Jobs of a type in a state that a due time may end, in the order of their enqueue. */
-  timed(state: string, type: string): string {
-    return `${this.namespace}timed:${state}:${scriptText(type)}`
+  /** Jobs of a type, in the order of their enqueue: with a due time, or ended but not done. */
+  inOrder(state: string, type: string): string {
+    return `${this.namespace}in-order:${state}:${scriptText(type)}`
   }
 
   /** Jobs whose last error has this fingerprint. */

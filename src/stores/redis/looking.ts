@@ -47,8 +47,10 @@ export interface Looks {
 /** Rows that one call looks through, and scripts that it runs: some 100 ms. */
 const rowsMax = 40_000
 const scriptsMax = 200
+/** Calls of scripts that compare terms in one search: some 100 ms. */
+const callsMax = 20
 /** An id that no job has. */
-const noJob = ''
+export const noJob = ''
 
 /** Jobs in the order of their enqueue. @param spans in the same order */
 export async function* lookThrough(
@@ -83,6 +85,21 @@ export async function* lookThrough(
       if (from !== '') entries.push([noJob, inSequence(Number(from))])
       if (entries.length > 0) yield entries
     } while (from !== '')
+  }
+}
+
+/** Ends a search behind so many entries of no job. */
+export async function* bounded(walk: EntryWalk, looks: Looks): EntryWalk {
+  let calls = 0
+  for await (const entries of walk) {
+    const end = entries.findIndex(([id]) => id === noJob && ++calls === callsMax)
+    if (end === -1) {
+      yield entries
+      continue
+    }
+    looks.endsEarly = true
+    yield entries.slice(0, end + 1)
+    return
   }
 }
 

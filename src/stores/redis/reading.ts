@@ -80,7 +80,10 @@ function queuedAt(row: StoredRow | null): number | null {
   return historyEntries(row.history).at(-1)?.at ?? Number(row.field('enqueuedAt'))
 }
 
-type ReadingScripts = Pick<Scripts<'due' | 'figures' | 'fill' | 'first' | 'look' | 'lookEnded' | 'terms'>, 'run'>
+type ReadingScripts = Pick<
+  Scripts<'due' | 'figures' | 'fill' | 'first' | 'having' | 'look' | 'lookEnded' | 'terms'>,
+  'run'
+>
 
 export class Reading {
   private readonly redis: Commands
@@ -172,14 +175,16 @@ export class Reading {
       after: after === undefined ? null : await this.positionAfter(by, after),
       limit: Math.min(limit, caps.pageMax),
     }
-    const { jobs, next } = await this.search.find(filter, () => true, range)
-    const records = isOfIds(fields) ? jobs.map(({ id }) => recordOfId<Name>(id)) : await this.recordsOf(jobs, fields)
+    const isIds = isOfIds(fields)
+    const ofIds = isIds ? await this.search.findIds(filter, range) : null
+    const { jobs, next } = ofIds ?? (await this.search.find(filter, () => true, range))
+    const records = isIds ? jobs.map(({ id }) => recordOfId<Name>(id)) : await this.recordsOf(jobs, fields)
     const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
     return withCursor(page, this.epochs.cursor(seq))
   }
 
   private async recordsOf<Name extends keyof JobRecord>(
-    jobs: readonly FoundJob[],
+    jobs: readonly Pick<FoundJob, 'id'>[],
     fields: readonly Name[] | undefined,
   ): Promise<Pick<JobRecord, Name>[]> {
     const names = fields as readonly (keyof JobRecord)[] | undefined

@@ -11,6 +11,7 @@ import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading
 import { finished } from './grown.ts'
 import { separator } from './history-text.ts'
 import {
+  bounded,
   lookThrough,
   lookThroughEnded,
   wantedStates,
@@ -21,8 +22,8 @@ import {
 } from './looking.ts'
 import { scriptText, unlessUnreadable, type StoredRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
-import { fillAllTerms, prefixesOf, spansOf, termCount, walkTerm, type SpanQuery } from './terms.ts'
-import { chunk, merged, walkList, type EntryWalk } from './walks.ts'
+import { fillAllTerms, prefixesOf, spansOf, termCount, walkHaving, walkTerm, type SpanQuery } from './terms.ts'
+import { chunk, merged, upTo, walkList, type EntryWalk } from './walks.ts'
 import { matches } from '../remote/match.ts'
 
 /** In which order jobs are looked at, and how many of them. */
@@ -41,13 +42,13 @@ export interface FoundJob {
   readonly row: StoredRow
 }
 
-interface Found {
-  readonly jobs: readonly FoundJob[]
+interface Found<Job = FoundJob> {
+  readonly jobs: readonly Job[]
   /** The position to go on after; null at the end. */
   readonly next: Position | null
 }
 
-type SearchScripts = Pick<Scripts<'due' | 'figures' | 'fill' | 'terms'>, 'run'> & LookScripts
+type SearchScripts = Pick<Scripts<'due' | 'figures' | 'fill' | 'having' | 'terms'>, 'run'> & LookScripts
 
 /** Reads the rows of jobs: one command of the server takes some of them, for it answers nobody else meanwhile. */
 const readRows = (key: string, ids: readonly string[]): string[][] =>
@@ -80,7 +81,7 @@ export class Search {
   async find(filter: JobFilter, eligible: (state: JobState) => boolean, range: Range): Promise<Found> {
     const types = anyOf(filter.type)
     const among = statesOf(filter, (state) => eligible(state) && isListed(range.by, state))
-    const search: Filtered = { filter, among, types, ...(await this.figures()) }
+    const search: Filtered = { filter, among, types, ...(await this.numbers(filter)) }
     /** Jobs of these states and types that have not been looked at. */
     let left = countOf(search, among)
     const jobs: FoundJob[] = []
@@ -107,6 +108,42 @@ export class Search {
         looked++
         last = position
         if (isAmong && --left === 0) return { jobs, next: null }
+      }
+    }
+    return { jobs, next: looks.endsEarly ? last : null }
+  }
+
+  /**
+   * Ids alone of the jobs that have one term: those in the index are not read.
+   * @returns null where anything else is asked for
+   */
+  async findIds(filter: JobFilter, range: Range): Promise<Found<Pick<FoundJob, 'id'>> | null> {
+    const [prefix] = prefixesOf(filter)
+    const states = new Set(jobStates)
+    const search: Filtered = { filter, among: states, types: anyOf(filter.type), ...(await this.numbers(filter)) }
+    if (prefix === undefined || range.by !== 'enqueued' || !isOneThing(search)) return null
+    const jobs: Pick<FoundJob, 'id'>[] = []
+    let last: Position | null = null
+    const looks: Looks = { endsEarly: false }
+    for await (const entries of this.byTerm(prefix, search, range, looks)) {
+      const behind = entries.filter(([, { number }]) => number > search.indexed)
+      const rows = await this.rows(
+        behind.map(([id]) => id),
+        filter,
+      )
+      const isFound = new Set(
+        behind.filter(([id, position], i) => {
+          const row = rows[i] ?? null
+          return row !== null && isAt(row, 'enqueued', position) && passes(id, row, filter, Infinity)
+        }),
+      )
+      for (const entry of entries) {
+        const [id, position] = entry
+        if (position.number <= search.indexed || isFound.has(entry)) {
+          if (jobs.length === range.limit) return { jobs, next: last }
+          jobs.push({ id })
+        }
+        last = position
       }
     }
     return { jobs, next: looks.endsEarly ? last : null }
@@ -147,6 +184,13 @@ export class Search {
     return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas), ['meta']) ?? null)
   }
 
+  private async numbers({ meta }: JobFilter): Promise<Numbers> {
+    const numbers = await this.figures()
+    // Rows do not tell meta.
+    const fills = meta !== undefined && numbers.indexed > 0
+    return fills && (await fillAllTerms(this.scripts)) ? this.figures() : numbers
+  }
+
   private async figures(): Promise<Numbers> {
     const [, , last, figures, indexed] = await this.scripts.run('figures', [''])
     return { byType: figuresFrom(figures), last: Number(last), indexed: Number(indexed) }
@@ -163,7 +207,7 @@ export class Search {
     const narrow = await this.narrowest(search)
     const isFewer = narrow === null || narrow.cost > readCost * countOf(search, search.among)
     // Where the time of the enqueue is asked for, parts of its order are left out.
-    const ofStates = isFewer && !isWithin(search) ? await this.byStates(search, range) : null
+    const ofStates = isFewer && !isWithin(search) ? await this.byStates(search, range, looks) : null
     if (ofStates !== null) yield* ofStates
     else if (narrow !== null && (isOneThing(search) || narrow.cost <= lookCost(search)))
       yield* narrow.entries(range, looks)
@@ -173,7 +217,8 @@ export class Search {
   /** Of all jobs those that may be what is looked for, by their rows. */
   private looked(search: Filtered, range: Range, looks: Looks): EntryWalk {
     const { newestFirst, until = Infinity } = range
-    const wanted = rowsOf(search)
+    // Of few jobs all are looked at: then it is known when the last one has been.
+    const wanted = rowsOf(search, countOf(search, search.among) <= scanMax ? [] : textsOfTerms(search.filter))
     const types = typesOf(search)
     const upto = Math.min(search.indexed, until)
     const rest: Span = { above: upto, upto: until }
@@ -188,8 +233,9 @@ export class Search {
   }
 
   /** The jobs that have something that the filter asks for, where indexes have them: of several the fewest. */
-  private async narrowest({ filter, last, indexed }: Filtered): Promise<Narrow | null> {
+  private async narrowest(search: Filtered): Promise<Narrow | null> {
     const { keys, redis } = this
+    const { filter, last, indexed } = search
     const { failure, unsupported, parent, machineState, machineTag } = filter
     const indexes = [
       ...(failure === undefined ? [] : [[...new Set([failure].flat())].map((each) => keys.failing(each))]),
@@ -200,9 +246,6 @@ export class Search {
     ]
     const prefixes = prefixesOf(filter)
     if (indexes.length + prefixes.length === 0) return null
-    // Rows do not tell meta.
-    const fills = indexed > 0 && filter.meta !== undefined
-    const upto = fills && (await fillAllTerms(this.scripts)) ? (await this.figures()).indexed : indexed
     const replies = await redis.pipeline([
       ['HLEN', keys.jobs],
       ...indexes.flat().map((name) => ['ZCARD', name]),
@@ -215,33 +258,37 @@ export class Search {
         merged(
           names.map((name) => this.walk(name, range, first(range))),
           range.newestFirst,
+          first(range),
         ),
     }))
     // They are looked through. Numbers are also those of other transitions.
-    const left = Math.min(jobs, last - upto)
+    const left = Math.min(jobs, last - indexed)
     const byTerm = prefixes.map((prefix, i): Narrow => ({
       cost: readCost * (sizes[i] ?? 0) + left,
-      entries: (range, looks) => this.byTerm(prefix, upto, textsOfTerms(filter), range, looks),
+      entries: (range, looks) => this.byTerm(prefix, search, range, looks),
     }))
-    const all = [...inOrder, ...(upto === 0 ? [] : byTerm)]
+    const all = [...inOrder, ...(indexed === 0 ? [] : byTerm)]
     return all.toSorted((a, b) => a.cost - b.cost)[0] ?? null
   }
 
   /** The jobs of a term: those that the index has, and those behind it. */
-  private async *byTerm(
-    prefix: string,
-    indexed: number,
-    texts: Wanted['texts'],
-    range: Range,
-    looks: Looks,
-  ): EntryWalk {
+  private byTerm(prefix: string, search: Filtered, range: Range, looks: Looks): EntryWalk {
     const { after, newestFirst, until = Infinity } = range
-    const upto = Math.min(indexed, until)
-    const rest = lookThrough(this.scripts, { texts }, [{ above: upto, upto: until }], range, looks)
+    const upto = Math.min(search.indexed, until)
+    const walk = walkTerm(this.redis, this.keys, prefix, { after, newestFirst, upto }, first(range))
+    return this.withRest(walk, search, range, looks)
+  }
+
+  /** Jobs of a walk that are in the index of terms; those behind that may be what is looked for, by their rows. */
+  private async *withRest(walk: EntryWalk, search: Filtered, range: Range, looks: Looks): EntryWalk {
+    const { newestFirst, until = Infinity } = range
+    const upto = Math.min(search.indexed, until)
+    const wanted = rowsOf(search, textsOfTerms(search.filter))
+    const rest = lookThrough(this.scripts, wanted, [{ above: upto, upto: until }], range, looks)
     if (newestFirst) yield* rest
     if (looks.endsEarly) return
-    yield* walkTerm(this.redis, this.keys, prefix, { after, newestFirst, upto }, first(range))
-    if (!newestFirst) yield* rest
+    yield* bounded(upTo(walk, upto, newestFirst), looks)
+    if (!newestFirst && !looks.endsEarly) yield* rest
   }
 
   /** @param first how many entries are read first; then as many as one round trip takes */
@@ -261,21 +308,29 @@ export class Search {
   }
 
   /**
-   * Jobs by their states, where these have indexes: those that a due time may end in the order of the enqueue; leased
-   * and ended ones in another, where they are few.
+   * Jobs by their states, where these have indexes: in the order of the enqueue; or in another one, where they are few.
    * @returns null where they are not
    */
-  private async byStates(search: Filtered, range: Range): Promise<EntryWalk | null> {
-    const { among } = search
-    const names = countedTypes(
-      search,
-      [...among].filter((state) => timed.has(state)),
-    ).map(([state, type]) => this.keys.timed(state, type))
-    const others = new Set([...among].filter((state) => !timed.has(state)))
-    const few = countOf(search, others) === 0 ? [] : await this.few({ ...search, among: others }, range)
+  private async byStates(search: Filtered, range: Range, looks: Looks): Promise<EntryWalk | null> {
+    const { among, filter } = search
+    const ofOrder = isEndAsked(filter) ? timed : orderedStates
+    const ordered = [...among].filter((state) => ofOrder.has(state))
+    const others = new Set([...among].filter((state) => !ofOrder.has(state)))
+    const prefixes = prefixesOf(filter)
+    const from = prefixes.length === 0 ? range : indexedPart(range, search)
+    const few = countOf(search, others) === 0 ? [] : await this.few({ ...search, among: others }, from)
+    if (few === null) return null
     // A job may pass from one of these indexes to another while they are read: a selection is to have it all the same.
-    if (few === null || (few.length > 0 && names.length > 0 && range.until !== undefined)) return null
-    return merged([...names.map((name) => this.walk(name, range, first(range))), walkList(few)], range.newestFirst)
+    const kinds = [few.length > 0, ordered.some((state) => timed.has(state)), ordered.some(isEnded)]
+    if (range.until !== undefined && kinds.filter(Boolean).length > 1) return null
+    const walks = countedTypes(search, ordered).map(([state, type]) => {
+      const index = this.keys.inOrder(state, type)
+      return prefixes.length === 0
+        ? this.walk(index, from, first(range))
+        : walkHaving(this.scripts, index, prefixes, from, first(range))
+    })
+    const walk = merged([...walks, walkList(few)], range.newestFirst, first(range))
+    return prefixes.length === 0 ? walk : this.withRest(walk, search, range, looks)
   }
 
   /**
@@ -287,7 +342,7 @@ export class Search {
     const elsewhere = [...among].filter((state) => !isLeased(state) && !isEnded(state))
     if (countOf(search, elsewhere) > 0) return null
     const { finishedAfter, finishedBefore } = filter
-    const isTimed = finishedAfter !== undefined || finishedBefore !== undefined
+    const isTimed = isEndAsked(filter)
     const count = countOf(search, among)
     if (!isTimed && (count > fewMax || count * readCost > rowsLooked(search))) return null
     const leased = isTimed || ![...among].some(isLeased) ? [] : await leasedIds(this.redis, this.keys)
@@ -353,6 +408,7 @@ export class Search {
     return merged(
       indexes.map((index) => walkBlocks(this.redis, index, range)),
       range.newestFirst,
+      first(range),
     )
   }
 }
@@ -418,6 +474,10 @@ const countedTypes = ({ types, byType }: Filtered, states: Iterable<JobState>): 
 const isWithin = ({ filter: { enqueuedAfter, enqueuedBefore } }: Filtered): boolean =>
   enqueuedAfter !== undefined || enqueuedBefore !== undefined
 
+/** Is the time of the end asked for? */
+const isEndAsked = ({ finishedAfter, finishedBefore }: JobFilter): boolean =>
+  finishedAfter !== undefined || finishedBefore !== undefined
+
 /** A job is in none of the other states without a claim. */
 const isClaimed = (state: JobState): boolean => isLeased(state) || state === finished
 
@@ -439,6 +499,12 @@ function sortedFrom(entries: readonly Entry[], after: Position | null, newestFir
     .toSorted(([, a], [, b]) => compare(a, b))
 }
 
+/** A range without the jobs behind the index of terms, where these are the first. */
+const indexedPart = (range: Range, { indexed }: Numbers): Range =>
+  range.newestFirst && (range.after === null || range.after.number > indexed)
+    ? { ...range, after: inSequence(indexed + 1) }
+    : range
+
 /** Entries that are read first: mostly those are enough. */
 const first = ({ limit }: Range): number => Math.min(limit + 1, chunk)
 
@@ -447,15 +513,17 @@ async function* inTurn<T>(lists: readonly (AsyncIterable<T> | Iterable<T>)[]): A
 }
 
 const timed = statesTagged('timed')
+/** States of which each has, by type, an index in the order of the enqueue. */
+const orderedStates: ReadonlySet<JobState> = new Set(
+  jobStates.filter((state) => timed.has(state) || (isEnded(state) && state !== finished)),
+)
 
 /** A field as a row has it. */
 const field = (text: string): string => `${separator}${scriptText(text)}${separator}`
 
 /** What the rows of all jobs have that are looked for. */
-function rowsOf(search: Filtered): Wanted {
-  const { filter, among, types } = search
-  // Of few jobs all are looked at: then it is known when the last one has been.
-  const terms = countOf(search, among) <= scanMax ? [] : textsOfTerms(filter)
+function rowsOf(search: Filtered, terms: Wanted['texts']): Wanted {
+  const { among, types } = search
   const texts = [...(types !== null && types.size <= typesMax ? [[...types].map(field)] : []), ...terms]
   return among.size === jobStates.length ? { texts } : { texts, states: wantedStates(among) }
 }

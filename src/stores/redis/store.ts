@@ -45,7 +45,7 @@ import { retainScript } from './scripts/retain.ts'
 import { repairScript } from './scripts/repair.ts'
 import { seenScript } from './scripts/seen.ts'
 import { settleScript } from './scripts/settle.ts'
-import { fillScript, termsScript } from './scripts/terms.ts'
+import { fillScript, havingScript, termsScript } from './scripts/terms.ts'
 import { workerScript } from './scripts/worker.ts'
 import { RedisServer, type StoreTime } from './server.ts'
 import { ServerClock } from '../remote/server-clock.ts'
@@ -77,6 +77,7 @@ const scriptsByName = {
   lookEnded: lookEndedScript,
   fill: fillScript,
   terms: termsScript,
+  having: havingScript,
   figures: figuresScript,
 }
 

@@ -10,8 +10,8 @@ import type { JobFilter } from '../../store.ts'
 import type { Entry } from './blocks.ts'
 import type { Command, Commands, Reply } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { texts } from './loading.ts'
-import type { Span } from './looking.ts'
+import { scored, texts } from './loading.ts'
+import { noJob, type Span } from './looking.ts'
 import { separator } from './history-text.ts'
 import { scriptText, textOfScript } from './row-text.ts'
 import { answers, type Scripts } from './scripts.ts'
@@ -96,6 +96,32 @@ export async function* walkTerm(
     from = entries.at(-1)?.[1].number ?? null
     size = chunk
   }
+}
+
+/**
+ * Of an index in the order of the enqueues the jobs that have all of some terms. They are compared in the server, some
+ * at a time: where each has ended stands an entry of no job.
+ * @param first so many are found in the first call at least, if there are as many
+ */
+export async function* walkHaving(
+  scripts: Pick<Scripts<'having'>, 'run'>,
+  index: string,
+  prefixes: readonly string[],
+  { after, newestFirst }: Pick<TermWalk, 'after' | 'newestFirst'>,
+  first: number,
+): EntryWalk {
+  let from = after === null ? '' : String(after.number)
+  let most = first
+  do {
+    const request = ['', index, from, newestFirst ? '1' : '', String(most), ...prefixes]
+    const [, , reply] = await scripts.run('having', request)
+    const [last, found] = reply as readonly [string, readonly Reply[]]
+    const entries = scored(found).map(([id, number]): Entry => [id, inSequence(number)])
+    from = last
+    most = chunk
+    if (from !== '') entries.push([noJob, inSequence(Number(from))])
+    if (entries.length > 0) yield entries
+  } while (from !== '')
 }
 
 /** A part of the order of the enqueues in which a type has jobs. */

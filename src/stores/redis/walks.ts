@@ -8,45 +8,67 @@ export type EntryWalk = AsyncGenerator<readonly Entry[]>
 /** Entries that are read in one round trip. */
 export const chunk = 500
 
-/** The next entry of an index that is walked. */
+/** Where an index stands that is walked. */
 interface Head extends HeapItem {
-  entry: Entry
-  readonly walk: AsyncGenerator<Entry, undefined>
+  entries: readonly Entry[]
+  at: number
+  readonly walk: EntryWalk
 }
 
-/** Several walks as one, in the order of their numbers. */
-export async function* merged(walks: readonly EntryWalk[], newestFirst: boolean): EntryWalk {
-  const heads = new Heap<Head>(({ entry: [, a] }, { entry: [, b] }) =>
-    newestFirst ? a.number > b.number : a.number < b.number,
-  )
-  const each = walks.map(singly)
-  const entries = await Promise.all(each.map((walk) => walk.next()))
-  for (const [i, { value: entry }] of entries.entries()) {
-    if (entry !== undefined) heads.push({ entry, walk: each[i] as Head['walk'], heapIndex: -1 })
+/**
+ * Several walks as one, in the order of their numbers.
+ * @param enough so many entries are given before any walk is asked for more
+ */
+export async function* merged(walks: readonly EntryWalk[], newestFirst: boolean, enough = chunk): EntryWalk {
+  const heads = new Heap<Head>((a, b) => {
+    const [first, second] = [numberOf(a), numberOf(b)]
+    return newestFirst ? first > second : first < second
+  })
+  const chunks = await Promise.all(walks.map(nextEntries))
+  for (const [i, walk] of walks.entries()) {
+    const entries = chunks[i]
+    if (entries !== undefined) heads.push({ entries, at: 0, walk, heapIndex: -1 })
   }
   let page: Entry[] = []
   for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
-    page.push(head.entry)
-    if (page.length === chunk) {
+    page.push(head.entries[head.at] as Entry)
+    head.at++
+    if (page.length >= (head.at < head.entries.length ? chunk : enough)) {
       yield page
       page = []
     }
-    const { value: entry } = await head.walk.next()
-    if (entry === undefined) heads.pop()
-    else {
-      head.entry = entry
-      heads.update(head)
+    const entries = head.at < head.entries.length ? head.entries : await nextEntries(head.walk)
+    if (entries === undefined) {
+      heads.pop()
+      continue
     }
+    if (entries !== head.entries) [head.entries, head.at] = [entries, 0]
+    heads.update(head)
   }
   if (page.length > 0) yield page
 }
 
-async function* singly(chunks: EntryWalk): AsyncGenerator<Entry, undefined> {
-  for await (const entries of chunks) yield* entries
-  return undefined
+const numberOf = ({ entries, at }: Head): number => entries[at]?.[1].number ?? 0
+
+/** Undefined at the end. */
+async function nextEntries(walk: EntryWalk): Promise<readonly Entry[] | undefined> {
+  for (;;) {
+    const next = await walk.next()
+    if (next.done === true) return undefined
+    if (next.value.length > 0) return next.value
+  }
 }
 
 /** A list as a walk. */
 export async function* walkList(entries: readonly Entry[]): EntryWalk {
   for (let i = 0; i < entries.length; i += chunk) yield entries.slice(i, i + chunk)
+}
+
+/** Of a walk the entries up to a number. */
+export async function* upTo(walk: EntryWalk, upto: number, newestFirst: boolean): EntryWalk {
+  for await (const entries of walk) {
+    const within = entries.filter(([, { number }]) => number <= upto)
+    if (within.length > 0) yield within
+    if (!newestFirst && within.length < entries.length) return
+  }
 }

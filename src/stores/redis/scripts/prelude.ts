@@ -340,8 +340,8 @@ local function index(id, r, by)
     if key ~= '' and by > 0 then setFigure(type, ${figureAt.limited}, 1) end
     if key ~= '' or shareOf(type).on then groups[#groups + 1] = { type, key } end
   elseif kind == 'due' then
-    local due, timed = r[${at.wakeAt}], P .. 'timed:' .. state .. ':' .. type
-    if by > 0 then enter(timed, r[${at.seq}], id) else leave(timed, id) end
+    local due, inOrder = r[${at.wakeAt}], P .. 'in-order:' .. state .. ':' .. type
+    if by > 0 then enter(inOrder, r[${at.seq}], id) else leave(inOrder, id) end
     if due ~= '' then
       local member = pad(r[${at.seq}]) .. id
       if by > 0 then
@@ -369,6 +369,10 @@ local function index(id, r, by)
   elseif kind == 'ended' then
     if state == 'dead' and r[${at.failure}] ~= '' then
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
+    end
+    if state ~= '${finished}' then
+      local inOrder = P .. 'in-order:' .. state .. ':' .. type
+      if by > 0 then enter(inOrder, r[${at.seq}], id) else leave(inOrder, id) end
     end
     if by > 0 then
       addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id }, 1, 1)

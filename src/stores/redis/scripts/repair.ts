@@ -7,6 +7,7 @@
  */
 import { bornTimed } from '../../../core/insert.ts'
 import { figureAt } from '../figures.ts'
+import { finished } from '../grown.ts'
 import { flagLetters, inlineLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 import { noteClaim } from './figures.ts'
@@ -40,7 +41,7 @@ const families = [
   'unarranged-keys',
   'held',
   'ended',
-  'timed',
+  'in-order',
   'failing',
   'children',
   'machine-state',
@@ -238,6 +239,9 @@ local function enterRow(id, text)
     local key = 'rebuild:ended:' .. row[${at.state}] .. ':' .. row[${at.type}]
     ordered[key] = true
     enter(P .. key, row[${at.last}], row[${at.finishedAt}] .. '+' .. id)
+    if row[${at.state}] ~= '${finished}' then
+      enter(P .. 'in-order:' .. row[${at.state}] .. ':' .. row[${at.type}], row[${at.seq}], id)
+    end
     count(row[${at.state}], row[${at.type}], 1)
     looks[row[${at.type}]] = '0'
   else

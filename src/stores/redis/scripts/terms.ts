@@ -176,6 +176,53 @@ if ARGV[5] ~= '' and not call('SET', P .. 'by-term-turn', origin, 'NX', 'PX', ${
   answer: 'fill(most)',
 }
 
+/** Entries that one call of `having` compares, some at a time. */
+const compared = { most: 2_000, chunk: 500 }
+
+/**
+ * Of an index in the order of the enqueues the jobs that have all of some terms. Answers the number up to which
+ * (empty at the end), and of each job its id and number.
+ */
+export const havingScript: LuaScript = {
+  definitions: `
+-- Of entries, of which each is an id and a number, the places of those that have a term.
+local function thoseWith(prefix, entries, places)
+  local members, kept = {}, {}
+  -- Jobs of a kind were often enqueued at one time.
+  local first, last = tonumber(entries[2]), tonumber(entries[#entries])
+  if first > last then first, last = last, first end
+  local from, past = '[' .. prefix .. pad(int(first)), '(' .. prefix .. pad(int(last + 1))
+  if call('ZLEXCOUNT', P .. 'by-term', from, past) == 0 then return kept end
+  for i, place in ipairs(places) do members[i] = prefix .. pad(entries[place + 1]) .. entries[place] end
+  for i, score in ipairs(call('ZMSCORE', P .. 'by-term', unpack(members))) do if score then kept[#kept + 1] = places[i] end end
+  return kept
+end
+
+-- @param from the number before the first one; '' at the beginning
+local function having(index, from, newest, most, prefixes)
+  local order, past = newest and 'REV' or nil, newest and '-inf' or '+inf'
+  local looked, last, found = 0, from, {}
+  while looked < ${compared.most} and #found < 2 * most do
+    local start = last ~= '' and '(' .. last or newest and '+inf' or '-inf'
+    local request = { index, start, past, 'BYSCORE', 'LIMIT', 0, ${compared.chunk}, 'WITHSCORES', order }
+    local entries = call('ZRANGE', unpack(request))
+    local n, places = #entries, {}
+    for i = 1, n, 2 do places[#places + 1] = i end
+    for _, prefix in ipairs(prefixes) do if #places > 0 then places = thoseWith(prefix, entries, places) end end
+    for _, i in ipairs(places) do
+      found[#found + 1] = entries[i]
+      found[#found + 1] = entries[i + 1]
+    end
+    if n < ${2 * compared.chunk} then return { '', found } end
+    last, looked = entries[n], looked + n / 2
+  end
+  return { last, found }
+end
+`,
+  call: '',
+  answer: `having(ARGV[4], ARGV[5], ARGV[6] ~= '', tonumber(ARGV[7]), { unpack(ARGV, 8) })`,
+}
+
 /**
  * Finds terms of a kind that begin with a text, with the number of their jobs, up to one more than a number of these.
  * Each is the first one after the one before: its jobs are not read.
