@@ -124,9 +124,15 @@ export interface Figures {
   readonly upto: number
 }
 
+/**
+ * The number of the last transition, as a part of a statement. `max` would read all that was ever in the log where a
+ * transaction that stays open keeps it, if the planner takes the table for an empty one.
+ */
+export const lastOf = (schema: string): string => `(SELECT last FROM ${schema}.log ORDER BY last DESC LIMIT 1)`
+
 /** Rows of several kinds: where the folded ones end, the folded ones if there are others than were known, and moves. */
 const readText = (schema: string): string => `
-  SELECT 0, f.upto::float8, NULL, NULL, (SELECT max(last) FROM ${schema}.log)::float8 FROM ${schema}.folds f
+  SELECT 0, f.upto::float8, NULL, NULL, ${lastOf(schema)}::float8 FROM ${schema}.folds f
   UNION ALL SELECT 1, NULL, g.type, g.value, NULL FROM ${schema}.figures g
     WHERE (SELECT upto FROM ${schema}.folds) > $1
   UNION ALL SELECT 2, m.move::float8, NULL, m.body, m.base::float8 FROM ${schema}.moves m

@@ -24,7 +24,7 @@ import {
   type Target,
 } from './connection.ts'
 import { Epoch } from './epoch.ts'
-import { FigureReader, type Figures } from './figures.ts'
+import { FigureReader, lastOf, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { migrate } from './migrate.ts'
@@ -263,14 +263,14 @@ function connectionsOf(settings: Settings, clock: Clock, renewed: () => void): O
     figures.forget()
     renewed()
   })
-  const lastOf = async (): Promise<number> => {
-    const [row] = await listening.query(`SELECT coalesce(max(last), 0)::float8 FROM ${schema}.log`)
+  const lastNow = async (): Promise<number> => {
+    const [row] = await listening.query(`SELECT coalesce(${lastOf(schema)}, 0)::float8`)
     return row?.[0] as number
   }
   return {
     lane,
     reads,
-    hints: new Hints(listening, settings.schema, randomUUID(), () => epoch.news(lastOf)),
+    hints: new Hints(listening, settings.schema, randomUUID(), () => epoch.news(lastNow)),
     figures,
     time: new StoreTime(clock, settings.clock),
     epoch,
@@ -380,7 +380,7 @@ async function readLog(reads: Connection, schema: string, after: number, limit: 
   const values: Param[] = [after, limit]
   const rows = await reads.query(
     `SELECT (SELECT last - cardinality(ids) + 1 FROM ${schema}.log ORDER BY last LIMIT 1)::float8,
-        (SELECT max(last) FROM ${schema}.log)::float8, l.seq::float8, l.id, l.type, l.entry
+        ${lastOf(schema)}::float8, l.seq::float8, l.id, l.type, l.entry
       FROM (SELECT 1) one
       LEFT JOIN LATERAL (
         SELECT e.last - cardinality(e.ids) + u.n AS seq, u.id, u.type, e.entry

@@ -47,7 +47,7 @@ async function repairSequence(executor: Executor, schema: string): Promise<void>
       SELECT n.last, '{}', '{}', '{}' FROM (SELECT greatest((SELECT max(seq) FROM ${schema}.jobs),
         (SELECT max(last_seq) FROM ${schema}.jobs), (SELECT max(ended) FROM ${schema}.completions),
         (SELECT max(first + cardinality(jobs) - 1) FROM ${schema}.claims)) AS last) n
-      WHERE n.last > coalesce((SELECT max(l.last) FROM ${schema}.log l), 0)`,
+      WHERE n.last > coalesce((SELECT l.last FROM ${schema}.log l ORDER BY l.last DESC LIMIT 1), 0)`,
   })
 }
 

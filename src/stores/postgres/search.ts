@@ -21,6 +21,7 @@ import {
   type SearchTexts,
   type Source,
 } from './sources.ts'
+import { lastOf } from './figures.ts'
 import { columnText, Params, textOfColumn } from './texts.ts'
 
 /** So much of documents is read in one turn of the event loop. */
@@ -80,7 +81,7 @@ async function searched<Item>(
   query: FindQuery,
   { columns, from, read, judge }: Answered<Item>,
 ): Promise<Searched<Item>> {
-  const [head] = await ask(`SELECT max(last)::float8 FROM ${schema}.log`, [])
+  const [head] = await ask(`SELECT ${lastOf(schema)}::float8`, [])
   const last = (head?.[0] ?? 0) as number
   const items: Item[] = []
   let { after } = query

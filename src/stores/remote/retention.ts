@@ -46,6 +46,8 @@ export class Retention {
   /** By type. It is only known here: another process looks for itself. */
   private readonly looks = new Map<string, Look>()
   private readonly begins: Begins
+  /** How many of a type and state have gone in the last prune. */
+  private readonly gone = new Map<string, number>()
 
   constructor(port: StorePort) {
     this.port = port
@@ -56,7 +58,7 @@ export class Retention {
     const set = driver.newSet()
     await driver.server.load([{ kind: 'values', cells: 'retention' }], set)
     const { byType } = await this.port.figures()
-    const facts = new Facts(driver.server.now(), byType, set.valuesOf('retention'), this.looks)
+    const facts = new Facts(driver.server.now(), byType, set.valuesOf('retention'), this.looks, this.gone)
     this.begins.check(facts.now)
     let answer = prune(facts.begin(), limit)
     while (await facts.loadMissing(this.port, this.begins)) answer = prune(facts.begin(), limit)
@@ -69,7 +71,7 @@ export class Retention {
     const going = left.map(({ id, lastSeq }) => ({ id, endedBy: lastSeq }))
     const needs = going.map(({ id }) => ({ kind: 'row', id }) as const)
     if (going.length > 0) await driver.write((each: Transaction) => each.removeEnded(going), { needs })
-    facts.keepLooks()
+    facts.keep()
     return answer
   }
 }
@@ -119,6 +121,19 @@ async function endedDocuments(port: StorePort, { type, state, from, limit }: End
   })
 }
 
+/** Ended jobs that the decision has asked for. */
+interface Asked {
+  readonly name: string
+  readonly type: string
+  readonly state: EndedState
+  readonly limit: number
+}
+
+/** Of a type and state as many are read at first as have gone in the last prune, times this. */
+const spare = 1.25
+/** If all of them go, so many are read at least. */
+const partMin = 100
+
 class Facts implements PruneUnit<EndedFacts> {
   readonly now: number
   going: EndedFacts[] = []
@@ -128,17 +143,22 @@ class Facts implements PruneUnit<EndedFacts> {
   private readonly looks: Map<string, Look>
   private newLooks = new Map<string, number>()
   private readonly entries = new Map<string, { readonly limit: number; readonly found: readonly EndedFacts[] }>()
-  private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
+  private missing = new Map<string, Asked>()
+  private asked: Asked | null = null
+  private goingBy = new Map<string, number>()
+  private readonly gone: Map<string, number>
 
   constructor(
     now: number,
     byType: ReadonlyMap<string, TypeFigures>,
     policies: readonly string[],
     looks: Map<string, Look>,
+    gone: Map<string, number>,
   ) {
     this.now = now
     this.byType = byType
     this.looks = looks
+    this.gone = gone
     this.policies = new Map(
       policies.map((text) => {
         const { type, policy } = JSON.parse(text) as KeptPolicy
@@ -150,6 +170,7 @@ class Facts implements PruneUnit<EndedFacts> {
   begin(): this {
     this.going = []
     this.missing = new Map()
+    this.goingBy = new Map()
     this.newLooks = new Map()
     this.nextLookAt = Math.min(...[...this.looks].flatMap(([type, { at }]) => (this.isDue(type) ? [] : [at])), Infinity)
     return this
@@ -185,17 +206,20 @@ class Facts implements PruneUnit<EndedFacts> {
     return this.byType.get(type)?.counts[state] ?? 0
   }
 
+  /** Those that are known. More are asked for only if all of them go: mostly few do. */
   firstEnded(type: string, state: EndedState, limit: number): readonly EndedFacts[] {
     const name = `${state}:${type}`
-    const known = this.entries.get(name) ?? { limit: 0, found: [] }
-    if (known.limit < limit && known.found.length === known.limit) this.missing.set(name, { type, state, limit })
-    return known.found.slice(0, limit)
+    this.asked = { name, type, state, limit }
+    const known = this.entries.get(name)
+    const before = this.gone.get(name) ?? 0
+    if (known === undefined) this.missing.set(name, { ...this.asked, limit: limit + Math.ceil(before * spare) })
+    return known?.found.slice(0, limit) ?? []
   }
 
   /** Loads the entries that the decision has missed. @returns were there any? */
   async loadMissing(port: StorePort, begins: Begins): Promise<boolean> {
-    const missing = [...this.missing]
-    const load = async ([name, { type, state, limit }]: (typeof missing)[number]): Promise<void> => {
+    const missing = [...this.missing.values()]
+    const load = async ({ name, type, state, limit }: Asked): Promise<void> => {
       const query = { type, state, from: begins.from(name), limit }
       const found = await (port.ended?.(query) ?? endedDocuments(port, query))
       begins.found(name, found)
@@ -205,8 +229,15 @@ class Facts implements PruneUnit<EndedFacts> {
     return missing.length > 0
   }
 
+  /** @param jobs of those that were found last */
   removeEnded(jobs: readonly EndedFacts[]): void {
     this.going.push(...jobs)
+    const { asked } = this
+    if (asked === null) return
+    const { limit = 0, found = [] } = this.entries.get(asked.name) ?? {}
+    this.goingBy.set(asked.name, jobs.length)
+    const isAll = jobs.length === found.length && found.length === limit && limit < asked.limit
+    if (isAll) this.missing.set(asked.name, { ...asked, limit: Math.min(asked.limit, Math.max(limit * 4, partMin)) })
   }
 
   lookAgain(type: string, at: number): void {
@@ -215,7 +246,8 @@ class Facts implements PruneUnit<EndedFacts> {
   }
 
   /** A type of which something was removed is looked at anew: its numbers have changed, and may be the same again. */
-  keepLooks(): void {
+  keep(): void {
+    for (const name of this.entries.keys()) this.gone.set(name, this.goingBy.get(name) ?? 0)
     for (const [type, at] of this.newLooks) this.looks.set(type, { at, by: this.factsOf(type) })
     for (const { type } of this.going) this.looks.delete(type)
   }

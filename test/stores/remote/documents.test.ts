@@ -44,13 +44,18 @@ test('a port is opened by the first who opens the store, and closed with the las
   expect(calls).toEqual(['open', 'open', 'close'])
 })
 
-/** Keeps where the searches for ended jobs have begun. */
+/** Keeps what the searches for ended jobs have asked for. */
 class Recording extends MapPort {
   run = 'a'
   readonly asked: (number | null)[] = []
+  /** How many jobs each has asked for. */
+  readonly limits: number[] = []
 
   override find(query: FindQuery): Promise<Found> {
-    if (query.by === 'finished') this.asked.push(query.after?.number ?? null)
+    if (query.by === 'finished') {
+      this.asked.push(query.after?.number ?? null)
+      this.limits.push(query.limit)
+    }
     return super.find(query)
   }
 
@@ -111,4 +116,27 @@ test('a prune begins where the last one has found something, but for ten minutes
   expect((await ended('g'))[0]).toBe(null)
   expect((await ended('h'))[0]).toBeGreaterThan(2)
   expect((await store.list({ state: 'done' })).map(({ id }) => id)).toEqual(['g', 'h'])
+})
+
+test('a prune reads about as many ended jobs as have gone in the last one, and more where all of them go', async () => {
+  const clock = movingClock()
+  const port = new Recording(new SharedMap(), clock)
+  const store = remoteStore(port)
+  await store.open({ clock })
+  const bounds = { count: 2, ageMs: 1e12 }
+  await store.retain({ types: new Map(), others: { done: bounds, dead: bounds, cancelled: bounds } })
+  let jobs = 0
+  const pruned = async (count: number): Promise<[pruned: number, limits: readonly number[]]> => {
+    for (let i = 0; i < count; i++) await putAndEnd(store, `${++jobs}`, 'done')
+    port.limits.length = 0
+    const answer = await store.prune(200)
+    return [answer.pruned, [...port.limits]]
+  }
+  expect(await pruned(12)).toEqual([10, [1, 11]])
+  expect(await pruned(10)).toEqual([10, [14]])
+  expect(await pruned(3)).toEqual([3, [14]])
+  expect(await pruned(10)).toEqual([10, [5, 11]])
+  expect(await pruned(150)).toEqual([150, [14, 100, 151]])
+  expect(await pruned(1)).toEqual([1, [189]])
+  expect((await store.list({ state: 'done' })).map(({ id }) => id)).toEqual([`${jobs - 1}`, `${jobs}`])
 })

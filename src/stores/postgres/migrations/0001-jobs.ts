@@ -90,13 +90,13 @@ DECLARE
 BEGIN
   LOOP
     IF of_type IS NULL THEN
-      SELECT coalesce(last_number, (SELECT max(l.last) FROM @schema@.log l)),
+      SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
           (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = ''),
           (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.place >= v_from
             ORDER BY j.place LIMIT 1)
         INTO v_last, v_returned, v_place;
     ELSE
-      SELECT coalesce(last_number, (SELECT max(l.last) FROM @schema@.log l)),
+      SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
           (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = of_type),
           (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.type = of_type
             AND j.place >= v_from ORDER BY j.place LIMIT 1)
@@ -260,12 +260,16 @@ DECLARE
   v_upto bigint := base + numbers - log_max;
   v_setting text := 'jobchart.log_' || '@schema@.log'::regclass::oid;
   v_from bigint;
+  v_old bigint[];
+  v_gone int;
 BEGIN
   IF base / 1000 <> (base + numbers) / 1000 THEN
     v_from := coalesce(nullif(current_setting(v_setting, true), ''), '0')::bigint;
+    v_old := ARRAY(SELECT l.last FROM @schema@.log l WHERE l.last >= v_from AND l.last < v_upto);
     DELETE FROM @schema@.log WHERE last = ANY(ARRAY(
-      SELECT l.last FROM @schema@.log l WHERE l.last >= v_from AND l.last < v_upto FOR UPDATE SKIP LOCKED));
-    IF NOT EXISTS (SELECT FROM @schema@.log l WHERE l.last >= v_from AND l.last < v_upto) THEN
+      SELECT l.last FROM @schema@.log l WHERE l.last = ANY(v_old) FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS v_gone = ROW_COUNT;
+    IF v_gone = cardinality(v_old) THEN
       PERFORM set_config(v_setting, greatest(v_from, v_upto)::text, false);
     END IF;
   END IF;
@@ -324,7 +328,7 @@ DECLARE
   v_jobs bigint[];
 BEGIN
   IF turn THEN PERFORM @schema@.take_turn(); END IF;
-  v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
+  v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
   stale_rows := ARRAY(
     SELECT r.number::int FROM unnest(read_ids, read_revisions) WITH ORDINALITY AS r(id, revision, number)
     LEFT JOIN @schema@.standing s ON s.id = r.id

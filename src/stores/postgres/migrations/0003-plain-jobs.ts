@@ -35,7 +35,7 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
+  v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
   WITH logged AS (INSERT INTO @schema@.log (last, ids, types, entry)
     VALUES (v_base + cardinality(v_ids) - 1, v_ids, v_types, insert_plain.entry))
   INSERT INTO @schema@.jobs (id, plain, type, seq, enqueued_at, terms, doc)
@@ -81,7 +81,7 @@ DECLARE
   v_activity text;
 BEGIN
   PERFORM @schema@.take_turn();
-  v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
+  v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
 
   IF claims <> '{}' THEN
     -- One by one: a plan for a table that seems to be empty would read it from its first row on.
@@ -200,7 +200,7 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  v_base := coalesce((SELECT max(l.last) FROM @schema@.log l), 0) + 1;
+  v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
   -- By where the rows are: their indexes have been looked up.
   WITH gone AS (DELETE FROM @schema@.completions d WHERE d.ctid = ANY(v_completions) RETURNING d.type),
   counted AS (SELECT g.type, count(*)::int AS n FROM gone g GROUP BY g.type)
