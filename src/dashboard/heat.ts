@@ -22,6 +22,8 @@ export interface StateShown extends StateHeat {
    */
   readonly stuck: number
   readonly stuckId: string | null
+  /** Are there more jobs in it than were looked at? */
+  readonly more: boolean
 }
 
 export interface TransitionShown {
@@ -69,6 +71,13 @@ export async function heatView(
   }
 }
 
+interface Stuck {
+  readonly stuck: readonly string[]
+  readonly more: boolean
+}
+
+const nobody: Stuck = { stuck: [], more: false }
+
 async function statesShown(
   { client: { store } }: DashboardSettings,
   type: string,
@@ -84,17 +93,17 @@ async function statesShown(
   const shown: StateShown[] = []
   for (const each of states) {
     const jobs = counts.get(each.state) ?? 0
-    const stuck = jobs > 0 && looked.has(each.state) ? await stuckIn(each) : []
-    shown.push({ ...each, jobs, stuck: stuck.length, stuckId: stuck[0] ?? null })
+    const { stuck, more } = jobs > 0 && looked.has(each.state) ? await stuckIn(each) : nobody
+    shown.push({ ...each, jobs, stuck: stuck.length, stuckId: stuck[0] ?? null, more })
   }
   for (const [state, jobs] of counts) {
     if (states.some((each) => each.state === state)) continue
-    shown.push({ state, count: 0, p50Ms: 0, p95Ms: 0, p99Ms: 0, jobs, stuck: 0, stuckId: null })
+    shown.push({ state, count: 0, p50Ms: 0, p95Ms: 0, p99Ms: 0, jobs, stuck: 0, stuckId: null, more: false })
   }
   return shown.toSorted((a, b) => b.count * b.p50Ms - a.count * a.p50Ms || b.jobs - a.jobs)
 
   /** Ids, the longest wait first. */
-  async function stuckIn({ state, p99Ms }: StateHeat): Promise<string[]> {
+  async function stuckIn({ state, p99Ms }: StateHeat): Promise<Stuck> {
     const jobs = await store.list({
       type,
       state: 'waiting',
@@ -103,10 +112,11 @@ async function statesShown(
       fields: ['id', 'startedAt'],
     })
     const since = store.now() - p99Ms
-    return jobs
+    const stuck = jobs
       .filter(({ startedAt }) => startedAt !== null && startedAt < since)
       .toSorted((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0))
       .map(({ id }) => id)
+    return { stuck, more: jobs.next !== undefined }
   }
 }
 

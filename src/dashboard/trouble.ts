@@ -9,12 +9,13 @@ import type { ActivityBucket, QueueStats, ScheduleRecord, WorkerRecord } from '.
 
 /**
  * `no-worker`: a queue has queued jobs and no worker · `dying`, `failing`: more jobs died, or attempts failed, in the
- * last hour than usual · `slow`: jobs wait longer for a worker than usual · `late-tick`: a tick is due and was not
- * fired · `missed-tick`: the last tick of a schedule has no job · `lost-worker`: a worker sends no heartbeats ·
- * `unsupported`: jobs wait for a version of their machine that no worker has.
+ * last hour than usual · `slow`: jobs wait longer for a worker than usual · `paused`: jobs have waited for ten minutes
+ * in a paused queue · `late-tick`: a tick is due and was not fired · `missed-tick`: the last tick of a schedule has no
+ * job · `lost-worker`: a worker sends no heartbeats · `unsupported`: jobs wait for a version of their machine that no
+ * worker has.
  */
 export type TroubleKind =
-  'no-worker' | 'dying' | 'failing' | 'slow' | 'late-tick' | 'missed-tick' | 'lost-worker' | 'unsupported'
+  'no-worker' | 'dying' | 'failing' | 'slow' | 'paused' | 'late-tick' | 'missed-tick' | 'lost-worker' | 'unsupported'
 
 export interface Trouble {
   /** The same as long as it lasts: its kind and its name. */
@@ -58,6 +59,8 @@ const failedMin = 10
 const factor = 3
 /** A job may wait so long for a worker at any time, ms. */
 const waitMs = minuteMs
+/** A queue may be paused so long while jobs wait, ms: people pause one to mend something. */
+const pausedMs = 10 * minuteMs
 /** A tick may be fired so late, ms: a process that starts catches up. */
 const lateMs = minuteMs
 
@@ -122,12 +125,20 @@ function ofEnds({ type, hours, minutes }: QueueFacts, now: number): readonly Tro
 }
 
 function ofWaits({ type, paused, counts, workers, latencyMs, hours }: QueueFacts, now: number): readonly Trouble[] {
-  if (counts.queued === 0 || paused || workers === 0) return []
+  if (counts.queued === 0) return []
+  if (paused) return ofPause(type, counts.queued, latencyMs)
+  if (workers === 0) return []
   const before = hours.filter(({ at }) => at + hourMs <= now - hourMs)
   const started = sum(before, 'started')
   const usual = started === 0 ? null : sum(before, 'queuedMs') / started
   if (latencyMs <= Math.max(waitMs, factor * (usual ?? 0))) return []
   return [trouble('slow', type, latencyMs, usual, `The oldest queued job of ${type} waits for ${duration(latencyMs)}`)]
+}
+
+function ofPause(type: string, queued: number, latencyMs: number): readonly Trouble[] {
+  if (latencyMs <= pausedMs) return []
+  const text = `${type} is paused: ${counted(queued, 'job')} queued, the oldest for ${duration(latencyMs)}`
+  return [trouble('paused', type, latencyMs, null, text)]
 }
 
 const duration = (ms: number): string => {

@@ -42,9 +42,11 @@ test('states have their times and the jobs that are stuck, transitions their wor
   const get = async (path: string): Promise<Response> => fetch(new Request(`http://jobs.test/api/v1${path}`))
   const heat = (await (await get('/queues/review/heat?period=day')).json()) as HeatShown
   const hour = 3_600_000
-  expect(heat.states.map(({ state, count, jobs, stuck, stuckId }) => [state, count, jobs, stuck, stuckId])).toEqual([
-    ['reminded', 100, 0, 0, null],
-    ['asked', 100, 1, 1, 'review-old'],
+  expect(
+    heat.states.map(({ state, count, jobs, stuck, stuckId, more }) => [state, count, jobs, stuck, stuckId, more]),
+  ).toEqual([
+    ['reminded', 100, 0, 0, null, false],
+    ['asked', 100, 1, 1, 'review-old', false],
   ])
   for (const { p50Ms } of heat.states) expect(p50Ms / hour).toSatisfy((hours) => hours > 0.8 && hours < 1.2)
   expect(
@@ -67,6 +69,16 @@ test('states have their times and the jobs that are stuck, transitions their wor
   expect((await get('/queues/nothing/heat')).status).toBe(404)
 })
 
+test('of many jobs in a state it is told that more may be stuck than were looked at', async () => {
+  const runtime = await heated()
+  for (let i = 0; i < 51; i++) await runtime.enqueue(review, undefined, { id: `later-${i}` })
+  await expect.poll(async () => (await runtime.counts()).waiting).toBe(52)
+  const { fetch } = createDashboard({ runtime, authorize: () => 'read' })
+  const answer = await fetch(new Request('http://jobs.test/api/v1/queues/review/heat?period=day'))
+  const { states } = (await answer.json()) as HeatShown
+  expect(states.find(({ state }) => state === 'asked')).toMatchObject({ jobs: 52, stuck: 1, more: true })
+})
+
 test.runIf(canStartBrowser)('a person sees a day as a heat map, and gets from it to the jobs', async () => {
   const runtime = await heated()
   const page = await openedPage(browser, { runtime, authorize: () => 'read' }, '#/queue/review')
@@ -82,6 +94,9 @@ test.runIf(canStartBrowser)('a person sees a day as a heat map, and gets from it
   await label.click()
   await expect.poll(() => page.url()).toMatch(/#\/job\/review-0$/)
   await page.goBack()
+  // What was shown is in the address.
+  await page.locator('.chart .jc-times').first().waitFor()
+  expect(await page.getByRole('button', { name: 'a day', exact: true }).getAttribute('aria-pressed')).toBe('true')
   await page.getByRole('button', { name: 'a week', exact: true }).click()
   await page.locator('.chart .jc-times').first().waitFor()
   await page.evaluate(axe.source)

@@ -61,6 +61,15 @@ test('a job that waits for longer than a minute and three times the usual is tro
   expect(ofQueue({ ...queued, latencyMs: 91_000, hours: slow })).toEqual(['slow mail'])
 })
 
+test('jobs that have waited for ten minutes in a paused queue are trouble', () => {
+  const waiting = { counts: { ...noCounts, queued: 16 }, paused: true, workers: 0 }
+  expect(ofQueue({ ...waiting, latencyMs: 600_000 })).toEqual([])
+  expect(ofQueue({ ...waiting, latencyMs: 600_001 })).toEqual(['paused mail'])
+  expect(ofQueue({ ...waiting, counts: noCounts, latencyMs: 600_001 })).toEqual([])
+  const [found] = troubleOf({ ...facts, queues: [{ ...quiet, ...waiting, latencyMs: 3 * hour }] })
+  expect(found?.text).toBe('mail is paused: 16 jobs queued, the oldest for 3 hours')
+})
+
 const schedule: ScheduleRecord = {
   name: 'nightly',
   spec: '0 30 1 * * *',

@@ -3,6 +3,7 @@
  * together.
  */
 import { counted } from '../../core/counted.ts'
+import { ownValue } from '../../core/own-value.ts'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { MergedFailureGroup } from '../../index.ts'
@@ -11,10 +12,11 @@ import { metaText } from '../meta-member.ts'
 import { about } from './about.ts'
 import { get, post, useResource } from './api.ts'
 import { changeAll } from './bulk.tsx'
-import { ask, change, FormDialog } from './dialog.tsx'
+import { ask, change, FormDialog, say } from './dialog.tsx'
+import { apiFilter, apiQuery } from './filters.ts'
 import { counts, useLive } from './live.ts'
 import { Bars, Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
-import { jobLink, link, place } from './router.ts'
+import { jobLink, link, place, scope } from './router.ts'
 import { date, duration, number } from './words.ts'
 
 interface Failed {
@@ -42,17 +44,23 @@ export function DeadScreen(): JSX.Element {
           </a>
         )}
       </h1>
-      <Loaded of={failed}>{({ groups }) => <Groups groups={groups} changed={failed.refresh} />}</Loaded>
+      <Loaded of={failed}>{({ groups }) => <Groups groups={groups} type={type} changed={failed.refresh} />}</Loaded>
     </>
   )
 }
 
-function Groups({ groups, changed }: Failed & { readonly changed: () => void }): JSX.Element {
+interface GroupsProps extends Failed {
+  /** Null: groups of all types are shown. */
+  readonly type: string | null
+  readonly changed: () => void
+}
+
+function Groups({ groups, type, changed }: GroupsProps): JSX.Element {
   const deadly = groups.filter(({ dead }) => dead > 0).toSorted((a, b) => b.dead - a.dead)
   const others = groups.filter(({ dead }) => dead === 0)
   return (
     <>
-      <Panel title="By type and error" aside={<Others groups={groups} />}>
+      <Panel title="By type and error" aside={<Others groups={groups} type={type} />}>
         {deadly.length === 0 ? (
           <Empty title="No job is dead">
             Jobs that spend their attempts stay here until a person retries or discards them.
@@ -71,12 +79,16 @@ function Groups({ groups, changed }: Failed & { readonly changed: () => void }):
 }
 
 /** Dead jobs that no group counts: their group was removed, or an earlier release has written their error. */
-function Others({ groups }: Failed): JSX.Element {
-  const others = (counts.value?.dead ?? 0) - groups.reduce((sum, { dead }) => sum + dead, 0)
+function Others({ groups, type }: Pick<Failed, 'groups'> & { readonly type: string | null }): JSX.Element {
+  const all = type === null ? counts.value : ownValue(counts.value?.types, type)
+  const others = (all?.dead ?? 0) - groups.reduce((sum, { dead }) => sum + dead, 0)
   return (
-    <a href={link('jobs', '', { state: 'dead' })}>
-      all dead jobs{others > 0 && `, ${number(others)} of them in no group`}
-    </a>
+    <span class="muted">
+      {scope.value !== null && <>figures are of all jobs, lists and changes within {scope.value}; </>}
+      <a href={link('jobs', '', { state: 'dead', ...(type !== null && { type }) })}>
+        all dead jobs{others > 0 && `, ${number(others)} of them in no group`}
+      </a>
+    </span>
   )
 }
 
@@ -98,6 +110,11 @@ export function Failures({ groups, all = groups, changed, showType }: FailuresPr
       ))}
     </ul>
   )
+}
+
+const deadWords = (dead: number): string => {
+  if (scope.value !== null) return `its dead jobs in ${scope.value}`
+  return dead === 1 ? 'the dead job' : `the ${number(dead)} dead jobs`
 }
 
 interface GroupProps extends Required<Omit<FailuresProps, 'groups'>> {
@@ -132,7 +149,7 @@ function Group({ of, all, changed, showType }: GroupProps): JSX.Element {
           last <Time at={lastAt} />, <a href={jobLink(lastId)}>look at the latest</a>
           {dead > 0 && (
             <>
-              , <a href={deadJobs}>{dead === 1 ? 'the dead job' : `the ${number(dead)} dead jobs`}</a>
+              , <a href={deadJobs}>{deadWords(dead)}</a>
             </>
           )}
         </p>
@@ -216,7 +233,23 @@ function NearView({
 
 type Report = Readonly<Partial<Record<'retried' | 'refused', readonly string[]>>>
 
-/** Retry and discard of all dead jobs of a group, and retry of one of them. */
+const changes = {
+  retry: {
+    verb: 'Retry',
+    text: 'They go to the end of their queue with all their attempts. Retry one first to see whether the cause is gone.',
+  },
+  discard: {
+    verb: 'Discard',
+    text: 'They are removed, with their input and their errors. This cannot be undone.',
+  },
+} as const
+
+interface Matching {
+  readonly count: number
+  readonly more: boolean
+}
+
+/** Retry and discard of all dead jobs of a group that are in the scope, and retry of one of them. */
 function Changes({
   of: { type, dead, fingerprints },
   changed,
@@ -224,41 +257,41 @@ function Changes({
   readonly of: MergedFailureGroup
   readonly changed: () => void
 }): JSX.Element {
-  const filter = { type, state: 'dead', failure: fingerprints }
-  const jobs = `${counted(dead, 'job')} of ${type}`
-  const all = async (kind: 'retry' | 'discard'): Promise<string> => {
-    const told = await changeAll(kind, { filter, expected: dead })
-    changed()
-    return told
+  const query = new URLSearchParams({ type, state: 'dead' })
+  for (const fingerprint of fingerprints) query.append('failure', fingerprint)
+  const within = scope.value === null ? '' : ` in ${scope.value}`
+  // The figures of a group are of all jobs.
+  const matching = async (kind: keyof typeof changes): Promise<Matching> =>
+    within === '' ? { count: dead, more: false } : get(`/jobs/count?${apiQuery(query)}&change=${kind}`)
+  const askAll = async (kind: keyof typeof changes): Promise<void> => {
+    const { verb, text } = changes[kind]
+    const { count, more } = await matching(kind)
+    if (count === 0) return say(`No dead job of the group is${within}.`)
+    ask({
+      title: `${verb} ${more ? `${number(count)}+ jobs` : counted(count, 'job')} of ${type}${within}?`,
+      text,
+      verb: `${verb} ${number(count)}${more ? '+' : ''}`,
+      danger: kind === 'discard',
+      run: async () => {
+        const told = await changeAll(kind, { filter: apiFilter(query), ...(!more && { expected: count }) })
+        changed()
+        return told
+      },
+    })
   }
-  const retry = async (ids: readonly string[]): Promise<string> => {
-    const { retried = [], refused = [] } = await post<Report>('/jobs/retry', { ids })
+  const start = (kind: keyof typeof changes): void =>
+    void askAll(kind).catch((error: unknown) => say(error instanceof Error ? error.message : String(error), true))
+  const retryOne = async (): Promise<string> => {
+    const { jobs } = await get<{ jobs: readonly { readonly id: string }[] }>(
+      `/jobs?${apiQuery(query)}&orderBy=finished&limit=1`,
+    )
+    if (jobs.length === 0) return `No job of the group is dead${within} any more.`
+    const { retried = [], refused = [] } = await post<Report>('/jobs/retry', { ids: jobs.map(({ id }) => id) })
     changed()
     return `${number(retried.length)} retried${refused.length === 0 ? '' : `, ${number(refused.length)} refused`}.`
   }
-  const retryOne = async (): Promise<string> => {
-    const query = new URLSearchParams({ type, state: 'dead', orderBy: 'finished', limit: '1' })
-    for (const fingerprint of fingerprints) query.append('failure', fingerprint)
-    const { jobs: latest } = await get<{ jobs: readonly { readonly id: string }[] }>(`/jobs?${query}`)
-    return latest.length === 0 ? 'No job of the group is dead any more.' : retry(latest.map(({ id }) => id))
-  }
-  const askAll = (): void =>
-    ask({
-      title: `Retry ${jobs}?`,
-      text: 'They go to the end of their queue with all their attempts. Retry one first to see whether the cause is gone.',
-      verb: `Retry ${number(dead)}`,
-      run: () => all('retry'),
-    })
-  const askDiscard = (): void =>
-    ask({
-      title: `Discard ${jobs}?`,
-      text: 'They are removed, with their input and their errors. This cannot be undone.',
-      verb: `Discard ${number(dead)}`,
-      danger: true,
-      run: () => all('discard'),
-    })
   const askOne = (): void =>
-    ask({ title: 'Retry one job?', text: 'The one that has died last.', verb: 'Retry one', run: retryOne })
+    ask({ title: 'Retry one job?', text: `The one that has died last${within}.`, verb: 'Retry one', run: retryOne })
   return (
     <>
       {dead > 1 && (
@@ -266,10 +299,10 @@ function Changes({
           Retry one
         </button>
       )}
-      <button type="button" onClick={askAll}>
+      <button type="button" onClick={() => start('retry')}>
         {dead > 1 ? 'Retry all' : 'Retry'}
       </button>
-      <button class="quiet" type="button" onClick={askDiscard}>
+      <button class="quiet" type="button" onClick={() => start('discard')}>
         Discard
       </button>
     </>

@@ -88,7 +88,7 @@ export function pageQuery(query: URLSearchParams): URLSearchParams {
 }
 
 function filterValue(key: string, values: readonly string[]): unknown {
-  if (key === 'type' || key === 'state') return values
+  if (key === 'type' || key === 'state' || key === 'failure') return values
   if (key === 'unsupported') return true
   if (key === 'meta') return Object.fromEntries(values.map((text) => metaMember(text) ?? [text, '']))
   return key.endsWith('After') ? Number(values[0]) : values[0]

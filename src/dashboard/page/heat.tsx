@@ -1,30 +1,43 @@
 /** The statechart of a type: with its live jobs, or as a heat map of what has happened in it over time. */
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { HeatPeriod } from '../../index.ts'
 import type { HeatShown, StateShown, TransitionShown } from '../heat.ts'
 import { useRepeated, useResource } from './api.ts'
 import { Chart } from './chart.tsx'
 import { Choices, Loaded, Panel } from './parts.tsx'
-import { go, jobLink, link } from './router.ts'
+import { go, jobLink, link, place, replace } from './router.ts'
 import { brief, date, number, percent } from './words.ts'
 
 type Choice = 'now' | HeatPeriod
 
 const choices: Readonly<Record<Choice, string>> = { now: 'now', hour: 'an hour', day: 'a day', week: 'a week' }
 
+const isChoice = (text: string | null): boolean => text !== null && Object.hasOwn(choices, text)
+
+/** What it shows is in the address. */
 export function MachineChart({ type }: { readonly type: string }): JSX.Element {
-  const [choice, setChoice] = useState<Choice>('now')
-  const [version, setVersion] = useState('')
+  const { query } = place.value
+  const choice = isChoice(query.get('heat')) ? (query.get('heat') as Choice) : 'now'
+  const version = query.get('version') ?? ''
+  const show = (heat: Choice, of: string): void =>
+    replace(link('queue', type, { heat: heat === 'now' ? null : heat, version: of === '' ? null : of }))
   return (
     <Panel
       title="Its statechart"
-      aside={<Choices of={choices} chosen={choice} label="What the chart shows" choose={setChoice} />}
+      aside={
+        <Choices of={choices} chosen={choice} label="What the chart shows" choose={(next) => show(next, version)} />
+      }
     >
       {choice === 'now' ? (
         <Chart path={`/charts/machine.svg?${new URLSearchParams({ type })}`} onState={toState(type)} />
       ) : (
-        <HeatMap key={`${choice} ${version}`} type={type} period={choice} version={version} onVersion={setVersion} />
+        <HeatMap
+          key={`${choice} ${version}`}
+          type={type}
+          period={choice}
+          version={version}
+          onVersion={(next) => show(choice, next)}
+        />
       )}
     </Panel>
   )
@@ -106,7 +119,7 @@ function States({ type, states }: { readonly type: string; readonly states: read
           </tr>
         </thead>
         <tbody>
-          {states.map(({ state, count, p50Ms, p95Ms, p99Ms, jobs, stuck, stuckId }) => (
+          {states.map(({ state, count, p50Ms, p95Ms, p99Ms, jobs, stuck, stuckId, more }) => (
             <tr key={state}>
               <td class="wrap">
                 <a href={link('jobs', '', { type, machineState: state })}>{state}</a>
@@ -120,8 +133,14 @@ function States({ type, states }: { readonly type: string; readonly states: read
               <td class="num">{number(jobs)}</td>
               <td class="num">
                 {stuckId !== null && (
-                  <a href={jobLink(stuckId)} title="The job that is longest in it">
+                  <a
+                    href={jobLink(stuckId)}
+                    title={
+                      more ? 'The longest of the 50 jobs that were enqueued first' : 'The job that is longest in it'
+                    }
+                  >
                     {number(stuck)}
+                    {more && '+'}
                   </a>
                 )}
               </td>

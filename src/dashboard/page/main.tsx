@@ -42,11 +42,17 @@ function Screen(): JSX.Element {
   )
 }
 
-const connectionWords = { connecting: 'connecting', live: 'live', lost: 'connection lost' } as const
+const connectionWords = {
+  connecting: 'connecting',
+  live: 'live',
+  lost: 'connection lost',
+  failing: 'the store fails',
+} as const
 
 function Navigation(): JSX.Element {
   const { screen } = place.value
   const dead = counts.value?.dead ?? 0
+  const state = connection.value === 'live' && storeProblem.value !== null ? 'failing' : connection.value
   const current = screen === 'job' ? 'jobs' : screen === 'queue' ? '' : screen
   return (
     <nav aria-label="Screens">
@@ -65,9 +71,9 @@ function Navigation(): JSX.Element {
       ))}
       <Views />
       <div class="foot">
-        <span class={`connection ${connection.value}`} role="status">
+        <span class={`connection ${state}`} role="status">
           <i />
-          {connectionWords[connection.value]}
+          {connectionWords[state]}
         </span>
         {about.value.role === 'read' && <span class="muted">read only</span>}
         <button type="button" class="quiet" onClick={showHelp}>

@@ -6,7 +6,7 @@ import type { Overview, OverviewQueue, QueueRow } from '../overview.ts'
 import type { TroubleKind } from '../trouble.ts'
 import { most, Series, total } from './activity.tsx'
 import { useRepeated, useResource } from './api.ts'
-import { counts, useLive } from './live.ts'
+import { counts, storeProblem, useLive } from './live.ts'
 import { NotifyButton } from './notify.tsx'
 import { Empty, Figures, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink, link } from './router.ts'
@@ -43,6 +43,7 @@ const troubleLinks: Readonly<Record<TroubleKind, (name: string) => string>> = {
   dying: (type) => link('dead', '', { type }),
   failing: (type) => link('dead', '', { type }),
   slow: (type) => link('queue', type),
+  paused: (type) => link('queue', type),
   'late-tick': () => link('schedules'),
   'missed-tick': () => link('schedules'),
   'lost-worker': () => link('workers'),
@@ -54,6 +55,7 @@ const troubleTones: Readonly<Record<TroubleKind, string>> = {
   dying: 'dead',
   failing: 'retrying',
   slow: 'retrying',
+  paused: 'cancelled',
   'late-tick': 'dead',
   'missed-tick': 'retrying',
   'lost-worker': 'dead',
@@ -61,9 +63,11 @@ const troubleTones: Readonly<Record<TroubleKind, string>> = {
 }
 
 /** What is not as usual; on a quiet day one line. */
-function Troubles({ of: { trouble, runtime, activity } }: { readonly of: Overview }): JSX.Element {
+function Troubles({ of: { trouble, runtime, activity } }: { readonly of: Overview }): JSX.Element | null {
   const stopped = runtime !== null && runtime.state !== 'running' ? runtime.state : null
   if (trouble.length === 0 && stopped === null) {
+    // Nothing is known of now: the warning above says so.
+    if (storeProblem.value !== null) return null
     return (
       <p class="calm">
         <i class="dot tone-done" /> All is as usual: {counted(total(activity, 'done'), 'job')} done in the last hour,{' '}

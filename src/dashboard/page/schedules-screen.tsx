@@ -2,8 +2,9 @@
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { ScheduleRecord } from '../../index.ts'
+import type { Trouble } from '../trouble.ts'
 import { about } from './about.ts'
-import { post, useResource } from './api.ts'
+import { post, useRepeated, useResource } from './api.ts'
 import { change } from './dialog.tsx'
 import { useLive } from './live.ts'
 import { Empty, Loaded, QueueLink, Time } from './parts.tsx'
@@ -18,18 +19,36 @@ const lateMs = 60_000
 const lateBy = ({ nextRuns: [next], paused, jitterMs }: ScheduleRecord): number =>
   paused || next === undefined ? 0 : Math.max(0, now.value - next - lateMs - jitterMs)
 
-const chips: Readonly<Record<string, (schedule: ScheduleRecord) => boolean>> = {
+/** By the name of a schedule the tick that was missed last. */
+type Missed = ReadonlyMap<string, number>
+
+/** Null as soon as a later one has fired: trouble may tell of it for some seconds more. */
+function missedAt({ name, last }: ScheduleRecord, missed: Missed): number | null {
+  const at = missed.get(name) ?? null
+  return at !== null && at > (last?.at ?? 0) ? at : null
+}
+
+const chips: Readonly<Record<string, (schedule: ScheduleRecord, missed: Missed) => boolean>> = {
   late: (schedule) => lateBy(schedule) > 0,
-  missed: ({ missed }) => missed > 0,
+  missed: (schedule, missed) => missedAt(schedule, missed) !== null,
   paused: ({ paused }) => paused,
 }
 
 export function SchedulesScreen(): JSX.Element {
   const schedules = useResource<{ readonly schedules: readonly ScheduleRecord[] }>('/schedules')
+  const trouble = useResource<{ readonly trouble: readonly Trouble[] }>('/trouble')
+  const refresh = (): void => {
+    schedules.refresh()
+    trouble.refresh()
+  }
   useLive({
-    onTransitions: (transitions) => transitions.some(({ event }) => event === 'ENQUEUE') && schedules.refresh(),
-    onReset: schedules.refresh,
+    onTransitions: (transitions) => transitions.some(({ event }) => event === 'ENQUEUE') && refresh(),
+    onReset: refresh,
   })
+  useRepeated(trouble.refresh)
+  const missed = new Map(
+    (trouble.data?.trouble ?? []).flatMap(({ kind, name, value }) => (kind === 'missed-tick' ? [[name, value]] : [])),
+  )
   return (
     <>
       <h1>Schedules</h1>
@@ -38,7 +57,7 @@ export function SchedulesScreen(): JSX.Element {
           list.length === 0 ? (
             <Empty title="No schedules">runtime.schedule(name, spec, job, input) makes one.</Empty>
           ) : (
-            <Schedules of={list} refresh={schedules.refresh} />
+            <Schedules of={list} missed={missed} refresh={refresh} />
           )
         }
       </Loaded>
@@ -48,17 +67,21 @@ export function SchedulesScreen(): JSX.Element {
 
 function Schedules({
   of,
+  missed,
   refresh,
 }: {
   readonly of: readonly ScheduleRecord[]
+  readonly missed: Missed
   readonly refresh: () => void
 }): JSX.Element {
   const { text, chip } = useTableFilter()
   const shown = of
-    .filter((each) => chip === null || chips[chip]?.(each) === true)
+    .filter((each) => chip === null || chips[chip]?.(each, missed) === true)
     .filter(({ name, type, spec, tags }) => matchesText(text, name, type, spec, ...tags))
     .toSorted((a, b) => lateBy(b) - lateBy(a))
-  const counts = Object.entries(chips).map(([name, has]) => [name, of.filter(has).length] as const)
+  const counts = Object.entries(chips).map(
+    ([name, has]) => [name, of.filter((each) => has(each, missed)).length] as const,
+  )
   return (
     <>
       <TableFilters label="Schedules" counts={counts} />
@@ -80,7 +103,7 @@ function Schedules({
             </thead>
             <tbody>
               {shown.map((each) => (
-                <Schedule key={each.name} of={each} refresh={refresh} />
+                <Schedule key={each.name} of={each} missedTick={missedAt(each, missed)} refresh={refresh} />
               ))}
             </tbody>
           </table>
@@ -90,7 +113,14 @@ function Schedules({
   )
 }
 
-function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refresh: () => void }): JSX.Element {
+interface ScheduleProps {
+  readonly of: ScheduleRecord
+  /** When its last tick was missed; null if a later one has fired. */
+  readonly missedTick: number | null
+  readonly refresh: () => void
+}
+
+function Schedule({ of, missedTick, refresh }: ScheduleProps): JSX.Element {
   const { name, spec, timezone, type, last, fired, missed, skipped } = of
   const words = scheduleWords(spec)
   return (
@@ -119,7 +149,12 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
       </td>
       <td class="num wide">{number(fired)}</td>
       <td class="num" title={skipped > 0 ? `${counted(skipped, 'tick')} left out for an earlier job` : undefined}>
-        {missed > 0 ? <span class="state tone-dead">{number(missed)}</span> : <span class="muted">0</span>}
+        <span class="muted">{number(missed)}</span>
+        {missedTick !== null && (
+          <div class="state tone-dead" title={dateIn(missedTick, timezone)}>
+            missed <Time at={missedTick} />
+          </div>
+        )}
         {skipped > 0 && <div class="muted">{number(skipped)} left out</div>}
       </td>
       {about.value.role === 'admin' && <Changes of={of} refresh={refresh} />}

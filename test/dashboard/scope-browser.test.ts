@@ -1,0 +1,120 @@
+/** The screen of dead jobs within a scope and of one type, and what stays calm while the store fails. */
+import type { Browser, Page } from 'playwright-core'
+import { createRuntime, defineJob, fatal, JobchartError, memoryStore, type Runtime } from 'jobchart'
+import { createDashboard } from 'jobchart/dashboard'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { canStartBrowser, startBrowser } from '../support/browser.ts'
+import { openedPage } from './opened-page.ts'
+import { jobs } from './world.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  if (canStartBrowser) browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+const patient = { timeout: 30_000 }
+
+const failing = (type: string) =>
+  defineJob<{ why: string }, void>({
+    type,
+    run: ({ why }) => {
+      throw fatal(new Error(why))
+    },
+  })
+const [call, mail] = [failing('call'), failing('mail')]
+
+/** Calls of two tenants have died of two errors, and a mail of one. */
+async function died(): Promise<Runtime> {
+  const runtime = createRuntime({ jobs: [call, mail], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  const die = async (job: typeof call, id: string, why: string, tenant: string): Promise<void> => {
+    const made = await runtime.enqueue(job, { why }, { id, meta: { tenant } })
+    await made.result().catch(() => {})
+  }
+  await die(call, 'acme-1', 'no answer', 'acme')
+  await die(call, 'acme-2', 'no answer', 'acme')
+  await die(call, 'acme-3', 'refused', 'acme')
+  await die(call, 'other-1', 'no answer', 'other')
+  await die(mail, 'other-2', 'no answer', 'other')
+  return runtime
+}
+
+const group = (page: Page, message: string) => page.locator('.groups li', { hasText: message })
+const generations = async (runtime: Runtime): Promise<Record<string, number>> =>
+  Object.fromEntries((await runtime.list({ limit: 10 })).map(({ id, generation }) => [id, generation]))
+
+test.runIf(canStartBrowser)('dead jobs are retried and discarded within the scope alone', async () => {
+  const runtime = await died()
+  const page = await openedPage(browser, { runtime }, '#/dead?scope=tenant%3Aacme')
+  await page.getByText('figures are of all jobs, lists and changes within tenant:acme').waitFor()
+  const calls = group(page, 'no answer').filter({ hasText: 'call' })
+  await calls.getByRole('button', { name: 'Retry one' }).click()
+  await page.getByText('The one that has died last in tenant:acme.').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry one' }).click()
+  await page.getByText('1 retried.').waitFor()
+  await expect.poll(() => generations(runtime), patient).toMatchObject({ 'acme-2': 2, 'other-1': 1 })
+  await calls.getByRole('button', { name: 'Retry all' }).click()
+  await page.getByRole('heading', { name: 'Retry 2 jobs of call in tenant:acme?' }).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry 2' }).click()
+  await expect.poll(() => generations(runtime), patient).toMatchObject({ 'acme-1': 2, 'acme-2': 3, 'other-1': 1 })
+  await expect.poll(async () => (await runtime.counts()).dead, patient).toBe(5)
+  await calls.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('heading', { name: 'Discard 2 jobs of call in tenant:acme?' }).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard 2' }).click()
+  await expect
+    .poll(async () => Object.keys(await generations(runtime)).toSorted(), patient)
+    .toEqual(['acme-3', 'other-1', 'other-2'])
+  await group(page, 'no answer').filter({ hasText: 'mail' }).getByRole('button', { name: 'Retry' }).click()
+  await page.getByText('No dead job of the group is in tenant:acme.').waitFor()
+  await calls.getByRole('link', { name: 'its dead jobs in tenant:acme' }).click()
+  await page.getByText('No job matches').waitFor()
+})
+
+test.runIf(canStartBrowser)('dead jobs of other types are not told as jobs of no group', async () => {
+  const page = await openedPage(browser, { runtime: await died() }, '#/dead?type=mail')
+  const all = page.getByRole('link', { name: /^all dead jobs/ })
+  expect(await all.innerText()).toBe('all dead jobs')
+  await all.click()
+  await expect.poll(() => page.locator('tbody a.id').allTextContents(), patient).toEqual(['other-2'])
+})
+
+test.runIf(canStartBrowser)('all that merged groups have is changed together from the list of jobs', async () => {
+  const runtime = await died()
+  const groups = await runtime.failures({ type: 'call' })
+  await runtime.mergeFailures(
+    'call',
+    groups.map(({ fingerprint }) => fingerprint),
+  )
+  const page = await openedPage(browser, { runtime }, '#/dead')
+  await group(page, '2 groups in one').getByRole('link', { name: 'the 4 dead jobs' }).click()
+  await expect.poll(() => page.locator('tbody a.id').count(), patient).toBe(4)
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('heading', { name: 'Discard 4 jobs?' }).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+  await page.getByText('4 discarded.').waitFor()
+  expect(Object.keys(await generations(runtime))).toEqual(['other-2'])
+})
+
+test.runIf(canStartBrowser)('while the store fails nothing says that all is as usual', async () => {
+  const store = memoryStore()
+  const runtime = await jobs(store)
+  const { url, close } = await createDashboard({ runtime }).listen()
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  onTestFinished(async () => {
+    await page.close()
+    await close()
+  })
+  await page.goto(`${url}#/`)
+  const calm = page.getByText('All is as usual')
+  await calm.waitFor()
+  const unavailable = new JobchartError('STORE_UNAVAILABLE', 'the disk is gone', { hint: 'Mount it.' })
+  const failing = vi.spyOn(store, 'counts').mockRejectedValue(unavailable)
+  await page.getByText('The store does not answer').waitFor(patient)
+  expect(await page.locator('.connection').innerText()).toBe('the store fails')
+  expect(await calm.count()).toBe(0)
+  failing.mockRestore()
+  await calm.waitFor(patient)
+  expect(await page.locator('.connection').innerText()).toBe('live')
+})
