@@ -41,7 +41,7 @@ export const dashboards = (inFile: boolean): Section => ({
             'jobs/s',
             of(none, samples.none, 'perSecond'),
             of(open, samples.open, 'perSecond'),
-            { atLeast: 0.95 },
+            { atLeast: inFile ? 0.95 : 0.97 },
           ),
           compared(
             "CPU per job of the worker's process",
