@@ -97,6 +97,16 @@ test.runIf(canStartBrowser)('all that merged groups have is changed together fro
   expect(Object.keys(await generations(runtime))).toEqual(['other-2'])
 })
 
+test.runIf(canStartBrowser)('when and for whom attempts failed is told anew when others fail', async () => {
+  const runtime = await died()
+  const page = await openedPage(browser, { runtime }, '#/dead?type=call')
+  const calls = group(page, 'no answer')
+  await calls.getByText('when, and for whom').click()
+  await calls.getByText('of 3 jobs').waitFor()
+  await runtime.run(call, { why: 'no answer' }).catch(() => {})
+  await calls.getByText('of 4 jobs').waitFor(patient)
+})
+
 test.runIf(canStartBrowser)('while the store fails nothing says that all is as usual', async () => {
   const store = memoryStore()
   const runtime = await jobs(store)

@@ -5,7 +5,7 @@
 import { counted } from '../../core/counted.ts'
 import { ownValue } from '../../core/own-value.ts'
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { MergedFailureGroup } from '../../index.ts'
 import type { FailureView } from '../failure-view.ts'
 import { metaText } from '../meta-member.ts'
@@ -166,10 +166,15 @@ function Group({ of, all, changed, showType }: GroupProps): JSX.Element {
 }
 
 /** When and for whom attempts failed: read when it is opened. */
-function Near({ of: { type, fingerprint, fingerprints } }: { readonly of: MergedFailureGroup }): JSX.Element {
+function Near({
+  of: { type, fingerprint, fingerprints, count, dead },
+}: {
+  readonly of: MergedFailureGroup
+}): JSX.Element {
   const [isOpen, setOpen] = useState(false)
   const path = `/failures/${encodeURIComponent(fingerprint)}?${new URLSearchParams({ type })}`
   const view = useResource<FailureView>(isOpen ? path : null)
+  useEffect(() => view.refresh(), [count, dead])
   return (
     <details class="near" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="muted">when, and for whom</summary>
