@@ -73,6 +73,52 @@ export function eventInWords(type: string): string {
   return type.startsWith('xstate.') ? type.slice('xstate.'.length) : type
 }
 
+// ── notes of checkpoints ───────────────────────────────────────────────────────────────────────────────────────────
+
+const noteCharsMax = 200
+/** Room for `, and 12345 more`. */
+const moreChars = 18
+
+/**
+ * The note of a checkpoint: what led to it, one entry after the other, cut after a whole entry.
+ * @param entries `APPROVE → shipping`, `charge: attempt 2 failed`
+ */
+export function noteOf(entries: readonly string[]): string {
+  const all = entries.join(', ')
+  if (all.length <= noteCharsMax) return all
+  const [first = '', ...others] = entries
+  let note = first.length <= noteCharsMax - moreChars ? first : `${first.slice(0, noteCharsMax - moreChars - 1)}…`
+  let left = others.length
+  for (const entry of others) {
+    if (note.length + 2 + entry.length > noteCharsMax - moreChars) break
+    note += `, ${entry}`
+    left -= 1
+  }
+  return left === 0 ? note : `${note}, and ${left} more`
+}
+
+/** The entries of a note. A state of parallel states has commas, too, in parentheses. */
+export function noteEntries(note: string): string[] {
+  const entries = ['']
+  let depth = 0
+  for (const part of note.split(', ')) {
+    const at = entries.length - 1
+    entries[at] += entries[at] === '' ? part : `, ${part}`
+    for (const char of part) depth += char === '(' ? 1 : char === ')' ? -1 : 0
+    if (depth <= 0) entries.push('')
+  }
+  return entries.filter((entry) => entry !== '')
+}
+
+/** Older notes are cut anywhere: the last entry may end within a name, which then has no words. */
+function withoutTorn(note: string): string {
+  if (!note.endsWith('…')) return note
+  const whole = noteEntries(note).slice(0, -1)
+  return whole.length === 0 ? note : [...whole, 'and more'].join(', ')
+}
+
 /** The note of a checkpoint, `xstate.done.actor.charge → paid`, in words. */
 export const noteInWords = (note: string): string =>
-  note.replaceAll(/(?<=^|, )(?:xstate|jobchart|job\.cancel)[^→,]*(?= → |, |$)/g, (type) => eventInWords(type))
+  withoutTorn(note).replaceAll(/(?<=^|, )(?:xstate|jobchart|job\.cancel)[^→,]*(?= → |, |$)/g, (type) =>
+    eventInWords(type),
+  )

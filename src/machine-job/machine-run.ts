@@ -13,6 +13,7 @@ import type { Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
+import { noteOf } from '../core/event-words.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
 import { lineOf } from '../core/platform.ts'
@@ -29,7 +30,6 @@ import type { PlannedLogic } from './actor-kinds.ts'
 import { packState, type MachineState, type ReadCancel } from './state.ts'
 import { nameOf, type MachineVersion } from './versions.ts'
 
-const noteCharsMax = 200
 /** Commits after which the run yields to the event loop: a store may answer without doing so. */
 const commitsPerYield = 100
 
@@ -230,7 +230,7 @@ export class MachineRun {
 
   private checkpoint(pending: readonly PendingEffect[]): NewCheckpoint {
     const { machine } = this
-    const note = machine.notes.splice(0).join(', ')
+    const note = noteOf(machine.notes.splice(0))
     const takesCancel = machine.namesEvent(cancelled(null))
     try {
       const { read, cancel } = this
@@ -244,7 +244,7 @@ export class MachineRun {
         number: ++this.number,
         state: packState(state, { jobs, read, cancel }, machine.encode),
         read,
-        note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
+        note,
         takesCancel,
         states,
         tags,

@@ -92,12 +92,12 @@ function Events({ events }: { readonly events: readonly EventOfPast[] | null }):
   if (events === null) return <p class="muted">There were more events than are kept.</p>
   return (
     <ul class="lines happened">
-      {events.map(({ at, words, type, data, from, actor, job, to }, i) => (
+      {events.map(({ at, words, data, from, actor, job, to }, i) => (
         <li key={i}>
           <time class="muted" title={date(at)}>
             {clock(at)}
           </time>
-          <b title={type}>{words}</b>
+          <b>{words}</b>
           <span class="muted">
             {from === 'actor' && job !== null ? (
               <>
