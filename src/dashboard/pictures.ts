@@ -101,7 +101,8 @@ export class Pictures {
     const machine = this.machineOf(type, version)
     if (machine === null) return null
     const runner = this.settings.client.jobs.get(type)?.machine ?? null
-    const path = runner === null ? [] : checkpointSteps(await this.settings.client.store.checkpoints(id), runner)
+    const kept = runner === null ? [] : await this.settings.client.store.checkpoints(id)
+    const path = runner === null ? [] : checkpointSteps(kept, runner, this.settings.graphs.of(machine))
     // A fork has no `machineStates` before its own first checkpoint.
     const fromFork = machineStates.length === 0 && checkpoint !== null && runner !== null
     return this.draw(
