@@ -49,7 +49,7 @@ export function actorOf(type: string): string | null {
 }
 
 /** XState names an actor without an id by its place: `0.order.paying`. */
-const actorInWords = (id: string): string => {
+export const actorInWords = (id: string): string => {
   const state = /^\d+\.(?:.*\.)?([^.]+)$/.exec(id)?.[1]
   return state === undefined ? id : `work of ${state}`
 }
@@ -83,7 +83,7 @@ const moreChars = 18
  * The note of a checkpoint: what led to it, one entry after the other, cut after a whole entry.
  * @param entries `APPROVE → shipping`, `charge: attempt 2 failed`
  */
-export function noteOf(entries: readonly string[]): string {
+export function checkpointNote(entries: readonly string[]): string {
   const all = entries.join(', ')
   if (all.length <= noteCharsMax) return all
   const [first = '', ...others] = entries
@@ -117,8 +117,13 @@ function withoutTorn(note: string): string {
   return whole.length === 0 ? note : [...whole, 'and more'].join(', ')
 }
 
-/** The note of a checkpoint, `xstate.done.actor.charge → paid`, in words. */
+/**
+ * The note of a checkpoint, `xstate.done.actor.charge → paid`, in words. Older notes are empty where no state of the
+ * machine has changed: what they were written for is not known any more.
+ */
 export const noteInWords = (note: string): string =>
-  withoutTorn(note).replaceAll(/(?<=^|, )(?:xstate|jobchart|job\.cancel)[^→,]*(?= → |, |$)/g, (type) =>
-    eventInWords(type),
-  )
+  note === ''
+    ? 'state saved'
+    : withoutTorn(note).replaceAll(/(?<=^|, )(?:xstate|jobchart|job\.cancel)[^→,]*(?= → |, |$)/g, (type) =>
+        eventInWords(type),
+      )

@@ -15,6 +15,7 @@ import {
   type InspectionEvent,
   type StateValue,
 } from 'xstate'
+import { actorInWords, checkpointNote, eventInWords } from '../core/event-words.ts'
 import { recordError } from '../core/failure.ts'
 import type { Inspect } from '../core/inspection.ts'
 import type { FailedPromise } from '../core/machine-record.ts'
@@ -72,7 +73,9 @@ export class LiveMachine {
   readonly plan: Plan
   readonly encode: Encode
   /** Events and states since the last checkpoint, for its note. */
-  notes: string[] = []
+  private notes: string[] = []
+  /** What else has changed since the last checkpoint: its note if no state of the root has. */
+  readonly asides = new Set<string>()
   /** Attempts of promises that have failed since the last checkpoint. */
   failures: FailedPromise[] = []
   private readonly root: Actor<AnyActorLogic>
@@ -402,6 +405,14 @@ export class LiveMachine {
     this.plan.pending = []
   }
 
+  /** What led to the checkpoint that is written now. */
+  takeNote(): string {
+    const note = checkpointNote(this.notes.length > 0 ? this.notes : [...this.asides])
+    this.notes = []
+    this.asides.clear()
+    return note
+  }
+
   private fail(error: unknown): void {
     this.failed ??= { error }
     this.options.changed()
@@ -418,6 +429,7 @@ export class LiveMachine {
     if (note === null && actor !== this.root && doesWork(actor) && actor.getSnapshot().status === 'active') return
     if (note !== null) this.notes.push(note)
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
+    else this.asides.add(asideOf(event, actor))
     this.options.changed()
   }
 
@@ -492,6 +504,13 @@ function dropChildren(machine: AnyActorRef): void {
 function noteOf({ type }: EventObject, snapshot: unknown): string {
   const value = typeof snapshot === 'object' && snapshot !== null && 'value' in snapshot ? snapshot.value : undefined
   return `${type} → ${stateName(value)}`
+}
+
+/** What has happened to an actor below the root. */
+function asideOf({ type }: EventObject, actor: AnyActorRef): string {
+  if (type === 'xstate.init') return 'work started'
+  if (isMachineActor(actor)) return `${actorInWords(actor.id)}: ${eventInWords(type)}`
+  return actor.getSnapshot().status === 'active' ? 'work changed' : 'work ended'
 }
 
 function stateName(value: unknown): string {

@@ -13,7 +13,6 @@ import type { Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
-import { noteOf } from '../core/event-words.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
 import { lineOf } from '../core/platform.ts'
@@ -110,6 +109,7 @@ export class MachineRun {
       from,
     )
     this.restored = from === null ? null : this.machine.pendingOf(from)
+    if (adopted) this.machine.asides.add('taken over by another definition')
   }
 
   /** The outbox of the last checkpoint: effects that may not have been executed before a crash. */
@@ -203,6 +203,7 @@ export class MachineRun {
     for (const each of effects) {
       // The next checkpoint must remove the effect from the outbox.
       this.dirty = true
+      this.machine.asides.add('effects carried out')
       if (each.kind === 'emit') this.attempt.emitted(toDisplayJson(each.event))
       else if (each.kind === 'cancelChild') await this.childJobs.cancelChild(each.job)
       else if (each.kind === 'action') await act(each)
@@ -220,6 +221,7 @@ export class MachineRun {
         else if (each.kind === 'log') each.run()
         else if (each.kind === 'send') {
           this.dirty = true
+          machine.asides.add('events delivered to work')
           machine.plan.delivered(each.actor)
           sendIfActive(each.actor, each.event)
         }
@@ -230,7 +232,8 @@ export class MachineRun {
 
   private checkpoint(pending: readonly PendingEffect[]): NewCheckpoint {
     const { machine } = this
-    const note = noteOf(machine.notes.splice(0))
+    if (this.childJobs.hasUnsavedIds) machine.asides.add('child jobs enqueued')
+    const note = machine.takeNote()
     const takesCancel = machine.namesEvent(cancelled(null))
     try {
       const { read, cancel } = this
@@ -276,6 +279,7 @@ export class MachineRun {
       if (isEvent(entry)) this.deliver(entry)
       else {
         this.reading = { number, what: message.kind, isDeferred: false }
+        this.machine.asides.add(`${messageWords[message.kind]} read`)
         if (message.kind === 'cancel') {
           this.cancel = { generation: this.attempt.generation, reason: message.reason, taken: false }
           this.readCancel()
@@ -305,6 +309,7 @@ export class MachineRun {
   private expire(by: number): void {
     for (const entry of this.deferred.expire(by)) {
       this.dirty = true
+      this.machine.asides.add(`${eventOf(entry).type} dropped`)
       this.warnDropped(eventOf(entry), 'no state took it in the time that it was kept')
     }
   }
@@ -349,7 +354,9 @@ export class MachineRun {
 
   private deliver(entry: EventEntry): void {
     if (this.reads(entry, false, () => this.machine.offer(eventOf(entry)))) return
-    if (!this.deferred.add(entry)) this.warnDropped(eventOf(entry), 'the state of the machine no longer handles it')
+    const isKept = this.deferred.add(entry)
+    this.machine.asides.add(`${eventOf(entry).type} ${isKept ? 'deferred' : 'dropped'}`)
+    if (!isKept) this.warnDropped(eventOf(entry), 'the state of the machine no longer handles it')
   }
 
   /** Lets the machine handle an event: if it fails, the log of the job names the message. */
@@ -426,6 +433,15 @@ export class MachineRun {
     this.wake = () => {}
     ;(timer as Timer | null)?.cancel()
   }
+}
+
+/** Messages to a job in the note of a checkpoint. */
+const messageWords: Readonly<Record<InboxEntry['message']['kind'], string>> = {
+  event: 'event',
+  cancel: 'cancel',
+  resume: 'resume',
+  ended: 'end of a child job',
+  checkin: 'check-in of a child job',
 }
 
 /** A `status` that is counted: ids and sentences would make a name each. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actorOf, eventInWords, noteEntries, noteInWords, noteOf } from '../../src/core/event-words.ts'
+import { actorOf, eventInWords, noteEntries, noteInWords, checkpointNote } from '../../src/core/event-words.ts'
 
 test.each([
   ['APPROVE', 'APPROVE'],
@@ -30,7 +30,7 @@ test.each([
   ['xstate.done.actor.a → (x.y, z), xstate.error.actor.b → w', 'a done → (x.y, z), b failed → w'],
   ['charge: attempt 2 failed, xstate.after.5000.m.s → s', 'charge: attempt 2 failed, after 5 s → s'],
   ['job.cancel → ending', 'cancel → ending'],
-  ['', ''],
+  ['', 'state saved'],
   // Notes of older checkpoints were cut anywhere.
   ['xstate.done.actor.a → x, xstate.done.ac…', 'a done → x, and more'],
   ['GO → (a.b, c), xsta…', 'GO → (a.b, c), and more'],
@@ -46,17 +46,17 @@ test('an event of an actor names it', () => {
 
 test('a long note is cut after a whole entry, and tells how many are left out', () => {
   const rows = Array.from({ length: 50 }, (_, row) => `xstate.done.actor.row-${row} → importing`)
-  const note = noteOf(rows)
+  const note = checkpointNote(rows)
   expect(note.length).toBeLessThanOrEqual(200)
   expect(note).toBe(`${rows.slice(0, 4).join(', ')}, and 46 more`)
   expect(noteInWords(note)).toMatch(/^row-0 done → importing, .* row-3 done → importing, and 46 more$/)
-  expect(noteOf(rows.slice(0, 3))).toBe(rows.slice(0, 3).join(', '))
+  expect(checkpointNote(rows.slice(0, 3))).toBe(rows.slice(0, 3).join(', '))
 })
 
 test('one entry that is too long is cut itself', () => {
   const states = Array.from({ length: 40 }, (_, at) => `region${at}.on`).join(', ')
   const entry = `xstate.done.actor.a → (${states})`
-  const note = noteOf([entry, 'GO → x'])
+  const note = checkpointNote([entry, 'GO → x'])
   expect(note.length).toBeLessThanOrEqual(200)
   expect(note).toMatch(/…, and 1 more$/)
   expect(noteInWords(note)).toMatch(/^a done → \(region0\.on, /)
