@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { createClient, memoryStore } from 'jobchart'
 import type { DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { rowHeight } from '../../src/dashboard/waterfall/shapes.ts'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import { parseXml } from '../chart/support/xml.ts'
 import { albums, putFamily } from './family-world.ts'
@@ -49,6 +50,29 @@ test.runIf(canStartBrowser)(
     await page.getByRole('tree').press('Enter')
     await expect.poll(() => page.locator('main').innerText(), patient).toMatch('the printer has no paper')
     await expect.poll(() => page.locator('.panel:has(.wf)').innerText(), patient).toMatch(/invoked by/)
+  },
+)
+
+test.runIf(canStartBrowser)(
+  'a click on "To what failed" shows the row of what failed, and Enter opens it',
+  async () => {
+    const runtime = await albums()
+    const page = await opened({ runtime }, '#/job/album-1')
+    await page.setViewportSize({ width: 1280, height: 360 })
+    await expect.poll(async () => (await rowsOf(page)).length, patient).toBe(8)
+    const marked = page.locator('.wf-rows.marked [aria-selected=true]')
+    expect(await marked.count()).toBe(0)
+    // Closed by hand: the way is opened again.
+    await page.locator('.wf-row', { hasText: 'album' }).first().locator('.wf-arrow').click()
+    await expect.poll(async () => (await rowsOf(page)).length, patient).toBe(1)
+    await page.getByRole('button', { name: 'To what failed' }).click()
+    await expect.poll(() => marked.innerText(), patient).toMatch(/^page\.print/)
+    await expect.poll(async () => (await marked.boundingBox())?.y, patient).toBeLessThan(361 - rowHeight)
+    expect((await marked.boundingBox())?.y).toBeGreaterThan(0)
+    const ground = `getComputedStyle(document.querySelector('.wf-row.active')).backgroundColor`
+    expect(await page.evaluate(ground)).not.toBe('rgba(0, 0, 0, 0)')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.locator('main').innerText(), patient).toMatch('the printer has no paper')
   },
 )
 

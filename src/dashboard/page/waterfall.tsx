@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { counted } from '../../core/counted.ts'
 import { beginOf, type Lane } from '../waterfall/lanes.ts'
 import { rowHeight, shapesOf, ticksOf, zoomed, panned, type Shape } from '../waterfall/shapes.ts'
-import { eventfulSpan, hasTrouble, rowsOf, spanOf, statesOf, type Row, type Span } from '../waterfall/rows.ts'
+import { eventfulSpan, hasTrouble, openedTo, rowsOf, spanOf, statesOf, type Row, type Span } from '../waterfall/rows.ts'
 import { labelOf, waterfallSvg } from '../waterfall/svg.ts'
 import { useFamily, type Family } from './family.ts'
 import { Panel } from './parts.tsx'
@@ -26,7 +26,8 @@ export function Waterfall({ id, onCheckpoint }: WaterfallProps): JSX.Element {
   const members = family.members.value
   const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map())
   const [chosenSpan, setSpan] = useState<Span | 'all' | null>(null)
-  const [active, setActive] = useState(0)
+  const [active, setActive] = useState<number | null>(null)
+  const [jump, setJump] = useState(0)
   const rows = useMemo(() => rowsOf(members, id, opened), [members, id, opened])
   const root = members.get(id)?.lane
   if (root === undefined) {
@@ -53,7 +54,9 @@ export function Waterfall({ id, onCheckpoint }: WaterfallProps): JSX.Element {
   const controls = {
     rows,
     id,
-    active,
+    active: active ?? 0,
+    isMarked: active !== null,
+    jump,
     setActive,
     open,
     act,
@@ -66,9 +69,13 @@ export function Waterfall({ id, onCheckpoint }: WaterfallProps): JSX.Element {
   }
   const toFailed = async (): Promise<void> => {
     await family.openWay()
-    const last = family.failed.value.at(-1)?.id
-    const found = rowsOf(family.members.value, id, opened).findIndex(({ key }) => key === last)
-    if (found !== -1) setActive(found)
+    const way = family.failed.value.map((lane) => lane.id)
+    const wayOpened = openedTo(family.members.value, id, opened, way)
+    const found = rowsOf(family.members.value, id, wayOpened).findIndex(({ key }) => key === way.at(-1))
+    if (found === -1) return
+    setOpened(wayOpened)
+    setActive(found)
+    setJump((before) => before + 1)
   }
   const picture = (): void => {
     const text = waterfallSvg({ rows, span, begin: beginOf(root), now: at })
@@ -159,6 +166,10 @@ interface TreeProps {
   readonly rows: readonly Row[]
   readonly id: string
   readonly active: number
+  /** Was a row chosen? Without, the active row is seen only while the rows have the focus. */
+  readonly isMarked: boolean
+  /** Another number: the rows get the focus, and the active one is scrolled to. */
+  readonly jump: number
   readonly setActive: (row: number) => void
   readonly open: (row: Row, isOpen: boolean) => void
   readonly act: (row: Row) => void
@@ -172,7 +183,7 @@ interface TreeProps {
 }
 
 function Tree(props: TreeProps): JSX.Element {
-  const { rows, active, span, at, begin } = props
+  const { rows, active, isMarked, jump, span, at, begin } = props
   const ground = useRef<HTMLDivElement>(null)
   const axis = useRef<SVGSVGElement>(null)
   const [seen, setSeen] = useState({ top: 0, height: 420 })
@@ -189,7 +200,17 @@ function Tree(props: TreeProps): JSX.Element {
     else if (top + rowHeight > current.scrollTop + current.clientHeight)
       current.scrollTop = top + rowHeight - current.clientHeight
     look()
-  }, [active])
+  }, [active, jump])
+  const jumped = useRef(0)
+  // After each drawing: the row is drawn only when the rows have been scrolled to it.
+  useEffect(() => {
+    const row = ground.current?.querySelector('[aria-selected=true]') ?? null
+    if (jumped.current === jump || row === null) return
+    jumped.current = jump
+    // The focus alone scrolls to the top of the rows, which may be higher than the window.
+    ground.current?.focus({ preventScroll: true })
+    row.scrollIntoView({ block: 'nearest' })
+  })
   useEffect(look, [rows.length])
   const drag = useDrag(axis, props)
   const first = Math.max(0, Math.floor(seen.top / rowHeight) - spare)
@@ -209,7 +230,7 @@ function Tree(props: TreeProps): JSX.Element {
       </div>
       <div
         ref={ground}
-        class="wf-rows"
+        class={`wf-rows ${isMarked ? 'marked' : ''}`}
         role="tree"
         aria-label="Jobs in time"
         aria-activedescendant={rows.length === 0 ? undefined : `wf-${Math.min(active, rows.length - 1)}`}

@@ -111,6 +111,28 @@ function groupsOf(members: Members, parent: string, ids: readonly string[]): Map
   return groups
 }
 
+/**
+ * What is opened when the way to a job is.
+ * @param way ids from the outermost job to that one
+ */
+export function openedTo(
+  members: Members,
+  root: string,
+  opened: ReadonlyMap<string, boolean>,
+  way: readonly string[],
+): ReadonlyMap<string, boolean> {
+  const all = new Map(opened)
+  all.set(root, true)
+  for (const id of way) {
+    const fold = rowsOf(members, root, all).find(
+      (row) => row.kind === 'fold' && row.lanes.some((lane) => lane.id === id),
+    )
+    if (fold !== undefined) all.set(fold.key, true)
+    if (id !== way.at(-1)) all.set(id, true)
+  }
+  return all
+}
+
 /** A time from and to, ms since the epoch. */
 export interface Span {
   readonly from: number
