@@ -6,6 +6,7 @@ import { countBadgeWidth, shortNumber } from '../../chart/count-badge.ts'
 import { ownValue } from '../../core/own-value.ts'
 import { againMs, get, isPassing } from './api.ts'
 import { useLive } from './live.ts'
+import { Choices } from './parts.tsx'
 import { countdown, now } from './words.ts'
 
 interface ChartProps {
@@ -29,6 +30,8 @@ interface ChartProps {
   readonly timers?: readonly ChartTimer[] | undefined
   /** The time from which they count, ms since the epoch; the present by default. */
   readonly timersFrom?: number | undefined
+  /** Has it a part of the window's height at most? A higher one is scrolled, or shown whole and small. */
+  readonly isCapped?: boolean
 }
 
 interface ChartTimer {
@@ -52,38 +55,20 @@ export function Chart({
   active,
   timers,
   timersFrom,
+  isCapped = false,
 }: ChartProps): JSX.Element {
   const ground = useRef<HTMLDivElement>(null)
-  const [svg, setSvg] = useState<string | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  useEffect(() => {
-    const controller = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const load = async (): Promise<void> => {
-      try {
-        setSvg(await get<string>(path, controller.signal))
-        setProblem(null)
-      } catch (error) {
-        if (controller.signal.aborted) return
-        setProblem(error instanceof Error ? error.message : String(error))
-        if (isPassing(error)) timer = setTimeout(() => void load(), againMs)
-      }
-    }
-    void load()
-    return () => {
-      controller.abort()
-      clearTimeout(timer)
-    }
-  }, [path, revision])
+  const { svg, problem } = usePicture(path, revision)
   useEffect(() => {
     if (svg === null || ground.current === null) return
     const picture = new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement
     ground.current.replaceChildren(document.importNode(picture, true))
   }, [svg])
+  const size = useSize(ground, svg, isCapped)
   useEffect(() => showCounts(ground.current, counts), [svg, counts])
-  useEffect(() => showMiddle(ground.current), [svg])
   useEffect(() => markEvents(ground.current, events ?? []), [svg, events])
   useEffect(() => fillStates(ground.current, active), [svg, active])
+  useEffect(() => showActive(ground.current), [svg, active, size.shown])
   useEffect(() => countDown(ground.current, timers ?? [], timersFrom), [svg, timers, timersFrom])
   useLive({
     onTransitions: (transitions) => {
@@ -105,21 +90,81 @@ export function Chart({
   }
   if (problem !== null && svg === null) return <p class="muted">{problem}</p>
   return (
-    // What a click does is also in the buttons and links beside the chart.
-    <div
-      ref={ground}
-      class={`chart ${onState === undefined ? '' : 'clickable'} ${onTransition === undefined ? '' : 'with-transitions'} ${svg === null ? 'waiting-for-picture' : ''}`}
-      onClick={(event) => clicked(event.target)}
-    />
+    <>
+      {size.isChosen && (
+        <div class="chart-tools">
+          <Choices of={sizes} chosen={size.shown} label="Size of the chart" choose={size.choose} />
+        </div>
+      )}
+      {/* What a click does is also in the buttons and links beside the chart. */}
+      <div
+        ref={ground}
+        class={`chart ${isCapped ? `capped ${size.shown}` : ''} ${onState === undefined ? '' : 'clickable'} ${onTransition === undefined ? '' : 'with-transitions'} ${svg === null ? 'waiting-for-picture' : ''}`}
+        onClick={(event) => clicked(event.target)}
+      />
+    </>
   )
 }
 
-/** Where the picture is wider than its place: shows the state in which the job stands, or else the middle. */
-function showMiddle(ground: HTMLElement | null): void {
-  if (ground === null || ground.scrollWidth <= ground.clientWidth) return
-  const box = (ground.querySelector('.jc-active') ?? ground.firstElementChild)?.getBoundingClientRect()
+/** A picture of the API; one that cannot be loaded for a while is asked for again. */
+function usePicture(path: string, revision: string | undefined) {
+  const [svg, setSvg] = useState<string | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    const controller = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const load = async (): Promise<void> => {
+      try {
+        setSvg(await get<string>(path, controller.signal))
+        setProblem(null)
+      } catch (error) {
+        if (controller.signal.aborted) return
+        setProblem(error instanceof Error ? error.message : String(error))
+        if (isPassing(error)) timer = setTimeout(() => void load(), againMs)
+      }
+    }
+    void load()
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
+  }, [path, revision])
+  return { svg, problem }
+}
+
+const sizes = { whole: 'Whole', full: 'Full size' } as const
+type Size = keyof typeof sizes
+
+/** As in the styles. */
+const capPart = 0.6
+/** A chart that is smaller than this part of its size cannot be read. */
+const readable = 0.6
+
+/** How large a chart with a cap is shown: whole, unless it cannot be read so. */
+function useSize(ground: { readonly current: HTMLElement | null }, svg: string | null, isCapped: boolean) {
+  const [chosen, choose] = useState<Size | null>(null)
+  const [scale, setScale] = useState(1)
+  useEffect(() => {
+    const picture = ground.current?.querySelector('svg') ?? null
+    if (!isCapped || picture === null || ground.current === null) return
+    const { width, height } = picture.viewBox.baseVal
+    setScale(Math.min(1, (innerHeight * capPart) / height, ground.current.clientWidth / width))
+  }, [svg, isCapped])
+  const shown: Size = chosen ?? (scale < readable ? 'full' : 'whole')
+  return { shown, choose, isChosen: isCapped && scale < 1 }
+}
+
+/** Where the picture is larger than its place: shows the state in which the job stands, or else the middle. */
+function showActive(ground: HTMLElement | null): void {
+  if (ground === null || (ground.scrollWidth <= ground.clientWidth && ground.scrollHeight <= ground.clientHeight))
+    return
+  // The inner ones are the last.
+  const state = [...ground.querySelectorAll('.jc-active')].at(-1)
+  const box = (state ?? ground.firstElementChild)?.getBoundingClientRect()
   if (box === undefined) return
-  ground.scrollLeft += box.left + box.width / 2 - ground.getBoundingClientRect().left - ground.clientWidth / 2
+  const place = ground.getBoundingClientRect()
+  ground.scrollLeft += box.left + box.width / 2 - place.left - ground.clientWidth / 2
+  if (state !== undefined) ground.scrollTop += box.top + box.height / 2 - place.top - ground.clientHeight / 2
 }
 
 function showCounts(ground: HTMLElement | null, counts: ChartProps['counts']): void {

@@ -1,7 +1,7 @@
 /** A job: where it stands in its chart and stood before, how it came there, and what may be done to it now. */
 import { counted } from '../../core/counted.ts'
 import type { ComponentChildren, JSX } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { AttemptError, ErrorRecord } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
 import { about } from './about.ts'
@@ -109,7 +109,9 @@ function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
   const [life, setLife] = useState(false)
   const which = isMachine && !life ? 'machine' : 'job'
   const stamp = `${job.history.at(-1)?.seq ?? 0}.${job.checkpoint?.number ?? 0}`
-  const { chosen, past } = travel
+  const { chosen, past, shows } = travel
+  // The slider is below the chart of the machine only.
+  useEffect(() => setLife(false), [shows])
   const sendable = useMemo(
     () =>
       may.send && chosen === null && about.value.role === 'admin'
@@ -131,7 +133,7 @@ function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
   )
   const title = which === 'job' ? 'Its path' : chosen === null ? 'Where it stands' : 'Where it stood'
   return (
-    <Panel title={title} aside={aside} folds>
+    <Panel title={title} aside={aside} folds shown={shows}>
       <Chart
         path={`/charts/${which}.svg?job=${encodeURIComponent(job.id)}&at=${stamp}`}
         events={which === 'machine' ? sendable : []}
@@ -139,6 +141,7 @@ function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
         active={which === 'machine' ? chosen?.nodes : undefined}
         timers={which !== 'machine' ? undefined : chosen === null ? machine?.timers : past?.machine.timers}
         timersFrom={past?.at}
+        isCapped
       />
       {which === 'machine' && <TimeTravel of={of} travel={travel} />}
     </Panel>

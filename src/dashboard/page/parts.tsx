@@ -1,6 +1,6 @@
 /** Small parts that every screen is made of. */
 import type { ComponentChildren, JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { JobState, Json, StateCounts } from '../../index.ts'
 import type { ApiError, Resource } from './api.ts'
 import { age, date, number } from './words.ts'
@@ -21,11 +21,13 @@ interface PanelProps extends Children {
   readonly id?: string
   /** Can it be closed? On a phone it is closed at first. */
   readonly folds?: boolean
+  /** Another number: it opens, is scrolled to, and its first field gets the focus. 0 at first. */
+  readonly shown?: number
 }
 
-export const Panel = ({ title, aside, children, id, folds = false }: PanelProps): JSX.Element =>
+export const Panel = ({ title, aside, children, id, folds = false, shown = 0 }: PanelProps): JSX.Element =>
   folds ? (
-    <Fold title={title} aside={aside}>
+    <Fold title={title} aside={aside} shown={shown}>
       {children}
     </Fold>
   ) : (
@@ -40,10 +42,19 @@ export const Panel = ({ title, aside, children, id, folds = false }: PanelProps)
 
 const isNarrow = (): boolean => matchMedia('(max-width: 720px)').matches
 
-function Fold({ title, aside, children }: Omit<PanelProps, 'folds' | 'id'>): JSX.Element {
+function Fold({ title, aside, children, shown = 0 }: Omit<PanelProps, 'folds' | 'id'>): JSX.Element {
   const [isOpen, setOpen] = useState(!isNarrow())
+  const ground = useRef<HTMLElement>(null)
+  const done = useRef(shown)
+  useEffect(() => {
+    if (done.current === shown || ground.current === null) return
+    if (!isOpen) return setOpen(true)
+    done.current = shown
+    ground.current.scrollIntoView({ block: 'start' })
+    ground.current.querySelector('input')?.focus({ preventScroll: true })
+  }, [shown, isOpen])
   return (
-    <section class="panel">
+    <section class="panel" ref={ground}>
       <header>
         <h2>
           <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>

@@ -25,15 +25,24 @@ export interface Travel {
   readonly past: PastView | null
   /** @param seq of a checkpoint; null for the present */
   readonly to: (seq: number | null) => void
+  /** Does so, and shows the chart and the slider. */
+  readonly show: (seq: number) => void
+  /** How often `show` was called. */
+  readonly shows: number
 }
 
 export function useTravel({ job, checkpoints }: JobView): Travel {
   const [seq, setSeq] = useState<number | null>(null)
+  const [shows, setShows] = useState(0)
   const chosen = checkpoints.find((each) => each.seq === seq) ?? null
   const view = usePast(job.id, chosen?.seq ?? null)
   const last = useRef<PastView | null>(null)
   if (view !== null) last.current = view
-  return { chosen, past: chosen === null ? null : last.current, to: setSeq }
+  const show = (of: number): void => {
+    setSeq(of)
+    setShows((before) => before + 1)
+  }
+  return { chosen, past: chosen === null ? null : last.current, to: setSeq, show, shows }
 }
 
 const views = new Map<string, PastView>()
@@ -162,13 +171,13 @@ function askFork(id: string, { number: place, seq, note }: CheckpointShown): voi
   })
 }
 
-export const Checkpoints = ({ of: { checkpoints }, travel: { chosen, to } }: TimeTravelProps): JSX.Element => (
+export const Checkpoints = ({ of: { checkpoints }, travel: { chosen, show } }: TimeTravelProps): JSX.Element => (
   <Panel title="Checkpoints" aside={<span class="muted">the latest first; click one to see it in the chart</span>}>
     <ul class="lines">
       {checkpoints.toReversed().map(({ number: place, seq, at, note, value }) => (
         <li key={place} class={seq === chosen?.seq ? 'chosen' : ''}>
           <b class="count">{place}</b>
-          <button type="button" class="plain" aria-pressed={seq === chosen?.seq} onClick={() => to(seq)}>
+          <button type="button" class="plain" aria-pressed={seq === chosen?.seq} onClick={() => show(seq)}>
             {note === '' ? `Checkpoint ${place}` : note}
           </button>
           <span class="muted" title={date(at)}>

@@ -1,0 +1,102 @@
+/** The past of a machine in a browser: what leads to a checkpoint shows it, and the chart and the slider are seen at once. */
+import type { Browser, Page } from 'playwright-core'
+import { createRuntime, defineJob } from 'jobchart'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { setup } from 'xstate'
+import { canStartBrowser, startBrowser } from '../support/browser.ts'
+import { openedPage } from './opened-page.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  if (canStartBrowser) browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+const patient = { timeout: 30_000 }
+
+const [steps, stepsDone] = [14, 4]
+/** States below one another: a chart that is higher than a window. */
+const states = Object.fromEntries(
+  Array.from({ length: steps }, (_, i) => [
+    `step${i}`,
+    i === steps - 1 ? { type: 'final' as const } : { on: { NEXT: `step${i + 1}` } },
+  ]),
+)
+const long = defineJob({
+  type: 'long',
+  machine: setup({ types: { events: {} as { type: 'NEXT' } } }).createMachine({ id: 'long', initial: 'step0', states }),
+})
+
+/** A page on a job that has gone through a few states. */
+async function opened(width: number, height: number): Promise<Page> {
+  const runtime = createRuntime({ jobs: [long], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  const job = await runtime.enqueue(long, undefined, { id: 'long-1' })
+  await job.waitFor('step0')
+  for (let i = 1; i <= stepsDone; i++) {
+    await job.send({ type: 'NEXT' })
+    await job.waitFor(`step${i}`)
+  }
+  const page = await openedPage(browser, { runtime }, '#/job/long-1', width)
+  await page.setViewportSize({ width, height })
+  await page.getByRole('heading', { name: 'Checkpoints' }).waitFor()
+  return page
+}
+
+/** The part of an element that is in the window, 0 to 1. */
+const seen = (page: Page, selector: string): Promise<number> =>
+  page.evaluate(`(() => {
+    const box = document.querySelector(${JSON.stringify(selector)})?.getBoundingClientRect()
+    if (box === undefined) return 0
+    return Math.max(0, Math.min(innerHeight, box.bottom) - Math.max(0, box.top)) / box.height
+  })()`)
+
+for (const [width, height] of [
+  [1280, 800],
+  [360, 780],
+] as const) {
+  test.runIf(canStartBrowser)(
+    `a click on a checkpoint of the list shows it in the chart, ${width} px wide`,
+    async () => {
+      const page = await opened(width, height)
+      if (width < 720) expect(await page.locator('.travel').count()).toBe(0)
+      await page.getByRole('button', { name: /step1/ }).last().click()
+      await page.locator('.chart svg').waitFor()
+      await expect.poll(() => seen(page, '.travel input'), patient).toBe(1)
+      await expect.poll(() => page.locator('.travel p').innerText(), patient).toMatch(/^2 of 5/)
+      await expect.poll(() => page.locator('.chart .jc-active').last().textContent(), patient).toMatch('step1')
+      // Arrows go on from there.
+      await page.keyboard.press('ArrowRight')
+      await expect.poll(() => page.locator('.travel p').innerText(), patient).toMatch(/^3 of 5/)
+    },
+  )
+}
+
+test.runIf(canStartBrowser)('the chart of a job, its slider and what changed are seen at once', async () => {
+  const page = await opened(1280, 800)
+  await page.locator('.chart svg').waitFor()
+  const chart = page.locator('.panel:has(.travel)')
+  expect((await chart.locator('.chart').boundingBox())?.height).toBeLessThanOrEqual(480)
+  await page.evaluate(`document.querySelector('.panel:has(.travel)').scrollIntoView()`)
+  for (const selector of ['.chart', '.travel', '.panel:has(.compare)'])
+    expect(await seen(page, selector), selector).toBe(1)
+  const [changes, place] = [await page.locator('.panel:has(.compare)').boundingBox(), await chart.boundingBox()]
+  expect(changes?.y).toBe(place?.y)
+  expect(changes?.x).toBeGreaterThan((place?.x ?? Infinity) + (place?.width ?? 0))
+  // Shown whole it could not be read: the state in which it stands is scrolled to, and moves with the slider.
+  const inPlace = (): Promise<boolean> =>
+    page.evaluate(`(() => {
+      const [state, place] = ['.jc-active', '.chart'].map((each) => document.querySelector(each).getBoundingClientRect())
+      return state.top >= place.top && state.bottom <= place.bottom
+    })()`)
+  await expect.poll(inPlace, patient).toBe(true)
+  await chart.getByRole('slider').press('Home')
+  await expect.poll(() => page.locator('.chart .jc-active').last().textContent(), patient).toMatch('step0')
+  await expect.poll(inPlace, patient).toBe(true)
+  expect((await page.locator('.chart svg').boundingBox())?.height).toBeGreaterThan(800)
+  await chart.getByRole('button', { name: 'Whole', exact: true }).click()
+  await expect.poll(async () => (await page.locator('.chart svg').boundingBox())?.height, patient).toBeLessThan(481)
+  await chart.getByRole('button', { name: 'Full size' }).click()
+  await expect.poll(async () => (await page.locator('.chart svg').boundingBox())?.height, patient).toBeGreaterThan(800)
+})
