@@ -151,8 +151,10 @@ function Schedule({ of, missedTick, refresh }: ScheduleProps): JSX.Element {
       <td class="num" title={skipped > 0 ? `${counted(skipped, 'tick')} left out for an earlier job` : undefined}>
         <span class="muted">{number(missed)}</span>
         {missedTick !== null && (
-          <div class="state tone-dead" title={dateIn(missedTick, timezone)}>
-            missed <Time at={missedTick} />
+          <div>
+            <span class="state tone-dead" title={dateIn(missedTick, timezone)}>
+              last <Time at={missedTick} />
+            </span>
           </div>
         )}
         {skipped > 0 && <div class="muted">{number(skipped)} left out</div>}
