@@ -43,6 +43,9 @@ const cut = `[...document.querySelectorAll('body *')].filter((each) => {
   return !each.closest('.unseen')
 }).map((each) => each.outerHTML.slice(0, 80))`
 
+const right = (box: { readonly x: number; readonly width: number } | null): number =>
+  box === null ? Infinity : box.x + box.width
+
 test.runIf(canStartBrowser)('on a phone of 360 px nothing is cut, and every screen is one tap away', async () => {
   const { page, show } = await opened(await jobs(), 360)
   for (const hash of screens) {
@@ -111,6 +114,31 @@ test.runIf(canStartBrowser)('a job is copied as JSON, as a call and as a test', 
     .toBe(`curl -s '${url}api/v1/jobs/review-1' -H "authorization: Bearer $TOKEN"`)
   await expect.poll(() => copied('Test in virtual time'), patient).toMatch('await job.send({"type":"REMIND"})')
 })
+
+test.runIf(canStartBrowser)(
+  'a menu is within a phone, and a click beside it or Esc closes it, not the job',
+  async () => {
+    const { page, show } = await opened(await reviews(), 360)
+    await show('#/jobs')
+    await show('#/job/review-1')
+    const [menu, items] = [page.getByText('Copy as'), page.locator('.menu > div').first()]
+    // Beside a longer id it would reach out of the window.
+    await page.evaluate(`document.querySelector('h1 .id').textContent = 'order-004089'`)
+    await menu.click()
+    await expect.poll(async () => right(await items.boundingBox()), patient).toBeLessThanOrEqual(360)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await page.locator('h1 .id').click()
+    await expect.poll(() => items.isVisible(), patient).toBe(false)
+    await menu.click()
+    await expect.poll(() => items.isVisible(), patient).toBe(true)
+    await page.keyboard.press('Escape')
+    await expect.poll(() => items.isVisible(), patient).toBe(false)
+    expect(page.url()).toMatch('#/job/review-1')
+    // Where nothing is open, Esc leads back.
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.url(), patient).toMatch('#/jobs')
+  },
+)
 
 test.runIf(canStartBrowser)('no rule of axe is broken on any screen, in light and dark', async () => {
   const runtime = await jobs()

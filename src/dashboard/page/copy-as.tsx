@@ -1,10 +1,10 @@
 /** A job to take along: as JSON, as a call of the API, and as a test in virtual time. */
 import type { JSX } from 'preact'
-import { useRef } from 'preact/hooks'
 import type { JobView } from '../job-view.ts'
 import type { TestProgram } from '../test-program.ts'
 import { get } from './api.ts'
 import { say } from './dialog.tsx'
+import { Menu } from './menu.tsx'
 
 /** A text in single quotes of a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
@@ -13,9 +13,7 @@ const curlOf = (id: string): string =>
   `curl -s ${quoted(new URL(`api/v1/jobs/${encodeURIComponent(id)}`, location.href.split('#')[0]).href)} -H "authorization: Bearer $TOKEN"`
 
 export function CopyAs({ of: { job, machine, checkpoints } }: { readonly of: JobView }): JSX.Element {
-  const menu = useRef<HTMLDetailsElement>(null)
   const copy = async (what: string, make: () => string | Promise<string>): Promise<void> => {
-    menu.current?.removeAttribute('open')
     try {
       await navigator.clipboard.writeText(await make())
       say(`${what} was copied.`)
@@ -26,26 +24,14 @@ export function CopyAs({ of: { job, machine, checkpoints } }: { readonly of: Job
   const program = async (): Promise<string> =>
     (await get<TestProgram>(`/jobs/${encodeURIComponent(job.id)}/test`)).program
   return (
-    <details class="menu" ref={menu}>
-      <summary>Copy as</summary>
-      <div>
-        <button type="button" class="quiet" onClick={() => void copy('The id', () => job.id)}>
-          Id
-        </button>
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => void copy('The job', () => JSON.stringify({ job, machine, checkpoints }, null, 2))}
-        >
-          JSON
-        </button>
-        <button type="button" class="quiet" onClick={() => void copy('The call', () => curlOf(job.id))}>
-          curl
-        </button>
-        <button type="button" class="quiet" onClick={() => void copy('The test', program)}>
-          Test in virtual time
-        </button>
-      </div>
-    </details>
+    <Menu
+      title="Copy as"
+      of={[
+        ['Id', () => void copy('The id', () => job.id)],
+        ['JSON', () => void copy('The job', () => JSON.stringify({ job, machine, checkpoints }, null, 2))],
+        ['curl', () => void copy('The call', () => curlOf(job.id))],
+        ['Test in virtual time', () => void copy('The test', program)],
+      ]}
+    />
   )
 }
