@@ -2,7 +2,7 @@
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
 import type { Runtime } from 'jobchart'
-import { createDashboard } from 'jobchart/dashboard'
+import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import { albums } from './family-world.ts'
@@ -16,8 +16,12 @@ afterAll(() => browser?.close())
 
 const patient = { timeout: 30_000 }
 
-async function opened(runtime: Runtime, width: number): Promise<{ page: Page; show: (hash: string) => Promise<void> }> {
-  const { url, close } = await createDashboard({ runtime }).listen()
+async function opened(
+  runtime: Runtime,
+  width: number,
+  authorize?: DashboardOptions['authorize'],
+): Promise<{ page: Page; show: (hash: string) => Promise<void> }> {
+  const { url, close } = await createDashboard({ runtime, ...(authorize && { authorize }) }).listen()
   const page = await browser.newPage({ viewport: { width, height: 780 } })
   onTestFinished(async () => {
     await page.close()
@@ -114,6 +118,30 @@ test.runIf(canStartBrowser)('a job is copied as JSON, as a call and as a test', 
     .toBe(`curl -s '${url}api/v1/jobs/review-1' -H "authorization: Bearer $TOKEN"`)
   await expect.poll(() => copied('Test in virtual time'), patient).toMatch('await job.send({"type":"REMIND"})')
 })
+
+test.runIf(canStartBrowser)(
+  'on a phone the whole id, the type and the time of each job in the list can be read',
+  async () => {
+    const runtime = await jobs()
+    const ids = ['a', 'b'].map((end) => `order-of-a-customer-with-a-long-name-0000000000${end}`)
+    for (const id of ids) await runtime.enqueue(email, { to: 'ada' }, { id })
+    for (const authorize of [undefined, () => 'read' as const]) {
+      const { page, show } = await opened(runtime, 360, authorize)
+      await show('#/jobs')
+      await page.getByText(ids[1]!, { exact: true }).waitFor()
+      const hidden = await page.evaluate(`[...document.querySelectorAll('.jobs tbody td')].flatMap((cell) => {
+      const box = cell.getBoundingClientRect()
+      if (box.width === 0) return []
+      const parts = [cell, ...cell.querySelectorAll('*')]
+      const isCut = parts.some((each) => getComputedStyle(each).overflow !== 'visible' && each.scrollWidth > each.clientWidth)
+      return isCut || box.right > innerWidth - 12 ? [cell.textContent] : []
+    })`)
+      expect(hidden).toEqual([])
+      const [first] = await page.locator('.jobs tbody tr').all()
+      expect(await first?.innerText()).toMatch(/done[\s\S]*email\.send[\s\S]*0000b[\s\S]*(now|ago)/)
+    }
+  },
+)
 
 test.runIf(canStartBrowser)(
   'a menu is within a phone, and a click beside it or Esc closes it, not the job',

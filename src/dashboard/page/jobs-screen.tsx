@@ -264,15 +264,15 @@ function Row({
           <input type="checkbox" aria-label={`Choose ${id}`} checked={chosen} onChange={() => choose(id)} />
         </td>
       )}
-      <td>
+      <td class="its-state">
         <State state={state} />
       </td>
-      <td>
+      <td class="its-type">
         <span class="type" title={type}>
           {type}
         </span>
       </td>
-      <td>
+      <td class="its-id">
         <a class="id" href={jobLink(id)} title={id}>
           {id}
         </a>
@@ -289,7 +289,7 @@ function Row({
         {attempt}
         <span class="muted"> / {maxAttempts}</span>
       </td>
-      <td>
+      <td class="its-time">
         <Time at={enqueuedAt} />
       </td>
       <td class="wide muted">
