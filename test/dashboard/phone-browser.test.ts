@@ -143,6 +143,49 @@ test.runIf(canStartBrowser)(
   },
 )
 
+/** Words of the page of which a part is on another line, though they are shorter than one. */
+const broken = `(() => {
+  const words = new Set()
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
+    if (text.parentElement.closest('svg, script, .unseen, dialog') !== null) continue
+    for (const { 0: word, index } of text.data.matchAll(/[\\w.]{2,20}/g)) {
+      const range = document.createRange()
+      range.setStart(text, index)
+      range.setEnd(text, index + word.length)
+      const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top)))
+      if (lines.size > 1) words.add(word)
+    }
+  }
+  return [...words]
+})()`
+
+test.runIf(canStartBrowser)('on a phone no word is broken that is shorter than a line', async () => {
+  const runtime = await jobs()
+  await runtime.schedule('newsletter', '0 3 * * *', email, { to: 'all' }, { timezone: 'Europe/Berlin' })
+  const { page, show } = await opened(runtime, 360)
+  for (const hash of [...screens, '#/job/order-1', '#/queue/order']) {
+    await show(hash)
+    await expect.poll(() => page.locator('.panel, .empty').count(), patient).toBeGreaterThan(0)
+    expect(await page.evaluate(broken), hash).toEqual([])
+  }
+})
+
+test.runIf(canStartBrowser)('a worker has one triangle, which opens and closes it', async () => {
+  const { page, show } = await opened(await jobs(), 1280)
+  await show('#/workers')
+  const fold = page.locator('.workers button.fold')
+  const triangle = async (): Promise<string> => {
+    const before = await page.evaluate(
+      `getComputedStyle(document.querySelector('.workers button.fold'), '::before').content`,
+    )
+    return `${await fold.textContent()}${String(before).replaceAll('"', '')}`
+  }
+  expect(await triangle()).toBe('▾')
+  await fold.click()
+  await expect.poll(triangle, patient).toBe('▸')
+})
+
 test.runIf(canStartBrowser)(
   'a menu is within a phone, and a click beside it or Esc closes it, not the job',
   async () => {

@@ -109,9 +109,7 @@ function Worker({
             aria-expanded={isOpen}
             aria-label={`${isOpen ? 'Close' : 'Open'} ${name}`}
             onClick={() => setOpen(!isOpen)}
-          >
-            {isOpen ? '▾' : '▸'}
-          </button>
+          />
           <strong>{name}</strong> {lost && <span class="state tone-dead">lost</span>}
         </td>
         <td class="wide">{host}</td>
