@@ -73,9 +73,25 @@ for (const [name, create] of Object.entries(stores)) {
     expect(sevens).toContainEqual(['meta', 'tenant', '7', 2, true])
   })
 
+  test(`a member of meta is found as it is shown, ${name}`, async () => {
+    const client = await shop(create())
+    const hits = async (text: string) => (await client.find(text)).hits.map(told)
+    expect(await hits('customer=cus_9')).toEqual([
+      ['meta', 'customer', 'cus_9', 2, true],
+      ['meta', 'customer', 'cus_91', 1, false],
+    ])
+    expect(await hits('customer=cus_91')).toEqual([['meta', 'customer', 'cus_91', 1, true]])
+    expect(await hits('tenant=7')).toHaveLength(2)
+    expect(await hits('tenant="7"')).toEqual([['meta', 'tenant', '7', 1, true]])
+    for (const text of ['client=cus_9', 'custom=cus_9', 'customer=us_9', '=cus_9']) {
+      const { hits: found, near } = await client.find(text)
+      expect(near === null ? found : [], text).toEqual([])
+    }
+  })
+
   test(`the filter of a hit finds its jobs, ${name}`, async () => {
     const client = await shop(create())
-    for (const text of ['cus_9', '7', 'vip', 'welcome', 'acme', 'sms', 'unavailable']) {
+    for (const text of ['cus_9', 'customer=cus_9', 'tenant=7', '7', 'vip', 'welcome', 'acme', 'sms', 'unavailable']) {
       for (const { filter, jobs } of (await client.find(text)).hits) {
         if (filter !== null) expect(await client.list(filter), text).toHaveLength(jobs)
       }
@@ -141,4 +157,14 @@ test('a replaced meta, and a removed job, are not found any more', async () => {
   await client.cancel(['mail-1'])
   await client.discard(['mail-1'])
   expect((await client.find('cus_o')).hits).not.toContainEqual(expect.objectContaining({ value: 'cus_other' }))
+})
+
+test('a member of meta is found behind many others of its value, and where it has no index', async () => {
+  const store = fileStore()
+  const client = await shop(store)
+  const names = Array.from({ length: 150 }, (_, at) => [`m${at}`, 'same'])
+  await put(store, newJob('many', { meta: { ...Object.fromEntries(names), z: 'same', isPaid: true } }))
+  expect((await client.find('z=same')).hits.map(told)).toEqual([['meta', 'z', 'same', 1, true]])
+  const [paid] = (await client.find('isPaid=true')).hits
+  expect(paid).toMatchObject({ value: 'true', exact: true, filter: { meta: { isPaid: true } } })
 })
