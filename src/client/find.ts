@@ -29,23 +29,45 @@ const order: readonly FindKind[] = [
 
 /** @param limit hits of each kind at most */
 export async function find(store: Store, clock: Clock, text: string, limit: number): Promise<FindResult> {
-  const [terms, others, [job = null]] = await Promise.all([
-    Terms.of(store, clock, limit, text),
-    otherHits(store, text, limit),
+  const [terms, others] = await Promise.all([Terms.of(store, clock, limit, text), otherHits(store, text, limit)])
+  const searched = order.map((kind) => ({ kind, newest: terms.newestOf(kind) }))
+  const result = (hits: readonly FindHit[], near: string | null = null): FindResult => {
+    return { text, hits: hits.toSorted(byRank), searched, near }
+  }
+  const asTyped = [...(await termHits(store, terms, text)), ...others]
+  if (asTyped.length > 0) return result(asTyped)
+  // What is found in any case has been looked for already.
+  const lower = text.toLowerCase()
+  const inLower = lower === text ? [] : await termHits(store, terms, lower, isSameInAnyCase)
+  if (inLower.length > 0) return { ...result(inLower), as: lower }
+  const near = await nearest(terms, text)
+  return near === null
+    ? result([])
+    : result(
+        (await terms.beginningWith(near)).map((term) => hitOf(term, text)),
+        near,
+      )
+}
+
+/** Hits by ids, keys, tags and members of meta. */
+async function termHits(
+  store: Store,
+  terms: Terms,
+  text: string,
+  isSameName: (a: string, b: string) => boolean = (a, b) => a === b,
+): Promise<readonly FindHit[]> {
+  const [begun, members, [job = null]] = await Promise.all([
+    terms.beginningWith(text),
+    terms.membersOf(text, isSameName),
     store.get([text]),
   ])
-  const [begun, members] = await Promise.all([terms.beginningWith(text), terms.membersOf(text, (a, b) => a === b)])
-  const ofTerms = [...begun.map((term) => hitOf(term, text)), ...members]
+  const hits = [...begun.map((term) => hitOf(term, text)), ...members]
   // An id has an index in every store.
-  const isListed = job === null || ofTerms.some(({ kind, exact }) => kind === 'job' && exact)
-  const ofJob = isListed ? [] : [hitOf({ kind: 'id', value: text, jobs: 1, more: false }, text)]
-  const hits = [...ofJob, ...ofTerms, ...others].toSorted(byRank)
-  const searched = order.map((kind) => ({ kind, newest: terms.newestOf(kind) }))
-  if (hits.length > 0) return { text, hits, searched, near: null }
-  const near = await nearest(terms, text)
-  const nearHits = near === null ? [] : (await terms.beginningWith(near)).map((term) => hitOf(term, text))
-  return { text, hits: nearHits.toSorted(byRank), searched, near }
+  const isListed = job === null || hits.some(({ kind, exact }) => kind === 'job' && exact)
+  return isListed ? hits : [hitOf({ kind: 'id', value: text, jobs: 1, more: false }, text), ...hits]
 }
+
+const isSameInAnyCase = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 const byRank = (a: FindHit, b: FindHit): number =>
   Number(b.exact) - Number(a.exact) || order.indexOf(a.kind) - order.indexOf(b.kind)

@@ -47,6 +47,8 @@ export interface FindResult {
   readonly searched: readonly FindSearched[]
   /** The beginning of the text that the hits belong to, because nothing has all of it; null: they are for all. */
   readonly near: string | null
+  /** The text in lower case, if that is what the hits are for, because nothing has it as it is. */
+  readonly as?: string
 }
 
 /** Characters of a text that is searched. */

@@ -20,8 +20,10 @@ export async function find(settings: DashboardSettings, query: URLSearchParams):
       ? isMessageShown(settings, hit, result.text)
       : hit.filter === null || !isHiddenFilter(redact, hit.filter, types)
   const hits = result.hits.filter(isShown)
-  // How far a text that is hidden goes on would be told by what is near to it.
-  return { ...result, hits, near: hits.length === 0 ? null : result.near }
+  if (hits.length > 0) return { ...result, hits }
+  // How far a text that is hidden goes on would be told by what is near to it, and that there is one by its case.
+  const { text, searched } = result
+  return { text, hits, searched, near: null }
 }
 
 /** Is an error shown as it was found? Otherwise to find it would confirm a guess. */

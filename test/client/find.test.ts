@@ -89,6 +89,23 @@ for (const [name, create] of Object.entries(stores)) {
     }
   })
 
+  test(`what nothing has as it was typed is found in lower case, ${name}`, async () => {
+    const client = await shop(create())
+    const hits = async (text: string) => {
+      const { hits: found, as, near } = await client.find(text)
+      return [as, near, ...found.map(({ value }) => value)]
+    }
+    expect(await hits('Mail-1')).toEqual(['mail-1', null, 'mail-1'])
+    expect(await hits('CUS_9')).toEqual(['cus_9', null, 'cus_9', 'cus_91'])
+    expect(await hits('VIP')).toEqual(['vip', null, 'vip'])
+    expect(await hits('Welcome')).toEqual(['welcome', null, 'welcome'])
+    expect(await hits('Customer=CUS_9')).toEqual(['customer=cus_9', null, 'cus_9', 'cus_91'])
+    // As it is typed, it is another.
+    await put(client.store, newJob('MAIL-1'))
+    expect(await hits('MAIL-1')).toEqual([undefined, null, 'MAIL-1'])
+    expect(await hits('SMS.')).toEqual([undefined, null, 'sms.send'])
+  })
+
   test(`the filter of a hit finds its jobs, ${name}`, async () => {
     const client = await shop(create())
     for (const text of ['cus_9', 'customer=cus_9', 'tenant=7', '7', 'vip', 'welcome', 'acme', 'sms', 'unavailable']) {

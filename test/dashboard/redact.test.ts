@@ -176,6 +176,8 @@ test('the search does not find what is hidden, nor what is near to it', async ()
   const { call: hiding } = await shop(redactKeys([]))
   const nothing = (await (await hiding(`find?text=${secret}x`)).json()) as FindResult
   expect([nothing.hits, nothing.near]).toEqual([[], null])
+  const upper = (await (await hiding(`find?text=${secret.toUpperCase()}`)).json()) as FindResult
+  expect([upper.hits, upper.as]).toEqual([[], undefined])
   const { call: showing } = await shop()
   const all = (await (await showing(`find?text=${secret}`)).json()) as FindResult
   expect(all.hits.map(({ kind, exact }) => [kind, exact])).toEqual([

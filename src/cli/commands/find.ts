@@ -60,11 +60,13 @@ export function findCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, async (client) => {
           const result = await client.find(text, { limit: options.limit })
-          const { hits, near, searched } = result
+          const { hits, near, searched, as: read } = result
           if (options.json) await terminal.print(JSON.stringify(result))
           else {
-            if (hits.length === 0 || near !== null) terminal.note(`Nothing begins with or has ${quoted(text)}.`)
+            if (hits.length === 0 || near !== null || read !== undefined)
+              terminal.note(`Nothing begins with or has ${quoted(text)}.`)
             if (near !== null) terminal.note(`Near it, what begins with ${quoted(near)}:`)
+            if (read !== undefined) terminal.note(`As ${quoted(read)}:`)
             if (hits.length > 0) await terminal.print(table(hits, columns, terminal))
             const partly = searched.flatMap(({ kind, newest }) => (newest === null ? [] : [words[kind]]))
             const newest = searched.find((each) => each.newest !== null)?.newest ?? 0

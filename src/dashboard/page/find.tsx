@@ -55,6 +55,16 @@ export const hitCount = ({ kind, jobs, more, name }: FindHit): string => {
   return kind === 'meta' || name === null ? count : `${count} of ${name}`
 }
 
+/** How the text of an answer was read, where it was not found as it is. */
+export function findSaid({ text, hits, near, as: read }: FindResult): string {
+  if (read !== undefined) return `Nothing has “${text}”. As “${read}”:`
+  if (near !== null) return `Nothing has “${text}”. What begins with “${near}”:`
+  return hits.length === 0 ? `Nothing has “${text}”.` : ''
+}
+
+/** Of an input for ids and keys: a phone changes what is typed otherwise. */
+export const asTyped = { autocapitalize: 'off', autocorrect: 'off', spellcheck: false } as const
+
 /** The path of a search; null for nothing but space. */
 export const findPath = (text: string, limit: number): string | null =>
   text.trim() === '' ? null : `/find?${new URLSearchParams({ text: text.trim().slice(0, 200), limit: String(limit) })}`
@@ -88,6 +98,7 @@ export function FindScreen(): JSX.Element {
           type="search"
           data-search
           aria-label="Search"
+          {...asTyped}
           placeholder="an id, a key, a tag, a value of meta, an error, a state"
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
@@ -127,15 +138,18 @@ function Hits({ text, opens = false }: { readonly text: string; readonly opens?:
   return <Loaded of={found}>{(result) => <Result of={result} />}</Loaded>
 }
 
-function Result({ of: { text, hits, near, searched } }: { readonly of: FindResult }): JSX.Element {
+function Result({ of: { text, hits, near, searched, as: read } }: { readonly of: FindResult }): JSX.Element {
   const partly = searched.filter(({ newest }) => newest !== null)
   const wholly = searched.filter(({ newest }) => newest === null)
   const list = (some: FindResult['searched']): string => some.map(({ kind }) => searchedWords[kind]).join(', ')
   const [first] = hits
   return (
     <>
-      {(hits.length === 0 || near !== null) && (
-        <Empty title={`Nothing has “${text}”`}>{near !== null && `These begin with “${near}”.`}</Empty>
+      {(hits.length === 0 || near !== null || read !== undefined) && (
+        <Empty title={`Nothing has “${text}”`}>
+          {near !== null && `These begin with “${near}”.`}
+          {read !== undefined && `These are found as “${read}”.`}
+        </Empty>
       )}
       {near === null && first !== undefined && first.filter !== null && <JobsOf hit={first} />}
       {hits.length > 0 && (

@@ -8,7 +8,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { FindResult } from '../../index.ts'
 import { useResource } from './api.ts'
 import { readSearch } from './filters.ts'
-import { findPath, goFind, hitCount, hitLink, hitText, hitWords, useTyped } from './find.tsx'
+import { asTyped, findPath, findSaid, goFind, hitCount, hitLink, hitText, hitWords, useTyped } from './find.tsx'
 import { showHelp, screens } from './keys.tsx'
 import { counts } from './live.ts'
 import { go, link } from './router.ts'
@@ -125,13 +125,12 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
   // The queues may become known while it is open.
   const text = useTyped(typed)
   const result = useResource<FindResult>(findPath(text, 5))
+  const answer = text === typed ? result.data : null
   const commands = useMemo(
-    () => [
-      ...found([...of.actions, ...places()], typed),
-      ...searchCommands(typed, text === typed ? result.data : null),
-    ],
-    [of, typed, counts.value, text, result.data],
+    () => [...found([...of.actions, ...places()], typed), ...searchCommands(typed, answer)],
+    [of, typed, counts.value, answer],
   )
+  const said = answer === null || typed.trim() === '' ? '' : findSaid(answer)
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [at])
   const closed = (): void => {
@@ -162,7 +161,7 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
         aria-activedescendant={commands.length === 0 ? undefined : `command-${at}`}
         placeholder="A screen, a queue, an action; an id, a key, a tag, an error …"
         autocomplete="off"
-        spellcheck={false}
+        {...asTyped}
         value={typed}
         onInput={(event) => {
           setTyped(event.currentTarget.value)
@@ -170,6 +169,11 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
         }}
         onKeyDown={pressed}
       />
+      {said !== '' && (
+        <p class="muted hint" role="status">
+          {said}
+        </p>
+      )}
       <ul id="commands" role="listbox" aria-label="Commands">
         {commands.map((command, i) => (
           <li
