@@ -144,7 +144,7 @@ export type {
 export type { BulkOperations, BulkRequest, BulkRunOptions } from './core/bulk-options.ts'
 export type { BulkAnswer, BulkChange, BulkOperation, BulkOutcome, BulkState } from './core/bulk-record.ts'
 export type { ListOptions } from './core/filter.ts'
-export type { FindHit, FindKind, FindOptions, FindResult, FindSearched } from './core/find.ts'
+export type { FindHit, FindKind, FindOptions, FindOther, FindResult, FindSearched } from './core/find.ts'
 export {
   schedule,
   type ScheduleArguments,

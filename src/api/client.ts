@@ -168,8 +168,9 @@ export interface Client {
    * Searches everything by which jobs are found: ids, unique keys, concurrency keys, tags and values of `meta` that
    * begin with the text, in its case; types, states and tags of machines, and errors that have it within, in any case.
    * `name=value` finds members of `meta` of this name whose value begins so.
-   * If there is none, the same for the text in lower case (`as`), or terms that begin with as much of the text as
-   * possible.
+   * `others` are workers and schedules whose name has it.
+   * If there is none, the same for the text in lower case (`as`); or what has `near`: a word that differs from the text
+   * in one letter, or as much of its beginning as possible, half of it at least.
    * What the store has no index of is looked for among the 5,000 jobs that were enqueued last: `searched` tells.
    * @param text 1…200 characters
    * @param options `limit`: hits of each kind at most, 1…100, default 10

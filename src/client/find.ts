@@ -2,18 +2,16 @@
  * One search over everything by which jobs are found. What the store counts or has an index of is looked for among all
  * jobs, everything else among those that were enqueued last.
  */
-import { failuresIn } from './failures.ts'
 import type { Clock } from '../core/clock.ts'
 import type { FindHit, FindKind, FindResult } from '../core/find.ts'
-import { messagePattern } from '../core/fingerprint.ts'
-import { jobStates, isEnded } from '../core/lifecycle.ts'
-import type { Counts, Store } from '../store.ts'
+import type { Store } from '../store.ts'
+import { Names } from './find-names.ts'
 import { hitOf, Terms } from './find-terms.ts'
 
-/** Types whose machines are asked for, those with most jobs first. */
-const machineTypesMax = 50
-/** A shorter beginning is near to everything. */
-const nearCharsMin = 2
+/** A shorter beginning is near to everything; one of less than half of the text is not near to it. */
+const nearCharsMin = 3
+/** Many ids are random, and names are looked through for any part: some have any three or four characters. */
+const nearLongMin = 5
 
 const order: readonly FindKind[] = [
   'job',
@@ -29,25 +27,42 @@ const order: readonly FindKind[] = [
 
 /** @param limit hits of each kind at most */
 export async function find(store: Store, clock: Clock, text: string, limit: number): Promise<FindResult> {
-  const [terms, others] = await Promise.all([Terms.of(store, clock, limit, text), otherHits(store, text, limit)])
+  const [terms, names] = await Promise.all([Terms.of(store, clock, limit, text), Names.of(store, limit)])
   const searched = order.map((kind) => ({ kind, newest: terms.newestOf(kind) }))
-  const result = (hits: readonly FindHit[], near: string | null = null): FindResult => {
-    return { text, hits: hits.toSorted(byRank), searched, near }
-  }
-  const asTyped = [...(await termHits(store, terms, text)), ...others]
-  if (asTyped.length > 0) return result(asTyped)
+  const result = ({ hits, others }: Found, near: string | null = null): FindResult => ({
+    text,
+    hits: hits.toSorted(byRank),
+    searched,
+    near,
+    ...(others.length > 0 && { others }),
+  })
+  const named = names.with(text)
+  const asTyped = { ...named, hits: [...(await termHits(store, terms, text)), ...named.hits] }
+  if (!isNothing(asTyped)) return result(asTyped)
   // What is found in any case has been looked for already.
   const lower = text.toLowerCase()
   const inLower = lower === text ? [] : await termHits(store, terms, lower, isSameInAnyCase)
-  if (inLower.length > 0) return { ...result(inLower), as: lower }
-  const near = await nearest(terms, text)
-  return near === null
-    ? result([])
-    : result(
-        (await terms.beginningWith(near)).map((term) => hitOf(term, text)),
-        near,
-      )
+  if (inLower.length > 0) return { ...result({ hits: inLower, others: [] }), as: lower }
+  const alike = names.alike(text)
+  if (alike !== null) {
+    const { hits, others } = names.with(alike)
+    return result({ hits: hits.map(inexact), others }, alike)
+  }
+  for (const each of new Set([text, lower])) {
+    const near = await nearest(terms, names, each)
+    if (near !== null) return result(await nearHits(terms, names, near), near)
+  }
+  return result({ hits: [], others: [] })
 }
+
+type Found = ReturnType<Names['with']>
+
+const isNothing = ({ hits, others }: Found): boolean => hits.length === 0 && others.length === 0
+
+const byRank = (a: FindHit, b: FindHit): number =>
+  Number(b.exact) - Number(a.exact) || order.indexOf(a.kind) - order.indexOf(b.kind)
+
+const isSameInAnyCase = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** Hits by ids, keys, tags and members of meta. */
 async function termHits(
@@ -67,89 +82,42 @@ async function termHits(
   return isListed ? hits : [hitOf({ kind: 'id', value: text, jobs: 1, more: false }, text), ...hits]
 }
 
-const isSameInAnyCase = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+// ── what is near ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-const byRank = (a: FindHit, b: FindHit): number =>
-  Number(b.exact) - Number(a.exact) || order.indexOf(a.kind) - order.indexOf(b.kind)
+/** The longest beginning of a text that anything has; null if none is long enough to tell anything. */
+async function nearest(terms: Terms, names: Names, text: string): Promise<string | null> {
+  const least = Math.max(nearCharsMin, Math.ceil(text.length / 2))
+  const is = async (chars: number): Promise<boolean> => {
+    const start = text.slice(0, chars)
+    return start.isWellFormed() && !isNothing(await nearHits(terms, names, start))
+  }
+  // Ids and names count from a length on: a longer beginning may have hits where a shorter one has none.
+  const long = await longest(Math.max(least, nearLongMin), text.length, is)
+  const chars = long ?? (await longest(least, Math.min(nearLongMin, text.length), is))
+  return chars === null ? null : text.slice(0, chars)
+}
 
-/** The longest beginning of a text that any term begins with; null if it is too short to tell anything. */
-async function nearest(terms: Terms, text: string): Promise<string | null> {
-  let [known, unknown] = [nearCharsMin - 1, text.length]
+/** The last number from `least` to before `end` that passes, if all before it do; null: none does. */
+async function longest(
+  least: number,
+  end: number,
+  passes: (chars: number) => Promise<boolean>,
+): Promise<number | null> {
+  let [known, unknown] = [least - 1, end]
   while (unknown - known > 1) {
     const chars = Math.floor((known + unknown) / 2)
-    const start = text.slice(0, chars)
-    if (start.isWellFormed() && (await terms.beginningWith(start)).length > 0) known = chars
+    if (await passes(chars)) known = chars
     else unknown = chars
   }
-  return known < nearCharsMin ? null : text.slice(0, known)
+  return known < least ? null : known
 }
 
-// ── what the store counts ──────────────────────────────────────────────────────────────────────────────────────────
-
-const unended = jobStates.filter((state) => !isEnded(state))
-
-/** Types, states and tags of machines, and errors. */
-async function otherHits(store: Store, text: string, limit: number): Promise<readonly FindHit[]> {
-  const word = text.toLowerCase()
-  const [counts, groups] = await Promise.all([store.counts(), failuresIn(store, { limit: 1_000 })])
-  const types = Object.entries(counts.types)
-    .filter(([type]) => type.toLowerCase().includes(word))
-    .map(([type, states]): FindHit => ({
-      kind: 'type',
-      value: type,
-      name: null,
-      more: false,
-      exact: type === text,
-      filter: { type },
-      jobs: Object.values(states).reduce((sum, each) => sum + each, 0),
-    }))
-  const pattern = messagePattern(text).toLowerCase()
-  const failures = groups
-    .filter(({ name, code, message }) => {
-      const all = `${name}: ${message} ${code ?? ''}`.toLowerCase()
-      return all.includes(word) || (pattern.includes(' ') && all.includes(pattern))
-    })
-    .map(({ type, fingerprints, name, message, dead }): FindHit => ({
-      kind: 'failure',
-      value: `${name}: ${message}`,
-      name: type,
-      jobs: dead,
-      more: false,
-      exact: false,
-      filter: { type, failure: fingerprints },
-    }))
-  return [
-    ...types.toSorted((a, b) => b.jobs - a.jobs).slice(0, limit),
-    ...(await machineHits(store, counts, text, limit)),
-    ...failures.toSorted((a, b) => b.jobs - a.jobs).slice(0, limit),
-  ]
+async function nearHits(terms: Terms, names: Names, start: string): Promise<Found> {
+  const isLong = start.length >= nearLongMin
+  const begun = (await terms.beginningWith(start)).filter(({ kind }) => kind !== 'id' || isLong)
+  const named = isLong ? names.with(start).hits : []
+  return { hits: [...begun.map((term) => hitOf(term, start)), ...named].map(inexact), others: [] }
 }
 
-async function machineHits(store: Store, counts: Counts, text: string, limit: number): Promise<readonly FindHit[]> {
-  const word = text.toLowerCase()
-  const live = Object.entries(counts.types)
-    .map(([type, states]) => ({ type, jobs: unended.reduce((sum, state) => sum + states[state], 0) }))
-    .filter(({ jobs }) => jobs > 0)
-    .toSorted((a, b) => b.jobs - a.jobs)
-    .slice(0, machineTypesMax)
-  const found = await Promise.all(
-    live.map(async ({ type }) => {
-      const { states, tags } = await store.machineCounts(type)
-      const hits = (kind: 'machineState' | 'machineTag', names: Readonly<Record<string, number>>): FindHit[] =>
-        Object.entries(names)
-          .filter(([name]) => name.toLowerCase().includes(word))
-          .map(([value, jobs]) => ({
-            kind,
-            value,
-            name: type,
-            jobs,
-            more: false,
-            exact: value === text,
-            filter: { type, [kind]: value },
-          }))
-      return [...hits('machineState', states), ...hits('machineTag', tags)]
-    }),
-  )
-  const all = found.flat().toSorted((a, b) => b.jobs - a.jobs)
-  return ['machineState', 'machineTag'].flatMap((kind) => all.filter((hit) => hit.kind === kind).slice(0, limit))
-}
+/** None has all of the text. */
+const inexact = (hit: FindHit): FindHit => ({ ...hit, exact: false })

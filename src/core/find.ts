@@ -45,10 +45,23 @@ export interface FindResult {
   /** Exact hits first; within these in the order of `searched`. */
   readonly hits: readonly FindHit[]
   readonly searched: readonly FindSearched[]
-  /** The beginning of the text that the hits belong to, because nothing has all of it; null: they are for all. */
+  /**
+   * What the hits have, because nothing has all of the text: a beginning of it, half of it at least, or a word that
+   * differs from it in one letter; null: they have all of it.
+   */
   readonly near: string | null
   /** The text in lower case, if that is what the hits are for, because nothing has it as it is. */
   readonly as?: string
+  /** Workers and schedules whose name has it, or the host of a worker; left out if there is none. */
+  readonly others?: readonly FindOther[]
+}
+
+/** What is found beside jobs. */
+export interface FindOther {
+  readonly kind: 'worker' | 'schedule'
+  readonly name: string
+  /** The host of a worker; the type of a schedule's jobs. */
+  readonly of: string
 }
 
 /** Characters of a text that is searched. */

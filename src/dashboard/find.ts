@@ -17,10 +17,11 @@ export async function find(settings: DashboardSettings, query: URLSearchParams):
   const types = [...client.jobs.keys()]
   const isShown = (hit: FindHit): boolean =>
     hit.kind === 'failure'
-      ? isMessageShown(settings, hit, result.text)
+      ? isMessageShown(settings, hit, result.near ?? result.text)
       : hit.filter === null || !isHiddenFilter(redact, hit.filter, types)
   const hits = result.hits.filter(isShown)
-  if (hits.length > 0) return { ...result, hits }
+  // Names of workers and schedules are not hidden.
+  if (hits.length > 0 || result.others !== undefined) return { ...result, hits }
   // How far a text that is hidden goes on would be told by what is near to it, and that there is one by its case.
   const { text, searched } = result
   return { text, hits, searched, near: null }

@@ -146,6 +146,51 @@ for (const [name, create] of Object.entries(stores)) {
     expect(await client.find('zzzz')).toMatchObject({ hits: [], near: null })
   })
 
+  test(`only what has half of a text is near to it, and ids only where that is no chance, ${name}`, async () => {
+    const store = create()
+    const client = await shop(store)
+    await put(store, newJob('fail9Xa'), newJob('bulK-77'), newJob('nopQ'), newJob('x', { tags: ['vipers'] }))
+    const near = async (text: string) => {
+      const { near: has, hits } = await client.find(text)
+      return [has, ...hits.map(({ value, exact }) => `${value}${exact ? '!' : ''}`)]
+    }
+    for (const text of ['failed', 'bulk-2', 'nope', 'in:attention', 'wexyz', 'mail999999']) {
+      expect(await near(text), text).toEqual([null])
+    }
+    expect(await near('vipxy')).toEqual(['vip', 'vip', 'vipers'])
+    expect(await near('welcmoe')).toEqual(['welc', 'welcome'])
+    expect((await near('MAIL-77')).toSorted()).toEqual(['mail-', 'mail-1', 'mail-2', 'mail-3'])
+  })
+
+  test(`a name of which one letter is wrong is near, ${name}`, async () => {
+    const client = await shop(create())
+    const near = async (text: string) => {
+      const { near: has, hits } = await client.find(text)
+      return [has, ...hits.map(({ value, exact }) => `${value}${exact ? '!' : ''}`)]
+    }
+    const failure = 'SmtpError: 550 mailbox … unavailable'
+    for (const text of ['malbox', 'mailboxx', 'mailbix', 'Mialbox']) {
+      expect(await near(text), text).toEqual(['mailbox', failure])
+    }
+    expect(await near('mailxob')).toEqual([null])
+    expect(await near('unavailables')).toEqual(['unavailable', failure])
+  })
+
+  test(`workers and schedules are found by their names, ${name}`, async () => {
+    const store = create()
+    const runtime = createRuntime({ jobs: [order], store, logger: {}, name: 'packer' })
+    onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+    await runtime.start()
+    await runtime.schedule('nightly-report', '0 3 * * *', order, { who: 'ada' })
+    const { hits, others, near } = await runtime.find('REPORT')
+    expect([hits, others, near]).toEqual([[], [{ kind: 'schedule', name: 'nightly-report', of: 'order' }], null])
+    await expect
+      .poll(async () => (await runtime.find('packer')).others)
+      .toEqual([{ kind: 'worker', name: 'packer', of: expect.any(String) }])
+    expect((await runtime.find('nihgtly')).others).toHaveLength(1)
+    expect((await runtime.find('order')).others).toBe(undefined)
+  })
+
   test(`hits of a kind are bounded by the limit, ${name}`, async () => {
     const client = await shop(create())
     expect((await client.find('mail', { limit: 2 })).hits.filter(({ kind }) => kind === 'job')).toHaveLength(2)

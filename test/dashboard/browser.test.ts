@@ -159,7 +159,7 @@ test.runIf(canStartBrowser)(
 test.runIf(canStartBrowser)(
   'the search finds anything as one types, and a job that is not there offers what is near',
   async () => {
-    const { page, show, said } = await opened('#/')
+    const { page, show, said, runtime } = await opened('#/')
     const palette = page.getByRole('dialog', { name: 'Commands' })
     await page.getByRole('button', { name: 'Search' }).click()
     await palette.getByRole('combobox').fill('tenant-')
@@ -170,7 +170,20 @@ test.runIf(canStartBrowser)(
     await palette.getByRole('combobox').fill('Dead-1')
     await palette.getByText('Nothing has “Dead-1”. As “dead-1”:').waitFor()
     await palette.getByRole('option', { name: 'Job dead-1' }).waitFor()
-    await page.keyboard.press('Escape')
+    await palette.getByRole('combobox').fill('malbox')
+    await palette.getByText('Nothing has “malbox”. These have “mailbox”:').waitFor()
+    // What is near to a filter is not what was meant.
+    await runtime.enqueue(email, { to: 'ops' }, { id: 'tag:tenant-9' })
+    await palette.getByRole('combobox').fill('tag:tenant-8888')
+    await palette.getByText('Find tag:tenant-8888').waitFor()
+    await palette.getByText('Nothing has “tag:tenant-8888”.').waitFor()
+    expect(await palette.getByRole('option').allInnerTexts()).toEqual(['Filter\nFind tag:tenant-8888'])
+    await runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
+    await palette.getByRole('combobox').fill('nightl')
+    await palette.getByRole('option', { name: 'Schedule nightly email.send' }).click()
+    await expect.poll(() => page.locator('tbody tr strong').allTextContents(), patient).toEqual(['nightly'])
+    await show('#/find/nightl')
+    await page.getByRole('link', { name: 'nightly' }).waitFor()
     await show('#/find/TENANT-7')
     await page.getByText('These are found as “tenant-7”.').waitFor()
     await show('#/jobs')

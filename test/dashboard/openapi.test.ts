@@ -81,6 +81,8 @@ test('what GET answers is as described', async () => {
     [plain, '/api/v1/failures/{fingerprint}', `/failures/${fingerprint}?type=email.send`],
     [plain, '/api/v1/find', '/find?text=tenant-7'],
     [plain, '/api/v1/find', '/find?text=dead-77'],
+    [plain, '/api/v1/find', '/find?text=TENANT-7'],
+    [plain, '/api/v1/find', '/find?text=nightl'],
     [plain, '/api/v1/queues/{type}', '/queues/email.send'],
     [plain, '/api/v1/queues/{type}/activity', '/queues/email.send/activity'],
     [plain, '/api/v1/jobs', '/jobs'],

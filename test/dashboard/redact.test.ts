@@ -173,6 +173,7 @@ test('the search does not find what is hidden, nor what is near to it', async ()
   }
   expect(await found(secret)).toEqual({ kinds: ['tag'], near: null })
   expect(await found('no mailbox')).toEqual({ kinds: [], near: null })
+  expect(await found('malbox')).toEqual({ kinds: [], near: null })
   const { call: hiding } = await shop(redactKeys([]))
   const nothing = (await (await hiding(`find?text=${secret}x`)).json()) as FindResult
   expect([nothing.hits, nothing.near]).toEqual([[], null])

@@ -1,7 +1,7 @@
 /** `jobchart find`: one search over everything by which jobs are found. */
 import type { Command } from 'commander'
 import { counted, grouped } from '../../core/counted.ts'
-import type { FindHit, FindKind } from '../../index.ts'
+import type { FindHit, FindKind, FindOther } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
@@ -52,6 +52,13 @@ const columns: readonly Column<FindHit>[] = [
   { title: 'SHOW', text: commandOf, optional: 1 },
 ]
 
+const otherColumns: readonly Column<FindOther>[] = [
+  { title: 'WHAT', text: ({ kind }) => kind },
+  { title: 'FOUND', text: ({ name }) => name, flexible: true },
+  { title: 'OF', text: ({ of }) => of, optional: 2, flexible: true },
+  { title: 'SHOW', text: ({ kind }) => `${kind}s`, optional: 1 },
+]
+
 export function findCommand({ command, terminal, run }: Program): Command {
   return withStore(command('find', 'find jobs by a text: id, key, tag, meta, type, state of a machine, error'))
     .argument('<text>', 'what an id, a key, a tag or a value of meta begins with, or what a type, state or error has')
@@ -60,14 +67,15 @@ export function findCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, async (client) => {
           const result = await client.find(text, { limit: options.limit })
-          const { hits, near, searched, as: read } = result
+          const { hits, others = [], near, searched, as: read } = result
           if (options.json) await terminal.print(JSON.stringify(result))
           else {
-            if (hits.length === 0 || near !== null || read !== undefined)
+            if (hits.length + others.length === 0 || near !== null || read !== undefined)
               terminal.note(`Nothing begins with or has ${quoted(text)}.`)
-            if (near !== null) terminal.note(`Near it, what begins with ${quoted(near)}:`)
+            if (near !== null) terminal.note(`Near it, what begins with or has ${quoted(near)}:`)
             if (read !== undefined) terminal.note(`As ${quoted(read)}:`)
             if (hits.length > 0) await terminal.print(table(hits, columns, terminal))
+            if (others.length > 0) await terminal.print(table(others, otherColumns, terminal))
             const partly = searched.flatMap(({ kind, newest }) => (newest === null ? [] : [words[kind]]))
             const newest = searched.find((each) => each.newest !== null)?.newest ?? 0
             if (partly.length > 0) {

@@ -2,9 +2,10 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { counted } from '../../core/counted.ts'
-import type { FindHit, FindKind, FindResult, JobSummary } from '../../index.ts'
+import type { FindHit, FindKind, FindOther, FindResult, JobSummary } from '../../index.ts'
 import { metaText } from '../meta-member.ts'
 import { useResource } from './api.ts'
+import { readSearch } from './filters.ts'
 import { Empty, Loaded, Panel, State, Time } from './parts.tsx'
 import { go, jobLink, link, place, replace } from './router.ts'
 
@@ -55,11 +56,22 @@ export const hitCount = ({ kind, jobs, more, name }: FindHit): string => {
   return kind === 'meta' || name === null ? count : `${count} of ${name}`
 }
 
+export const otherWords: Readonly<Record<FindOther['kind'], string>> = { worker: 'Worker', schedule: 'Schedule' }
+
+/** The screen of workers or schedules with this one. */
+export const otherLink = ({ kind, name }: FindOther): string => link(`${kind}s`, '', { text: name })
+
+/** Without what is near to a text that is a filter, such as `tag:vip`: it is not searched for. */
+export const withoutNearFilter = (result: FindResult): FindResult =>
+  result.near !== null && Object.keys(readSearch(result.text).query).length > 0
+    ? { ...result, hits: [], others: [], near: null }
+    : result
+
 /** How the text of an answer was read, where it was not found as it is. */
-export function findSaid({ text, hits, near, as: read }: FindResult): string {
+export function findSaid({ text, hits, others = [], near, as: read }: FindResult): string {
   if (read !== undefined) return `Nothing has “${text}”. As “${read}”:`
-  if (near !== null) return `Nothing has “${text}”. What begins with “${near}”:`
-  return hits.length === 0 ? `Nothing has “${text}”.` : ''
+  if (near !== null) return `Nothing has “${text}”. These have “${near}”:`
+  return hits.length + others.length === 0 ? `Nothing has “${text}”.` : ''
 }
 
 /** Of an input for ids and keys: a phone changes what is typed otherwise. */
@@ -135,19 +147,20 @@ function Hits({ text, opens = false }: { readonly text: string; readonly opens?:
       </Empty>
     )
   }
-  return <Loaded of={found}>{(result) => <Result of={result} />}</Loaded>
+  return <Loaded of={found}>{(result) => <Result of={withoutNearFilter(result)} />}</Loaded>
 }
 
-function Result({ of: { text, hits, near, searched, as: read } }: { readonly of: FindResult }): JSX.Element {
+function Result({ of }: { readonly of: FindResult }): JSX.Element {
+  const { text, hits, others = [], near, searched, as: read } = of
   const partly = searched.filter(({ newest }) => newest !== null)
   const wholly = searched.filter(({ newest }) => newest === null)
   const list = (some: FindResult['searched']): string => some.map(({ kind }) => searchedWords[kind]).join(', ')
   const [first] = hits
   return (
     <>
-      {(hits.length === 0 || near !== null || read !== undefined) && (
+      {(hits.length + others.length === 0 || near !== null || read !== undefined) && (
         <Empty title={`Nothing has “${text}”`}>
-          {near !== null && `These begin with “${near}”.`}
+          {near !== null && `These have “${near}”.`}
           {read !== undefined && `These are found as “${read}”.`}
         </Empty>
       )}
@@ -167,6 +180,7 @@ function Result({ of: { text, hits, near, searched, as: read } }: { readonly of:
           </ul>
         </Panel>
       )}
+      {others.length > 0 && <Others of={others} />}
       <p class="muted hint">
         {wholly.length > 0 && `Searched of all jobs: ${list(wholly)}.`}{' '}
         {partly.length > 0 &&
@@ -175,6 +189,20 @@ function Result({ of: { text, hits, near, searched, as: read } }: { readonly of:
     </>
   )
 }
+
+const Others = ({ of }: { readonly of: readonly FindOther[] }): JSX.Element => (
+  <Panel title="Workers and schedules">
+    <ul class="lines hits">
+      {of.map((other) => (
+        <li key={`${other.kind} ${other.name} ${other.of}`} data-row tabindex={-1} data-href={otherLink(other)}>
+          <small class="muted">{otherWords[other.kind]}</small>
+          <a href={otherLink(other)}>{other.name}</a>
+          <span class="muted">{other.of}</span>
+        </li>
+      ))}
+    </ul>
+  </Panel>
+)
 
 /** The newest jobs of the first hit: mostly one of them is what was looked for. */
 function JobsOf({ hit }: { readonly hit: FindHit }): JSX.Element {

@@ -8,7 +8,20 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { FindResult } from '../../index.ts'
 import { useResource } from './api.ts'
 import { readSearch } from './filters.ts'
-import { asTyped, findPath, findSaid, goFind, hitCount, hitLink, hitText, hitWords, useTyped } from './find.tsx'
+import {
+  asTyped,
+  findPath,
+  findSaid,
+  goFind,
+  hitCount,
+  hitLink,
+  hitText,
+  hitWords,
+  otherLink,
+  otherWords,
+  useTyped,
+  withoutNearFilter,
+} from './find.tsx'
 import { showHelp, screens } from './keys.tsx'
 import { counts } from './live.ts'
 import { go, link } from './router.ts'
@@ -109,9 +122,15 @@ function searchCommands(typed: string, result: FindResult | null): Command[] {
     aside: hitCount(hit),
     run: () => go(hitLink(hit)),
   }))
+  const others = (result?.others ?? []).map((other): Command => ({
+    kind: otherWords[other.kind],
+    title: other.name,
+    aside: other.of,
+    run: () => go(otherLink(other)),
+  }))
   const filter = { kind: 'Filter', title: `Find ${text}`, aside: '', run: () => go(link('jobs', '', query)) }
   const search = { kind: 'Search', title: `Search for ${text}`, aside: 'all hits', run: () => goFind(text) }
-  return [...(Object.keys(query).length > 0 ? [filter] : []), ...hits, ...(id === null ? [] : [search])]
+  return [...(Object.keys(query).length > 0 ? [filter] : []), ...hits, ...others, ...(id === null ? [] : [search])]
 }
 
 export function Palette(): JSX.Element | null {
@@ -125,7 +144,10 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
   // The queues may become known while it is open.
   const text = useTyped(typed)
   const result = useResource<FindResult>(findPath(text, 5))
-  const answer = text === typed ? result.data : null
+  const answer = useMemo(
+    () => (text === typed && result.data !== null ? withoutNearFilter(result.data) : null),
+    [text, typed, result.data],
+  )
   const commands = useMemo(
     () => [...found([...of.actions, ...places()], typed), ...searchCommands(typed, answer)],
     [of, typed, counts.value, answer],

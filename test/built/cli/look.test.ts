@@ -55,11 +55,12 @@ test.concurrent('find gives hits with their jobs and a command for each, or what
   expect((await run('find', 'review')).stdout).toMatch(
     /^state of machine +review +order +3 +ls --machine-state review$/m,
   )
+  expect((await run('find', 'night')).stdout).toMatch(/^schedule +nightly +email\.send +schedules$/m)
   const lower = await run('find', 'Mail-0')
   expect(lower.stderr).toContain('Nothing begins with or has Mail-0.\nAs mail-0:')
   expect(lower.stdout).toMatch(/^job +mail-0 +1 +show mail-0$/m)
   const near = await run('find', 'order-77')
-  expect(near.stderr).toContain('Nothing begins with or has order-77.\nNear it, what begins with order-:')
+  expect(near.stderr).toContain('Nothing begins with or has order-77.\nNear it, what begins with or has order-:')
   expect(near.stdout).toMatch(/^job +order-0/m)
   const { hits, near: start } = await json('find', 'order-77', '--limit', '1')
   expect([hits.length, start]).toEqual([1, 'order-'])
