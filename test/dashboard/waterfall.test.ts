@@ -5,6 +5,7 @@ import { laneAfter, type Lane } from '../../src/dashboard/waterfall/lanes.ts'
 import { eventfulSpan, rowsOf, spanOf, statesOf, type FamilyMember } from '../../src/dashboard/waterfall/rows.ts'
 import { panned, shapesOf, ticksOf, zoomed } from '../../src/dashboard/waterfall/shapes.ts'
 import { waterfallSvg } from '../../src/dashboard/waterfall/svg.ts'
+import { textWidth } from '../../src/chart/text-width.ts'
 import { parseXml } from '../chart/support/xml.ts'
 
 const lane = (id: string, stays: readonly (readonly [JobState, number])[], fields: Partial<Lane> = {}): Lane => ({
@@ -115,6 +116,18 @@ test('what waits for days does not hide what has happened', () => {
   expect(eventfulSpan(working, whole)).toEqual(whole)
 })
 
+test('what happened at once does not make a time that is shorter than it looks', () => {
+  const members = family([
+    lane('a', [
+      ['queued', 1_000],
+      ['waiting', 1_001],
+    ]),
+  ])
+  const at = { ...members.get('root')!, lane: lane('root', [['waiting', 1_000]]) }
+  const whole = { from: 1_000, to: 1_000_000 }
+  expect(eventfulSpan(new Map([...members, ['root', at]]), whole)).toEqual(whole)
+})
+
 test('stays are bars to scale, failed attempts and the end are marks', () => {
   const failing = lane(
     'a',
@@ -184,6 +197,19 @@ test('the axis has round times from the beginning of the family', () => {
     '+10 s',
   ])
   expect(ticksOf({ from: 0, to: 90 * 86_400_000 }, 600, 0).length).toBeLessThan(9)
+})
+
+test('no text of the axis is cut at its end, and none lies on another', () => {
+  for (let to = 1_000; to < 10_000_000; to = Math.ceil(to * 1.013)) {
+    let end = -Infinity
+    for (const { text, textX } of ticksOf({ from: 0, to }, 340, 0)) {
+      if (text === '') continue
+      expect(textX, text).toBeGreaterThan(end)
+      end = textX + textWidth(text, 11)
+      expect(end, `${text} of ${to}`).toBeLessThanOrEqual(340)
+    }
+    expect(end).toBeGreaterThan(0)
+  }
 })
 
 test('less and more time is shown around a point, never more than there is', () => {

@@ -10,7 +10,7 @@ import { useFamily, type Family } from './family.ts'
 import { Panel } from './parts.tsx'
 import { go, jobLink, link } from './router.ts'
 import { saveFile } from './save.ts'
-import { now, number } from './words.ts'
+import { duration, now, number } from './words.ts'
 
 /** Rows drawn beyond those that are seen, so that a fast scroll shows no gap. */
 const spare = 6
@@ -122,6 +122,11 @@ const Tools = ({ of: { span, whole, setSpan }, isAll, toFailed, save }: ToolsPro
     <button type="button" class="quiet" disabled={isAll} onClick={() => setSpan('all')}>
       All of it
     </button>
+    {!isAll && (
+      <span class="muted wf-part">
+        shows {duration(span.to - span.from)} of {duration(whole.to - whole.from)}
+      </span>
+    )}
     {toFailed !== null && (
       <button type="button" onClick={() => void toFailed()}>
         To what failed
@@ -221,8 +226,8 @@ function Tree(props: TreeProps): JSX.Element {
       <div class="wf-axis" aria-hidden="true">
         <span />
         <svg ref={axis} height={20}>
-          {ticks.map(({ x, text }) => (
-            <text key={text} x={x + 3} y={14}>
+          {ticks.map(({ x, text, textX }) => (
+            <text key={x} x={textX} y={14}>
               {text}
             </text>
           ))}

@@ -151,13 +151,18 @@ export function spanOf(members: Members, root: string, now: number): Span {
 /** What a job does by itself goes on; one that waits may do so for days. */
 const goesOn: ReadonlySet<JobState> = new Set(['queued', 'running', 'retrying', 'cancelling'])
 
+/** What happened within fewer ms is one mark, however much of the time is shown. */
+const eventfulMin = 10
+
 /** The part of the whole time in which something happened, if that is the smaller part: else all of it. */
 export function eventfulSpan(members: Members, whole: Span): Span {
   let to = whole.from + 1
   for (const { lane } of members.values())
     to = Math.max(to, goesOn.has(lane.state) ? whole.to : (lane.stays.at(-1)?.at ?? 0))
   const length = to - whole.from
-  return length * 2 < whole.to - whole.from ? { from: whole.from, to: to + length * 0.2 } : whole
+  return length >= eventfulMin && length * 2 < whole.to - whole.from
+    ? { from: whole.from, to: to + length * 0.2 }
+    : whole
 }
 
 /** How many of the lanes are in each state, the most first. */

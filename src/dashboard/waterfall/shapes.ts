@@ -137,8 +137,10 @@ function foldShapes(lanes: readonly Lane[], state: JobState, span: Span, width: 
 /** A line of the time axis. */
 interface Tick {
   readonly x: number
-  /** Since the beginning of the family. */
+  /** Since the beginning of the family; empty where it has no room. */
   readonly text: string
+  /** The left edge of the text: on the left of the line where it would reach beyond the end. */
+  readonly textX: number
 }
 
 const steps = [
@@ -146,6 +148,8 @@ const steps = [
   3_600e3, 7_200e3, 10_800e3, 21_600e3, 43_200e3, 86_400e3,
 ]
 const tickWidthMin = 84
+/** Between a line and its text. */
+const tickGap = 3
 
 /** @param begin of the family: what the texts count from */
 export function ticksOf(span: Span, width: number, begin: number): Tick[] {
@@ -153,11 +157,15 @@ export function ticksOf(span: Span, width: number, begin: number): Tick[] {
   const days = Math.ceil(least / 86_400e3)
   const step = steps.find((each) => each >= least) ?? days * 86_400e3
   const ticks: Tick[] = []
+  let lastEnd = -Infinity
   for (let at = Math.ceil((span.from - begin) / step) * step; at <= span.to - begin; at += step) {
-    ticks.push({
-      x: place(at + begin, span, width),
-      text: at === 0 ? '0' : `${at < 0 ? '−' : '+'}${duration(Math.abs(at))}`,
-    })
+    const x = place(at + begin, span, width)
+    const text = at === 0 ? '0' : `${at < 0 ? '−' : '+'}${duration(Math.abs(at))}`
+    const wide = textWidth(text, textSize) + 2
+    const textX = x + tickGap + wide <= width ? x + tickGap : x - tickGap - wide
+    const hasRoom = textX >= lastEnd + tickGap && textX + wide <= width
+    ticks.push({ x, text: hasRoom ? text : '', textX })
+    if (hasRoom) lastEnd = textX + wide
   }
   return ticks
 }

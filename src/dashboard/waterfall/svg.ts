@@ -62,8 +62,8 @@ export function waterfallSvg({ rows, span, begin, now, theme = 'auto' }: Waterfa
   const name = first === undefined ? 'nothing' : labelOf(first)
   const title = `Waterfall of ${name}, ${counted(rows.length, 'row')}`
   const lines = ticksOf(span, bars, begin).map(
-    ({ x, text }) =>
-      `<path class="jc-rule" d="M${px(x)} ${axisHeight - 4}V${height - margin}"/><text class="jc-small jc-muted" x="${px(x + 3)}" y="${axisHeight - 10}">${xml(text)}</text>`,
+    ({ x, text, textX }) =>
+      `<path class="jc-rule" d="M${px(x)} ${axisHeight - 4}V${height - margin}"/><text class="jc-small jc-muted" x="${px(textX)}" y="${axisHeight - 10}">${xml(text)}</text>`,
   )
   const drawn = shown.map((row, i) => {
     const indent = margin + row.depth * 12
