@@ -159,7 +159,7 @@ for (const [name, create] of Object.entries(stores)) {
     }
     expect(await near('vipxy')).toEqual(['vip', 'vip', 'vipers'])
     expect(await near('welcmoe')).toEqual(['welc', 'welcome'])
-    expect((await near('MAIL-77')).toSorted()).toEqual(['mail-', 'mail-1', 'mail-2', 'mail-3'])
+    expect(new Set(await near('MAIL-77'))).toEqual(new Set(['mail-', 'mail-1', 'mail-2', 'mail-3']))
   })
 
   test(`a name of which one letter is wrong is near, ${name}`, async () => {

@@ -172,6 +172,8 @@ test.runIf(canStartBrowser)(
     await palette.getByRole('option', { name: 'Job dead-1' }).waitFor()
     await palette.getByRole('combobox').fill('malbox')
     await palette.getByText('Nothing has “malbox”. These have “mailbox”:').waitFor()
+    await palette.getByRole('combobox').fill('%')
+    await palette.getByText(/Nothing has “%”. Searched of all jobs: types, .* Of the 5,000 jobs .*: ids, /).waitFor()
     // What is near to a filter is not what was meant.
     await runtime.enqueue(email, { to: 'ops' }, { id: 'tag:tenant-9' })
     await palette.getByRole('combobox').fill('tag:tenant-8888')

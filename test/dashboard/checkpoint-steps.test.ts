@@ -113,13 +113,15 @@ test('the notes that a run writes are read', async () => {
   await handle.send({ type: 'PACKED' })
   await handle.result()
   const steps = checkpointSteps(await runtime.store.checkpoints(handle.id), order.machine!, graph)
-  expect(steps.map(({ event }) => event).toSorted()).toEqual(
-    [
+  // Which child ends first is left to them.
+  expect(new Set(steps.map(({ event }) => event))).toEqual(
+    new Set([
       'xstate.done.actor.charge',
       'xstate.done.actor.reserve',
       'xstate.done.actor.label',
       'xstate.done.state.order.fulfilment',
       'PACKED',
-    ].toSorted(),
+    ]),
   )
+  expect(steps).toHaveLength(5)
 })

@@ -1,7 +1,7 @@
 /** `jobchart find`: one search over everything by which jobs are found. */
 import type { Command } from 'commander'
 import { counted, grouped } from '../../core/counted.ts'
-import type { FindHit, FindKind, FindOther } from '../../index.ts'
+import type { FindHit, FindKind, FindOther, FindSearched } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
@@ -37,7 +37,9 @@ function commandOf({ kind, value, name, filter }: FindHit): string {
 const failuresOption = (fingerprints: readonly string[]): string =>
   fingerprints.map((fingerprint) => `--failure ${fingerprint}`).join(' ')
 
-const quoted = (text: string): string => (/^[\w.:/=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+/** A word of a command line. */
+export const quoted = (text: string): string =>
+  /^[\w.:/=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
 const columns: readonly Column<FindHit>[] = [
   { title: 'WHAT', text: ({ kind }) => words[kind] },
@@ -59,6 +61,23 @@ const otherColumns: readonly Column<FindOther>[] = [
   { title: 'SHOW', text: ({ kind }) => `${kind}s`, optional: 1 },
 ]
 
+/**
+ * What was searched: always if that was not all, and otherwise if nothing was found.
+ * @param isMissed was nothing found that has the text?
+ */
+function searchedLines(searched: readonly FindSearched[], isMissed: boolean): string[] {
+  const list = (some: readonly FindSearched[]): string => some.map(({ kind }) => words[kind]).join(', ')
+  const partly = searched.filter(({ newest }) => newest !== null)
+  const [first] = partly
+  const lines: string[] = []
+  if (first !== undefined) {
+    const jobs = counted(first.newest ?? 0, 'job')
+    lines.push(`Searched by ${list(partly)}: the ${jobs} that were enqueued last. By all else: every job.`)
+  } else if (isMissed) lines.push(`Searched by ${list(searched)}: every job.`)
+  if (isMissed) lines.push('Searched by name: workers, schedules.')
+  return lines
+}
+
 export function findCommand({ command, terminal, run }: Program): Command {
   return withStore(command('find', 'find jobs by a text: id, key, tag, meta, type, state of a machine, error'))
     .argument('<text>', 'what an id, a key, a tag or a value of meta begins with, or what a type, state or error has')
@@ -76,14 +95,8 @@ export function findCommand({ command, terminal, run }: Program): Command {
             if (read !== undefined) terminal.note(`As ${quoted(read)}:`)
             if (hits.length > 0) await terminal.print(table(hits, columns, terminal))
             if (others.length > 0) await terminal.print(table(others, otherColumns, terminal))
-            const partly = searched.flatMap(({ kind, newest }) => (newest === null ? [] : [words[kind]]))
-            const newest = searched.find((each) => each.newest !== null)?.newest ?? 0
-            if (partly.length > 0) {
-              const jobs = counted(newest, 'job')
-              terminal.note(
-                `Searched by ${partly.join(', ')}: the ${jobs} that were enqueued last. By all else: every job.`,
-              )
-            }
+            const isMissed = near !== null || hits.length + others.length === 0
+            for (const line of searchedLines(searched, isMissed)) terminal.note(line)
           }
           return exitCodes.done
         }),

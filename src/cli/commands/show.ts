@@ -7,6 +7,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
+import { quoted } from './find.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { counted } from '../../core/counted.ts'
@@ -21,7 +22,7 @@ export function showCommand({ command, terminal, run }: Program): Command {
           const handle = await client.job(id)
           if (handle === null) {
             throw new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
-              hint: 'It was pruned or discarded, or --store names another store.',
+              hint: `It was pruned or discarded, or --store names another store. What is near: jobchart find ${quoted(id)}`,
             })
           }
           const record = await handle.record()

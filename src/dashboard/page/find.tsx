@@ -68,10 +68,26 @@ export const withoutNearFilter = (result: FindResult): FindResult =>
     : result
 
 /** How the text of an answer was read, where it was not found as it is. */
-export function findSaid({ text, hits, others = [], near, as: read }: FindResult): string {
+export function findSaid({ text, hits, others = [], near, as: read, searched }: FindResult): string {
   if (read !== undefined) return `Nothing has “${text}”. As “${read}”:`
   if (near !== null) return `Nothing has “${text}”. These have “${near}”:`
-  return hits.length + others.length === 0 ? `Nothing has “${text}”.` : ''
+  return hits.length + others.length === 0 ? `Nothing has “${text}”. ${searchedSaid(searched)}` : ''
+}
+
+/** What was looked at. */
+function searchedSaid(searched: FindResult['searched']): string {
+  const list = (some: FindResult['searched']): string => some.map(({ kind }) => searchedWords[kind]).join(', ')
+  const partly = searched.filter(({ newest }) => newest !== null)
+  const wholly = searched.filter(({ newest }) => newest === null)
+  const [first] = partly
+  return [
+    wholly.length > 0 && `Searched of all jobs: ${list(wholly)}.`,
+    first !== undefined &&
+      `Of the ${counted(first.newest ?? 0, 'job')} that were enqueued last: ${list(partly)}. This store has no index of these.`,
+    'Also the names of workers and schedules.',
+  ]
+    .filter((part) => part !== false)
+    .join(' ')
 }
 
 /** Of an input for ids and keys: a phone changes what is typed otherwise. */
@@ -152,9 +168,6 @@ function Hits({ text, opens = false }: { readonly text: string; readonly opens?:
 
 function Result({ of }: { readonly of: FindResult }): JSX.Element {
   const { text, hits, others = [], near, searched, as: read } = of
-  const partly = searched.filter(({ newest }) => newest !== null)
-  const wholly = searched.filter(({ newest }) => newest === null)
-  const list = (some: FindResult['searched']): string => some.map(({ kind }) => searchedWords[kind]).join(', ')
   const [first] = hits
   return (
     <>
@@ -181,11 +194,7 @@ function Result({ of }: { readonly of: FindResult }): JSX.Element {
         </Panel>
       )}
       {others.length > 0 && <Others of={others} />}
-      <p class="muted hint">
-        {wholly.length > 0 && `Searched of all jobs: ${list(wholly)}.`}{' '}
-        {partly.length > 0 &&
-          `Of the ${counted(partly[0]?.newest ?? 0, 'job')} that were enqueued last: ${list(partly)}. This store has no index of these.`}
-      </p>
+      <p class="muted hint">{searchedSaid(searched)}</p>
     </>
   )
 }

@@ -250,7 +250,7 @@ test.concurrent('an error has a stack only if it is asked for', async () => {
   expect({ code, stdout }).toEqual({ code: exitCodes.finding, stdout: '' })
   expect(stderr.split('\n')).toEqual([
     'error NOT_FOUND: job nobody is not in the store',
-    'hint: It was pruned or discarded, or --store names another store.',
+    'hint: It was pruned or discarded, or --store names another store. What is near: jobchart find nobody',
     '',
   ])
   expect((await run('show', 'nobody', '--verbose')).stderr).toMatch(/\n +at /)
