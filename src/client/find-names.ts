@@ -110,13 +110,14 @@ const typeNames = (counts: Counts): Name<FindHit>[] =>
 
 async function failureNames(store: Store): Promise<Name<FindHit>[]> {
   const groups = await failuresIn(store, { limit: 1_000 })
-  return groups.map(({ type, fingerprints, name, code, message, dead }) => ({
+  return groups.map(({ type, fingerprints, name, code, message, count, dead }) => ({
     text: `${name}: ${message} ${code ?? ''}`.toLowerCase(),
     hit: {
       kind: 'failure',
       value: `${name}: ${message}`,
       name: type,
       jobs: dead,
+      failed: count,
       more: false,
       exact: false,
       filter: { type, failure: fingerprints },

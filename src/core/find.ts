@@ -25,6 +25,8 @@ export interface FindHit {
    * ended, of `failure` only the dead ones.
    */
   readonly jobs: number
+  /** Of `failure` its failed attempts; left out of the others. */
+  readonly failed?: number
   /** Are there more than were counted? */
   readonly more: boolean
   /** Is it all of the text that was searched? Otherwise it begins with it, or has it within. */

@@ -1,6 +1,6 @@
-/** The screen of dead jobs within a scope and of one type, and what stays calm while the store fails. */
+/** The screen of dead jobs within a scope and of one type, counts of a search, and what stays calm while the store fails. */
 import type { Browser, Page } from 'playwright-core'
-import { createRuntime, defineJob, fatal, JobchartError, memoryStore, type Runtime } from 'jobchart'
+import { constant, createRuntime, defineJob, fatal, JobchartError, memoryStore, type Runtime } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
@@ -95,6 +95,24 @@ test.runIf(canStartBrowser)('all that merged groups have is changed together fro
   await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
   await page.getByText('4 discarded.').waitFor()
   expect(Object.keys(await generations(runtime))).toEqual(['other-2'])
+})
+
+test.runIf(canStartBrowser)('a search tells how often a failure was, where no job has died of it', async () => {
+  const flaky = defineJob<void, void>({
+    type: 'flaky',
+    retry: { maxAttempts: 2, backoff: constant('1h') },
+    run: () => {
+      throw new Error('come back later')
+    },
+  })
+  const runtime = createRuntime({ jobs: [flaky], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  await runtime.enqueue(flaky, undefined)
+  await expect.poll(async () => (await runtime.counts()).retrying).toBe(1)
+  expect((await runtime.find('come back')).hits).toMatchObject([{ kind: 'failure', jobs: 0, failed: 1 }])
+  const page = await openedPage(browser, { runtime }, '#/find/come%20back')
+  await page.getByText('1 failed attempt of flaky').first().waitFor()
 })
 
 test.runIf(canStartBrowser)('when and for whom attempts failed is told anew when others fail', async () => {

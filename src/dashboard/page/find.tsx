@@ -50,9 +50,12 @@ export const hitLink = (hit: FindHit): string =>
 /** What a hit is, as one reads it: `customer=cus_9`. */
 export const hitText = ({ kind, name, value }: FindHit): string => (kind === 'meta' ? `${name}=${value}` : value)
 
-export const hitCount = ({ kind, jobs, more, name }: FindHit): string => {
+export const hitCount = ({ kind, jobs, failed, more, name }: FindHit): string => {
   if (kind === 'job') return ''
-  const count = `${counted(jobs, kind === 'failure' ? 'dead job' : 'job')}${more ? ' or more' : ''}`
+  // Of many failures no job has died.
+  const isAttempts = failed !== undefined && jobs === 0
+  const jobsWord = failed === undefined ? 'job' : 'dead job'
+  const count = `${isAttempts ? counted(failed, 'failed attempt') : counted(jobs, jobsWord)}${more ? ' or more' : ''}`
   return kind === 'meta' || name === null ? count : `${count} of ${name}`
 }
 
