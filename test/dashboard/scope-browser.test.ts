@@ -1,4 +1,4 @@
-/** The screen of dead jobs within a scope and of one type, counts of a search, and what stays calm while the store fails. */
+/** The screen of dead jobs within a scope and of one type, counts of a search, and the page while the store fails. */
 import type { Browser, Page } from 'playwright-core'
 import { constant, createRuntime, defineJob, fatal, JobchartError, memoryStore, type Runtime } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
