@@ -6,6 +6,7 @@ import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
+import { albums } from './family-world.ts'
 import { deadEmails, email, jobs, reviews } from './world.ts'
 
 let browser: Browser
@@ -322,6 +323,12 @@ test.runIf(canStartBrowser)('time travel tells what changed, by which event, and
   await expect.poll(() => beside.locator('.side').count(), patient).toBe(2)
   await expect.poll(() => beside.innerText(), patient).toMatch(/reminders: 0[\s\S]*reminders: 1/)
   expect(await text(page)).not.toMatch(/xstate\./)
+})
+
+test.runIf(canStartBrowser)('a checkpoint without an event says what it was written for', async () => {
+  const { page } = await opened('#/job/album-1', {}, 1280, albums)
+  await page.getByRole('button', { name: 'work started' }).first().click()
+  await page.getByText('No event led to it: work started.').waitFor()
 })
 
 test.runIf(canStartBrowser)('an event is sent by a form of its fields', async () => {

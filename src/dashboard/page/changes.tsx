@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { Json } from '../../index.ts'
 import { differencesOf, type Difference } from '../difference.ts'
 import type { JobView } from '../job-view.ts'
-import type { CheckpointShown, EventOfPast } from '../machine-shown.ts'
+import type { CheckpointShown, EventOfPast, PastView } from '../machine-shown.ts'
 import { Panel, Tree } from './parts.tsx'
 import { jobLink } from './router.ts'
 import { usePast, type Travel } from './time-travel.tsx'
@@ -32,7 +32,7 @@ export function Changes({ of: { job, checkpoints }, travel: { chosen } }: Change
       }
       aside={<Choice of={checkpoints} shown={shown} other={other} choose={setOther} />}
     >
-      {view !== null && compared === null && <Events events={view.events} />}
+      {view !== null && compared === null && <Events of={view} />}
       {isLoaded && base === null && (
         <p class="muted">
           {shown.number === 1 ? 'With it the machine began.' : 'The checkpoint before it is not kept any more.'}
@@ -88,8 +88,9 @@ const origins: Readonly<Record<EventOfPast['from'], string>> = {
   actor: 'an actor',
 }
 
-function Events({ events }: { readonly events: readonly EventOfPast[] | null }): JSX.Element {
+function Events({ of: { events, note } }: { readonly of: PastView }): JSX.Element {
   if (events === null) return <p class="muted">There were more events than are kept.</p>
+  if (events.length === 0) return <p class="muted">No event led to it{note !== '' && `: ${note}`}.</p>
   return (
     <ul class="lines happened">
       {events.map(({ at, words, data, from, actor, job, to }, i) => (
