@@ -196,7 +196,7 @@ test.runIf(canStartBrowser)(
     // Beside a longer id it would reach out of the window.
     await page.evaluate(`document.querySelector('h1 .id').textContent = 'order-004089'`)
     await menu.click()
-    await expect.poll(async () => right(await items.boundingBox()), patient).toBeLessThanOrEqual(360)
+    await expect.poll(async () => right(await items.boundingBox()), patient).toBeLessThanOrEqual(345)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     await page.locator('h1 .id').click()
     await expect.poll(() => items.isVisible(), patient).toBe(false)

@@ -141,14 +141,17 @@ test.runIf(canStartBrowser)('a waterfall is saved as a picture, and has no fault
   const runtime = await albums()
   const page = await opened({ runtime }, '#/job/album-1')
   await expect.poll(async () => (await rowsOf(page)).length, patient).toBe(8)
+  const tools = page.locator('.wf-tools')
+  await tools.getByText('Save picture').click()
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Save as SVG' }).click(),
+    tools.getByRole('button', { name: 'Save SVG' }).click(),
   ])
   expect(download.suggestedFilename()).toBe('waterfall-album-1.svg')
   const svg = readFileSync(await download.path(), 'utf8')
   expect(parseXml(svg).name).toBe('svg')
   expect(svg).toMatch('Waterfall of album-1, 8 rows')
+  expect(svg).toMatch(/jc-type jc-failed">page\.print</)
   await page.evaluate(axe.source)
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })

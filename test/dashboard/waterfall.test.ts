@@ -257,4 +257,6 @@ test('a waterfall is saved as a standalone picture', () => {
   expect(svg).toMatch('jc-bar-running')
   expect(svg).toMatch('prefers-color-scheme:dark')
   expect(svg).not.toMatch('<script>')
+  expect(svg).toMatch(/<tspan class="jc-type">[^<]+<\/tspan><tspan class="jc-muted" dx="6">root<\/tspan>/)
+  expect(svg).toMatch(/<tspan class="jc-type jc-failed">/)
 })

@@ -4,9 +4,11 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { countBadgeWidth, shortNumber } from '../../chart/count-badge.ts'
 import { ownValue } from '../../core/own-value.ts'
+import type { PictureTheme } from '../picture-document.ts'
 import { againMs, get, isPassing } from './api.ts'
 import { useLive } from './live.ts'
 import { Choices } from './parts.tsx'
+import { chartDocument, SavePicture } from './save-picture.tsx'
 import { countdown, now } from './words.ts'
 
 interface ChartProps {
@@ -91,9 +93,10 @@ export function Chart({
   if (problem !== null && svg === null) return <p class="muted">{problem}</p>
   return (
     <>
-      {size.isChosen && (
+      {svg !== null && (
         <div class="chart-tools">
-          <Choices of={sizes} chosen={size.shown} label="Size of the chart" choose={size.choose} />
+          {size.isChosen && <Choices of={sizes} chosen={size.shown} label="Size of the chart" choose={size.choose} />}
+          <SavePicture name={pictureName(path)} make={(theme) => pictureOf(ground.current, theme)} />
         </div>
       )}
       {/* What a click does is also in the buttons and links beside the chart. */}
@@ -104,6 +107,19 @@ export function Chart({
       />
     </>
   )
+}
+
+/** What a chart shows, and of what: the job, or else the type. */
+function pictureName(path: string): string {
+  const [file = '', query] = path.slice(path.lastIndexOf('/') + 1).split('?')
+  const of = new URLSearchParams(query)
+  return [file.replace('.svg', ''), of.get('job') ?? of.get('type')].filter((part) => part !== null).join('-')
+}
+
+function pictureOf(ground: HTMLElement | null, theme: PictureTheme): string {
+  const picture = ground?.querySelector('svg') ?? null
+  if (picture === null) throw new Error('The chart is not loaded.')
+  return chartDocument(picture, theme)
 }
 
 /** A picture of the API; one that cannot be loaded for a while is asked for again. */

@@ -58,6 +58,7 @@ export function Menu({ title, of }: MenuProps): JSX.Element {
 function moveIn(list: HTMLElement | null): void {
   if (list === null) return
   list.style.left = '0'
-  const over = list.getBoundingClientRect().right + edge - document.documentElement.clientWidth
+  // Of the body, not of the window: that has room for a scrollbar, too.
+  const over = list.getBoundingClientRect().right + edge - document.body.getBoundingClientRect().right
   if (over > 0) list.style.left = `${-over}px`
 }

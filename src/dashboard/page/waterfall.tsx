@@ -2,6 +2,7 @@
 import type { JSX, TargetedPointerEvent, TargetedWheelEvent } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { counted } from '../../core/counted.ts'
+import type { PictureTheme } from '../picture-document.ts'
 import { beginOf, type Lane } from '../waterfall/lanes.ts'
 import { rowHeight, shapesOf, ticksOf, zoomed, panned, type Shape } from '../waterfall/shapes.ts'
 import { eventfulSpan, hasTrouble, openedTo, rowsOf, spanOf, statesOf, type Row, type Span } from '../waterfall/rows.ts'
@@ -9,7 +10,7 @@ import { labelOf, waterfallSvg } from '../waterfall/svg.ts'
 import { useFamily, type Family } from './family.ts'
 import { Panel } from './parts.tsx'
 import { go, jobLink, link } from './router.ts'
-import { saveFile } from './save.ts'
+import { SavePicture } from './save-picture.tsx'
 import { duration, now, number } from './words.ts'
 
 /** Rows drawn beyond those that are seen, so that a fast scroll shows no gap. */
@@ -77,13 +78,15 @@ export function Waterfall({ id, onCheckpoint }: WaterfallProps): JSX.Element {
     setActive(found)
     setJump((before) => before + 1)
   }
-  const picture = (): void => {
-    const text = waterfallSvg({ rows, span, begin: beginOf(root), now: at })
-    saveFile(`waterfall-${id.replaceAll(/[^\w.-]+/g, '-')}.svg`, 'image/svg+xml', text)
-  }
+  const picture = (theme: PictureTheme): string => waterfallSvg({ rows, span, begin: beginOf(root), now: at, theme })
   return (
     <Panel title="Waterfall" aside={<Summary of={family} id={id} />}>
-      <Tools of={controls} isAll={isAll} toFailed={family.failed.value.length > 0 ? toFailed : null} save={picture} />
+      <Tools
+        of={controls}
+        isAll={isAll}
+        toFailed={family.failed.value.length > 0 ? toFailed : null}
+        picture={picture}
+      />
       <Tree {...controls} />
       {family.error.value !== null && <p class="problem">{family.error.value.message}</p>}
     </Panel>
@@ -96,10 +99,11 @@ interface ToolsProps {
   readonly isAll: boolean
   /** null if nothing has failed. */
   readonly toFailed: (() => Promise<void>) | null
-  readonly save: () => void
+  /** What is shown, as an SVG document. */
+  readonly picture: (theme: PictureTheme) => string
 }
 
-const Tools = ({ of: { span, whole, setSpan }, isAll, toFailed, save }: ToolsProps): JSX.Element => (
+const Tools = ({ of: { id, span, whole, setSpan }, isAll, toFailed, picture }: ToolsProps): JSX.Element => (
   <div class="actions start wf-tools">
     <button
       type="button"
@@ -132,9 +136,7 @@ const Tools = ({ of: { span, whole, setSpan }, isAll, toFailed, save }: ToolsPro
         To what failed
       </button>
     )}
-    <button type="button" class="quiet" onClick={save}>
-      Save as SVG
-    </button>
+    <SavePicture name={`waterfall-${id}`} make={picture} />
   </div>
 )
 

@@ -1,6 +1,6 @@
 /** A waterfall as a standalone picture: what its page shows, as SVG. */
 import { xml } from '../../chart/escape.ts'
-import { fitText } from '../../chart/text-width.ts'
+import { fitText, textWidth } from '../../chart/text-width.ts'
 import { chartStyles, type Theme } from '../../chart/theme.ts'
 import { counted, grouped } from '../../core/counted.ts'
 import { rowHeight, shapesOf, ticksOf, type Shape } from './shapes.ts'
@@ -20,6 +20,8 @@ const width = 1_200
 const labelWidth = 280
 const margin = 16
 const axisHeight = 28
+/** Of less of an id nothing can be told. */
+const idWidthMin = 36
 /** More rows make a picture that no program opens. */
 const rowsMax = 500
 
@@ -29,6 +31,8 @@ const rules = [
   ' .jc-small{font-size:11px}',
   ' .jc-in{font-size:11px;fill:var(--jc-ink)}',
   ' .jc-muted{fill:var(--jc-muted)}',
+  ' .jc-type{font-weight:600}',
+  ' .jc-failed{fill:var(--jc-dead-ink)}',
   ' .jc-error{fill:var(--jc-dead-border);stroke:var(--jc-canvas)}',
 ]
 const barTones = ['queued', 'running', 'retrying', 'waiting', 'done', 'dead', 'cancelling', 'cancelled'] as const
@@ -67,17 +71,26 @@ export function waterfallSvg({ rows, span, begin, now, theme = 'auto' }: Waterfa
   )
   const drawn = shown.map((row, i) => {
     const indent = margin + row.depth * 12
-    const label = fitText(labelOf(row), 12, labelWidth - indent - 8)
     const y = axisHeight + i * rowHeight
-    const quiet = row.kind === 'job' ? '' : ' class="jc-muted"'
     const shapes = shapesOf(row, span, bars, now).map(shapeSvg).join('')
-    return `<g transform="translate(0 ${y})"><text${quiet} x="${indent}" y="17">${xml(label)}<title>${xml(labelOf(row))}</title></text><svg x="${labelWidth + margin}" width="${bars}" height="${rowHeight}">${shapes}</svg></g>`
+    return `<g transform="translate(0 ${y})"><text x="${indent}" y="17">${labelSvg(row, labelWidth - indent - 8)}<title>${xml(labelOf(row))}</title></text><svg x="${labelWidth + margin}" width="${bars}" height="${rowHeight}">${shapes}</svg></g>`
   })
   const more =
     left > 0
       ? `<text class="jc-muted" x="${margin}" y="${height - margin}">and ${counted(left, 'more row', 'more rows')}</text>`
       : ''
   return `<svg xmlns="http://www.w3.org/2000/svg" class="jobchart jobchart-${theme}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="jc-title"><title id="jc-title">${xml(title)}</title><style>${styles}</style><rect class="jc-canvas" width="${width}" height="${height}"/><g transform="translate(${labelWidth + margin} 0)">${lines.join('')}</g>${drawn.join('')}${more}</svg>`
+}
+
+/** Of a job its type, red if it has failed, and as much of its id as has room. */
+function labelSvg(row: Row, room: number): string {
+  if (row.kind !== 'job') return `<tspan class="jc-muted">${xml(fitText(labelOf(row), 12, room))}</tspan>`
+  const { id, type, state } = row.lane
+  const shown = fitText(type, 12, room)
+  const left = room - textWidth(shown, 12, 'bold') - 6
+  const tone = state === 'dead' ? ' jc-failed' : ''
+  const rest = left < idWidthMin ? '' : `<tspan class="jc-muted" dx="6">${xml(fitText(id, 12, left))}</tspan>`
+  return `<tspan class="jc-type${tone}">${xml(shown)}</tspan>${rest}`
 }
 
 const px = (value: number): string => String(Math.round(value * 10) / 10)
