@@ -11,7 +11,7 @@
 //         send email
 //           process email: done
 //             smtp
-//         checkpoint order
+//         checkpoint order: work started
 //   process order: done, linked to send order
 import { context } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
