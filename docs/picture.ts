@@ -23,8 +23,10 @@ interface Shot {
   readonly height: number
   /** Default 1,200. */
   readonly width?: number
-  /** A button that is pressed, and what is shown then, at the top of the picture. */
-  readonly press?: { readonly button: string; readonly shows: string; readonly panel: string }
+  /** The panel that is at the top of the picture. Default: what the screen begins with. */
+  readonly panel?: string
+  /** A button that is pressed, and what is shown then. */
+  readonly press?: { readonly button: string; readonly shows: string }
 }
 
 /** Starts the main job on node_modules. */
@@ -59,13 +61,13 @@ async function waitingReview(url: string): Promise<string> {
  * Screens that are complete when their table or list is there; of the others the picture of a chart is complete when it
  * has a state.
  */
-const tables = new Set(['/', '/jobs'])
-const lists = new Set(['/dead', '/schedules', '/workers'])
+const tables = new Set(['/', '/jobs', '/schedules', '/workers'])
+const lists = new Set(['/dead'])
 
 async function take(
   browser: Browser,
   url: string,
-  { file, screen, scheme, height, width = 1200, press }: Shot,
+  { file, screen, scheme, height, width = 1200, panel, press }: Shot,
 ): Promise<void> {
   const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor: 2, colorScheme: scheme })
   await page.goto(`${url}#${screen}`)
@@ -75,7 +77,11 @@ async function take(
   if (press !== undefined) {
     await page.getByRole('button', { name: press.button, exact: true }).click()
     await page.locator(press.shows).first().waitFor()
-    await page.getByRole('heading', { name: press.panel }).evaluate((heading) => heading.scrollIntoView())
+  }
+  if (panel !== undefined) {
+    await page
+      .locator('.panel', { has: page.getByRole('heading', { name: panel }) })
+      .evaluate((of) => of.scrollIntoView())
   }
   // Charts light up as jobs move, once the stream has told of some.
   await page.waitForTimeout(1_500)
@@ -89,9 +95,10 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] }
 try {
   const url = await dashboardOf(mainJob)
   const review = `/job/${await waitingReview(url)}`
+  const panel = 'Where it stands'
   const shots: readonly Shot[] = [
-    { file: 'main-job-light.png', screen: review, scheme: 'light', height: 726 },
-    { file: 'main-job-dark.png', screen: review, scheme: 'dark', height: 726 },
+    { file: 'main-job-light.png', screen: review, scheme: 'light', height: 726, panel },
+    { file: 'main-job-dark.png', screen: review, scheme: 'dark', height: 726, panel },
     { file: 'dashboard-overview.png', screen: '/', scheme: 'light', height: 700 },
     { file: 'dashboard-queue.png', screen: '/queue/hash', scheme: 'light', height: 752 },
   ]
@@ -109,12 +116,13 @@ try {
   for (const shot of screens) await take(browser, shop.url, shot)
   await shop.close()
   const day = await openDay()
-  const press = { button: 'a day', shows: '.chart .jc-times', panel: 'Its statechart' }
+  const press = { button: 'a day', shows: '.chart .jc-times' }
   await take(browser, day.url, {
     file: 'dashboard-heat.png',
     screen: '/queue/order',
     scheme: 'light',
     height: 640,
+    panel: 'Its statechart',
     press,
   })
   await day.close()

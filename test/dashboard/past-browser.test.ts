@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { createRuntime, defineJob } from 'jobchart'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { setup } from 'xstate'
+import { fromPromise, setup } from 'xstate'
 import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import { openedPage } from './opened-page.ts'
 
@@ -108,4 +108,22 @@ test.runIf(canStartBrowser)('the chart of a job, its slider and what changed are
   expect(picture?.width).toBeLessThanOrEqual(ground?.width ?? 0)
   await chart.getByRole('button', { name: 'Full size' }).click()
   await expect.poll(scale, patient).toBeCloseTo(1)
+})
+
+test.runIf(canStartBrowser)('an actor without an id is told by the state that it works for', async () => {
+  const checked = defineJob({
+    type: 'checked',
+    machine: setup({ actors: { check: fromPromise(async () => 'ok') } }).createMachine({
+      id: 'checked',
+      initial: 'checking',
+      states: { checking: { invoke: { src: 'check', onDone: 'open' } }, open: { on: { CLOSE: 'closed' } }, closed: {} },
+    }),
+  })
+  const runtime = createRuntime({ jobs: [checked], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  const job = await runtime.enqueue(checked, undefined, { id: 'checked-1' })
+  await job.waitFor('open')
+  const page = await openedPage(browser, { runtime }, '#/job/checked-1')
+  await page.locator('.happened').getByText('from work of checking').waitFor()
 })

@@ -1,6 +1,7 @@
 /** What a checkpoint has changed: the events that led to it, and the difference of the context. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { actorInWords } from '../../core/event-words.ts'
 import type { Json } from '../../index.ts'
 import { differencesOf, type Difference } from '../difference.ts'
 import type { JobView } from '../job-view.ts'
@@ -105,7 +106,7 @@ function Events({ of: { events, note } }: { readonly of: PastView }): JSX.Elemen
                 from job <a href={jobLink(job)}>{job}</a>
               </>
             ) : from === 'actor' && actor !== null ? (
-              `from ${actor}`
+              `from ${actorInWords(actor)}`
             ) : (
               origins[from]
             )}
