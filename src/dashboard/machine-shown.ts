@@ -3,7 +3,7 @@ import type { JobRecord, Json, JsonMachine, MachineView } from '../index.ts'
 import type { ChartGraph } from '../chart/index.ts'
 import { chartOf, type JobDefinition, type MachineRunner } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
-import { eventInWords, noteInWords } from '../core/event-words.ts'
+import { actorInWords, eventInWords, noteInWords } from '../core/event-words.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { cancelEvent, type CheckpointEntry } from '../core/machine-record.ts'
 import { ownValue } from '../core/own-value.ts'
@@ -59,6 +59,8 @@ export interface CheckpointShown {
 export interface EventOfPast extends LivedEvent {
   /** What happened, in words: `charge done`, `after 2d`. */
   readonly words: string
+  /** The actor in words: `charge`; one without an id by its state, `work of paying`. */
+  readonly actorWords: string | null
 }
 
 /** A checkpoint of the past, with where the machine stood there. */
@@ -141,7 +143,8 @@ export function eventsShown(
   return events.map((each, number) => {
     const message = shown.find((entry) => entry.number === number)?.message
     const { type: _, ...data } = (message?.kind === 'event' ? message.event : {}) as Record<string, Json>
-    return { ...each, data, words: wordsOf(each.type, graph) }
+    const actorWords = each.actor === null ? null : actorInWords(each.actor)
+    return { ...each, data, words: wordsOf(each.type, graph), actorWords }
   })
 }
 

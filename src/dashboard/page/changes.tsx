@@ -1,7 +1,6 @@
 /** What a checkpoint has changed: the events that led to it, and the difference of the context. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { actorInWords } from '../../core/event-words.ts'
 import type { Json } from '../../index.ts'
 import { differencesOf, type Difference } from '../difference.ts'
 import type { JobView } from '../job-view.ts'
@@ -94,7 +93,7 @@ function Events({ of: { events, note } }: { readonly of: PastView }): JSX.Elemen
   if (events.length === 0) return <p class="muted">No event led to it{note !== '' && `: ${note}`}.</p>
   return (
     <ul class="lines happened">
-      {events.map(({ at, words, data, from, actor, job, to }, i) => (
+      {events.map(({ at, words, data, from, actorWords, job, to }, i) => (
         <li key={i}>
           <time class="muted" title={date(at)}>
             {clock(at)}
@@ -105,8 +104,8 @@ function Events({ of: { events, note } }: { readonly of: PastView }): JSX.Elemen
               <>
                 from job <a href={jobLink(job)}>{job}</a>
               </>
-            ) : from === 'actor' && actor !== null ? (
-              `from ${actorInWords(actor)}`
+            ) : from === 'actor' && actorWords !== null ? (
+              `from ${actorWords}`
             ) : (
               origins[from]
             )}
