@@ -8,7 +8,7 @@ import { ownValue } from '../core/own-value.ts'
 /** Jobs are looked for up to this number. */
 const countMax = 10_000
 
-interface Matching {
+export interface Matching {
   readonly count: number
   /** Do more jobs match? */
   readonly more: boolean

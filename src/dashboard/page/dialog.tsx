@@ -27,6 +27,8 @@ export function say(text: string, bad = false): void {
   messageTimer = setTimeout(() => (message.value = null), bad ? 8_000 : 4_000)
 }
 
+export const sayError = (error: unknown): void => say(error instanceof Error ? error.message : String(error), true)
+
 /** Runs a change and says how it went. */
 export async function change(run: () => Promise<string>): Promise<void> {
   try {

@@ -7,12 +7,13 @@ import { ownValue } from '../../core/own-value.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { MergedFailureGroup } from '../../index.ts'
+import type { Matching } from '../count-matching.ts'
 import type { FailureView } from '../failure-view.ts'
 import { metaText } from '../meta-member.ts'
 import { about } from './about.ts'
 import { get, post, useResource } from './api.ts'
 import { changeAll } from './bulk.tsx'
-import { ask, change, FormDialog, say } from './dialog.tsx'
+import { ask, change, FormDialog, say, sayError } from './dialog.tsx'
 import { apiFilter, apiQuery } from './filters.ts'
 import { counts, useLive } from './live.ts'
 import { Bars, Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
@@ -249,11 +250,6 @@ const changes = {
   },
 } as const
 
-interface Matching {
-  readonly count: number
-  readonly more: boolean
-}
-
 /** Retry and discard of all dead jobs of a group that are in the scope, and retry of one of them. */
 function Changes({
   of: { type, dead, fingerprints },
@@ -284,8 +280,7 @@ function Changes({
       },
     })
   }
-  const start = (kind: keyof typeof changes): void =>
-    void askAll(kind).catch((error: unknown) => say(error instanceof Error ? error.message : String(error), true))
+  const start = (kind: keyof typeof changes): void => void askAll(kind).catch(sayError)
   const retryOne = async (): Promise<string> => {
     const { jobs } = await get<{ jobs: readonly { readonly id: string }[] }>(
       `/jobs?${apiQuery(query)}&orderBy=finished&limit=1`,

@@ -12,12 +12,13 @@ type Choice = 'now' | HeatPeriod
 
 const choices: Readonly<Record<Choice, string>> = { now: 'now', hour: 'an hour', day: 'a day', week: 'a week' }
 
-const isChoice = (text: string | null): boolean => text !== null && Object.hasOwn(choices, text)
+const isChoice = (text: string | null): text is Choice => text !== null && Object.hasOwn(choices, text)
 
 /** What it shows is in the address. */
 export function MachineChart({ type }: { readonly type: string }): JSX.Element {
   const { query } = place.value
-  const choice = isChoice(query.get('heat')) ? (query.get('heat') as Choice) : 'now'
+  const asked = query.get('heat')
+  const choice = isChoice(asked) ? asked : 'now'
   const version = query.get('version') ?? ''
   const show = (heat: Choice, of: string): void =>
     replace(link('queue', type, { heat: heat === 'now' ? null : heat, version: of === '' ? null : of }))

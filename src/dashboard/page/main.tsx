@@ -5,7 +5,7 @@ import { about, type About } from './about.ts'
 import { get } from './api.ts'
 import { BulkOperations, startBulk } from './bulk.tsx'
 import { ChartsScreen } from './charts-screen.tsx'
-import { Dialogs, say } from './dialog.tsx'
+import { Dialogs, sayError } from './dialog.tsx'
 import { DeadScreen } from './failures.tsx'
 import { FindScreen } from './find.tsx'
 import { JobScreen } from './job-screen.tsx'
@@ -117,9 +117,6 @@ startPalette()
 startLive()
 startBulk()
 startNotify()
-get<About>('').then(
-  (answer) => (about.value = answer),
-  (error: unknown) => say(error instanceof Error ? error.message : String(error), true),
-)
+get<About>('').then((answer) => (about.value = answer), sayError)
 const root = document.querySelector('#app')
 if (root !== null) render(<App />, root)

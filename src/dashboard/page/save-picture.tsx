@@ -1,7 +1,7 @@
 /** Takes a chart or a waterfall along: as a file, or in the clipboard. */
 import type { JSX } from 'preact'
 import { pictureDocument, type PictureTheme } from '../picture-document.ts'
-import { say } from './dialog.tsx'
+import { say, sayError } from './dialog.tsx'
 import { Menu } from './menu.tsx'
 import { copyPicture, pngOf, saveFile } from './save.ts'
 
@@ -21,7 +21,7 @@ export function SavePicture({ name, make }: SavePictureProps): JSX.Element {
     try {
       await act()
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), true)
+      sayError(error)
     }
   }
   const copy = async (): Promise<void> => {

@@ -13,7 +13,7 @@ import type { TypeFigures } from '../remote/figures.ts'
 import { noFigures } from '../remote/figures.ts'
 import { committed, isUnreadable, released, setAside, type AsideOptions } from './aside.ts'
 import type { Executor } from './connection.ts'
-import { FigureReader } from './figures.ts'
+import { FigureReader, lastOf } from './figures.ts'
 import { documentFrom } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
@@ -47,7 +47,7 @@ async function repairSequence(executor: Executor, schema: string): Promise<void>
       SELECT n.last, '{}', '{}', '{}' FROM (SELECT greatest((SELECT max(seq) FROM ${schema}.jobs),
         (SELECT max(last_seq) FROM ${schema}.jobs), (SELECT max(ended) FROM ${schema}.completions),
         (SELECT max(first + cardinality(jobs) - 1) FROM ${schema}.claims)) AS last) n
-      WHERE n.last > coalesce((SELECT l.last FROM ${schema}.log l ORDER BY l.last DESC LIMIT 1), 0)`,
+      WHERE n.last > coalesce(${lastOf(schema)}, 0)`,
   })
 }
 

@@ -119,9 +119,9 @@ export class Search {
    */
   async findIds(filter: JobFilter, range: Range): Promise<Found<Pick<FoundJob, 'id'>> | null> {
     const [prefix] = prefixesOf(filter)
-    const states = new Set(jobStates)
-    const search: Filtered = { filter, among: states, types: anyOf(filter.type), ...(await this.numbers(filter)) }
-    if (prefix === undefined || range.by !== 'enqueued' || !isOneThing(search)) return null
+    const asked = { filter, among: statesOf(filter, () => true), types: anyOf(filter.type) }
+    if (prefix === undefined || range.by !== 'enqueued' || !isOneThing(asked)) return null
+    const search: Filtered = { ...asked, ...(await this.numbers(filter)) }
     const jobs: Pick<FoundJob, 'id'>[] = []
     let last: Position | null = null
     const looks: Looks = { endsEarly: false }
@@ -449,7 +449,7 @@ const rowsLooked = (search: Filtered): number =>
   countOf({ ...search, types: search.indexed === 0 ? null : typesOf(search) }, jobStates)
 
 /** Is one thing asked for, so that all that its index has is found? */
-const isOneThing = ({ filter, among, types }: Filtered): boolean =>
+const isOneThing = ({ filter, among, types }: Omit<Filtered, keyof Numbers>): boolean =>
   types === null &&
   among.size === jobStates.length &&
   Object.values(filter).filter((each) => each !== undefined).length === 1 &&

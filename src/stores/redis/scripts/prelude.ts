@@ -316,6 +316,10 @@ local function index(id, r, by)
   local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
   count(state, type, by)
   local kind = INDEX[state]
+  if kind == 'due' or kind == 'ended' and state ~= '${finished}' then
+    local inOrder = P .. 'in-order:' .. state .. ':' .. type
+    if by > 0 then enter(inOrder, r[${at.seq}], id) else leave(inOrder, id) end
+  end
   if kind == 'queue' then
     local queue = key ~= '' and groupKey(type, key) or P .. 'queue:' .. type
     local place = placeOf(r)
@@ -340,8 +344,7 @@ local function index(id, r, by)
     if key ~= '' and by > 0 then setFigure(type, ${figureAt.limited}, 1) end
     if key ~= '' or shareOf(type).on then groups[#groups + 1] = { type, key } end
   elseif kind == 'due' then
-    local due, inOrder = r[${at.wakeAt}], P .. 'in-order:' .. state .. ':' .. type
-    if by > 0 then enter(inOrder, r[${at.seq}], id) else leave(inOrder, id) end
+    local due = r[${at.wakeAt}]
     if due ~= '' then
       local member = pad(r[${at.seq}]) .. id
       if by > 0 then
@@ -369,10 +372,6 @@ local function index(id, r, by)
   elseif kind == 'ended' then
     if state == 'dead' and r[${at.failure}] ~= '' then
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
-    end
-    if state ~= '${finished}' then
-      local inOrder = P .. 'in-order:' .. state .. ':' .. type
-      if by > 0 then enter(inOrder, r[${at.seq}], id) else leave(inOrder, id) end
     end
     if by > 0 then
       addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id }, 1, 1)
