@@ -65,13 +65,14 @@ test('a type that the claim has found at its cap has room when the next run ends
 
 always('when the call fails, the settlement and the claim fail', async () => {
   const names: string[] = []
-  const exchange = new RedisExchange(async (name) => {
+  const cut = async (name: string): Promise<never> => {
     names.push(name)
     throw new Error('cut')
-  })
+  }
+  const exchange = new RedisExchange({ run: cut, runPlain: () => cut('exchangePlain'), notify: () => {} })
   const both = await Promise.allSettled([
-    exchange.end({ types: [], items: ['a'] }),
-    exchange.claim({ types: [], request: 'b' }),
+    exchange.end({ types: [], items: () => ['a'], plain: null }),
+    exchange.claim({ types: [], request: () => 'b', plain: null }),
   ])
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(names).toEqual(['exchange'])

@@ -24,11 +24,14 @@ import { extendPart, insertPart, settlePart, writesOf } from '../remote/operatio
 import { insertParts, joined, partMax, partsOf, wholeRowsMax } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
-import { claimFrom, finished } from './grown.ts'
+import type { PlainClaim, PlainEnds } from './exchange.ts'
+import { claimFrom, entryEnd, finished } from './grown.ts'
+import { separator } from './history-text.ts'
 import { insertNew, RowTexts } from './insert.ts'
 import { claimedGrown, claimedWhole, GrownRow, type Beside, type ClaimOfType } from './records.ts'
 import { flagLetters, inlineMax, scriptText, StoredRow, textOf, textOfScript } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
+import { plainMax } from './scripts/exchange-plain.ts'
 import { plainEvents } from './scripts/settle.ts'
 import { prune, retain } from './prune.ts'
 import type { Redis, UnreadJob } from './server.ts'
@@ -121,13 +124,16 @@ function maySettle({ driver }: Redis, settlements: readonly Settlement[]): boole
   return true
 }
 
-/** What the script `settle` gets, and the settlements in the order in which it does them. */
+/** What the scripts get that end attempts, and the settlements in the order in which they do them. */
 interface SettleCall {
   readonly types: readonly string[]
-  readonly args: string[]
+  /** The arguments of the script `settle`. */
+  readonly items: () => string[]
   readonly order: readonly number[]
   /** How many of the first are ends of jobs whose rows grow. */
   readonly done: number
+  /** Null: there are others. */
+  readonly plain: PlainEnds | null
 }
 
 function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]): SettleCall {
@@ -145,21 +151,49 @@ function settleCall({ leased }: RemoteDriver, settlements: readonly Settlement[]
       else run.push(i)
     } else others.push(i)
   }
-  const order = [...runs.values(), others].flat()
-  const args = [String(runs.size)]
-  for (const [{ suffix, name, type, worker, startedAt }, run] of runs) {
-    args.push(suffix, name, scriptText(type), scriptText(worker), JSON.stringify(worker), String(startedAt))
-    args.push(String(run.length))
-  }
-  const grown = order.slice(0, order.length - others.length)
-  for (const i of grown) args.push((settlements[i] as Settlement).id)
+  const grown = [...runs.values()].flat()
+  const ids = grown.map((i) => (settlements[i] as Settlement).id)
   const outputs = grown.flatMap((i, place) => (texts[i] === '' ? [] : [String(place + 1), texts[i] as string]))
-  if (runs.size > 0) args.push(String(outputs.length / 2), ...outputs)
-  for (const i of others) {
-    const { id, token, attempt, event, to, fatal, ...rest } = settlements[i] as Settlement
-    args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
-  }
-  return { types: [...types], args, order, done: grown.length }
+  const items = (): string[] => [
+    String(runs.size),
+    ...runArguments(runs),
+    ...ids,
+    ...(runs.size > 0 ? [String(outputs.length / 2), ...outputs] : []),
+    ...others.flatMap((i) => otherArguments(settlements[i] as Settlement)),
+  ]
+  const plain = others.length === 0 ? plainEndsOf(runs, ids, outputs) : null
+  return { types: [...types], items, order: [...grown, ...others], done: grown.length, plain }
+}
+
+const runArguments = (runs: ReadonlyMap<ClaimOfType, readonly number[]>): string[] =>
+  [...runs].flatMap(([{ suffix, name, type, worker, startedAt }, { length }]) => [
+    suffix,
+    name,
+    scriptText(type),
+    scriptText(worker),
+    JSON.stringify(worker),
+    String(startedAt),
+    String(length),
+  ])
+
+const otherArguments = ({ id, token, attempt, event, to, fatal, ...rest }: Settlement): string[] => [
+  id,
+  scriptText(token),
+  String(attempt),
+  `${event} ${to}${fatal === true ? '!' : ''}`,
+  extrasOf(rest),
+]
+
+/** Null if they are too many, of several workers, or have ids that a list of them as one text cannot have. */
+function plainEndsOf(
+  runs: ReadonlyMap<ClaimOfType, readonly number[]>,
+  ids: readonly string[],
+  outputs: readonly string[],
+): PlainEnds | null {
+  const [worker, ...otherWorkers] = new Set(runs.keys().map((claim) => claim.worker))
+  if (worker === undefined || otherWorkers.length > 0 || ids.length > plainMax.ends) return null
+  if (ids.some((id) => id.includes(separator))) return null
+  return { worker, runs: [...runs].map(([claim, { length }]) => ({ claim, amount: length })), ids, outputs }
 }
 
 /** Is it the end of a job that has nothing but an output? */
@@ -174,8 +208,8 @@ const isDone = (settlement: Settlement, token: string): boolean =>
   settlement.delayMs === undefined
 
 async function settlePlain({ server, driver }: Redis, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-  const { types, args, order, done } = settleCall(driver, settlements)
-  const [base, now, unexpected] = await driver.inLine(() => server.exchange.end({ types, items: args }))
+  const { order, done, ...ends } = settleCall(driver, settlements)
+  const [base, now, unexpected] = await driver.inLine(() => server.exchange.end(ends))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)
@@ -302,8 +336,22 @@ const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: Clai
       ...(startedAt !== undefined && { since: startedAt }),
       demand: demand.map(demandForScript),
     }
-    return claimParts(redis, request, demand)
+    const plain = isPlainClaim(demand) ? { worker, token, leaseMs, demands: demand.map(plainDemand) } : null
+    return claimParts(redis, request, demand, plain)
   })
+
+/** Is there no limit in it? */
+const isPlainClaim = (demand: readonly Demand[]): boolean =>
+  demand.every(
+    ({ limits: { concurrency, perKey, rate, keyRate }, keyShares }) =>
+      concurrency === null && perKey === null && rate === null && keyRate === undefined && keyShares !== true,
+  )
+
+const plainDemand = ({ type, max, maxAttempts, onDead }: Demand): PlainClaim['demands'][number] => ({
+  type,
+  max,
+  tail: `,${maxAttempts ?? null},${JSON.stringify(onDead ?? null)}${entryEnd}`,
+})
 
 /** What most demands do not have is left out. */
 interface ScriptDemand {
@@ -346,6 +394,7 @@ async function claimParts(
   { server, driver }: Redis,
   request: ScriptClaim,
   demands: readonly Demand[],
+  plain: PlainClaim | null,
 ): Promise<ClaimAnswer> {
   const jobs: ClaimedJob[] = []
   const shortfalls: Shortfall[] = []
@@ -353,7 +402,9 @@ async function claimParts(
   for (let { demand } = request; ;) {
     const answer = await server.exchange.claim({
       types: demands.map(({ type }) => type),
-      request: JSON.stringify({ ...request, demand }),
+      request: () => JSON.stringify({ ...request, demand }),
+      // The rest of a claim that was cut has the same token.
+      plain: demand === request.demand ? plain : null,
     })
     const [, , , , , reasons, cut, aside] = answer
     const { claimed, unread } = claimedJobs(answer, request)

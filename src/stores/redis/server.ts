@@ -5,7 +5,7 @@ import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
 import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
 import type { EvictionWatch } from './eviction.ts'
-import { RedisExchange } from './exchange.ts'
+import { RedisExchange, type PlainAnswer } from './exchange.ts'
 import { countsByName, figuresFrom } from './figures.ts'
 import { claimOf } from './leases.ts'
 import { load, texts, type Select } from './loading.ts'
@@ -25,6 +25,7 @@ type ScriptName =
   | 'commitEach'
   | 'claim'
   | 'exchange'
+  | 'exchangePlain'
   | 'insert'
   | 'insertOne'
   | 'settle'
@@ -83,7 +84,11 @@ export class RedisServer implements Server {
   readonly scripts: Scripts<ScriptName>
   readonly time: StoreTime
   readonly filling: TermFilling
-  readonly exchange = new RedisExchange(async (name, request) => (await this.run(name, request)).slice(1))
+  readonly exchange = new RedisExchange({
+    run: async (name, request) => (await this.run(name, request)).slice(1),
+    runPlain: (request) => this.runPlain(request),
+    notify: (hints) => this.notify(hints),
+  })
   private readonly epochs: Epochs
   readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
@@ -225,6 +230,19 @@ export class RedisServer implements Server {
     if (at === undefined) return null
     this.notify([{ kind: 'ready', type, atMost: Number(queued) }])
     return { seq, at: Number(at) }
+  }
+
+  /** @returns null if the other scripts have to look closer: then nothing was written */
+  private async runPlain(request: readonly string[]): Promise<PlainAnswer | null> {
+    const sent = this.time.monotonic()
+    const answer = await this.scripts.run('exchangePlain', [this.givenTime(), ...request])
+    const [stamp, base, ...found] = answer
+    const [serverMs, last, at] = String(stamp).split(' ')
+    this.time.told(Number(serverMs), sent)
+    if (!this.epochs.see(Number(last))) await this.greet().catch(ignore)
+    if (at === undefined) return null
+    const [ids = [], rows = [], runs, left] = found
+    return { at, base: Number(base), ids, rows, runs: runs as readonly Reply[], left: left as readonly Reply[] }
   }
 
   /** The time by which scripts judge: '' for that of the server. */

@@ -32,6 +32,7 @@ import { claimScript } from './scripts/claim.ts'
 import { dueScript } from './scripts/due.ts'
 import { lookEndedScript, lookScript } from './scripts/look.ts'
 import { epochScript } from './scripts/epoch.ts'
+import { exchangePlainScript } from './scripts/exchange-plain.ts'
 import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
 import { figuresScript } from './scripts/figures.ts'
@@ -56,6 +57,7 @@ const scriptsByName = {
   commitEach: commitEachScript,
   claim: claimScript,
   exchange: exchangeScript,
+  exchangePlain: exchangePlainScript,
   insert: insertScript,
   insertOne: insertOneScript,
   settle: settleScript,

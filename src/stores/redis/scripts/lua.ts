@@ -12,6 +12,9 @@ export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1]))
  */
 export const tail = headFields.length + 1
 
+/** Transitions of an entry of the log, if they are written one by one. */
+export const logEntryMax = 100
+
 /** The field of the figures that has the number of the last transition. */
 export const seqName = `'${seqField.replace('\x01', '\\1')}'`
 
@@ -66,7 +69,7 @@ export interface LuaScript {
   readonly answer: string
   /** Its first argument names types that it touches, a zero byte between them. */
   readonly typed?: true
-  /** It uses nothing of what all scripts share, and answers a text that begins with the time and the last number. */
+  /** It uses nothing of what all scripts share, and answers neither wake-ups nor what follows from its writes. */
   readonly bare?: true
   /** It stores new jobs: while the memory of the server is full, it is refused. */
   readonly stores?: true

@@ -16,11 +16,9 @@ import { failuresLua } from './failures.ts'
 import { figuresLua, noteClaim } from './figures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
-import { allStates, at, claimableState, indexOfState, tail } from './lua.ts'
+import { allStates, at, claimableState, indexOfState, logEntryMax, tail } from './lua.ts'
 import { queuesLua } from './queues.ts'
 
-/** Transitions of an entry of the log, if they are written one by one. */
-const logEntryMax = 100
 /** Those of a call that differ in nothing but the job: an entry has them as one text and their ids. */
 const runMax = 500
 

@@ -8,7 +8,7 @@ import { timeChars } from '../grown.ts'
 import { at, claimableState, type LuaScript } from './lua.ts'
 
 /** Where the number stands in a row that grows: behind mark, time, first revision and a zero byte. */
-const seqAt = timeChars + 4
+export const seqAt = timeChars + 4
 /** Entries that are looked at to find the first one. */
 const lookMax = 200
 

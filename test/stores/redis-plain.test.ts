@@ -1,0 +1,177 @@
+/** On Redis plain ends and claims have a script of their own, which keeps what the scripts for all others keep. */
+import { randomUUID } from 'node:crypto'
+import { expect, onTestFinished } from 'vitest'
+import type { Settlement } from '../../src/core/settlement.ts'
+import { cancel, lease, newJob, noLimits, prune, put } from '../../src/store-testing/conformance/acts.ts'
+import { namespaceOf } from '../../src/stores/redis/keys.ts'
+import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
+import { seededRandom } from '../../src/testing/index.ts'
+import type { ClaimedJob, Hint, NewJob, SettleAnswer, Store } from '../../src/store.ts'
+import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
+import { redisSubject } from '../support/redis-subject.ts'
+import { movingClock } from './moving-clock.ts'
+
+const server = serverOfFile()
+
+type Demands = Readonly<Record<string, number>>
+
+interface World {
+  readonly store: Store
+  /** That of another process. */
+  readonly second: Store
+  /** Settles and claims in one turn; each may be left out. */
+  act(settlements: readonly Settlement[], demands: Demands, token: string): Promise<readonly [unknown, ClaimedJob[]]>
+  /** All that the server keeps of the namespace. */
+  kept(): Promise<unknown>
+  /** What those who watch were told since the last call. */
+  told(): readonly string[]
+}
+
+/** More jobs than there are: a claim with a limit is left to the script for all claims. */
+const loose = { ...noLimits, concurrency: 1_000_000 }
+
+/** @param isPlain may the script for plain ends and claims be used? */
+async function world(clock: ReturnType<typeof movingClock>, isPlain: boolean): Promise<World> {
+  const prefix = randomUUID()
+  const namespace = namespaceOf(prefix)
+  const open = async (): Promise<Store> => {
+    const { store } = await redisSubject(server().url, nodeRedisAt, { prefix, clock })
+    onTestFinished(() => store.close())
+    return store
+  }
+  const [store, second] = [await open(), await open()]
+  let hints: Hint[] = []
+  store.watch((hint) => void hints.push(hint))
+  const client = await nodeRedisAt(server().url)
+  await client.connect()
+  onTestFinished(() => client.close())
+  const command = (...args: readonly string[]) => client.send(args)
+  const readers: Readonly<Record<string, (key: string) => Promise<unknown>>> = {
+    hash: async (key) => Object.fromEntries(pairsOf(await command('HGETALL', key))),
+    list: (key) => command('LRANGE', key, '0', '-1'),
+    zset: (key) => command('ZRANGE', key, '0', '-1', 'WITHSCORES'),
+    stream: (key) => command('XRANGE', key, '-', '+'),
+    string: (key) => command('GET', key),
+  }
+  return {
+    store,
+    second,
+    async act(settlements, demands, token) {
+      const limits = isPlain ? noLimits : loose
+      const asked = Object.entries(isPlain || Object.keys(demands).length > 0 ? demands : { none: 1 })
+      const demand = asked.map(([type, max]) => ({ type, max, limits, maxAttempts: 3 }))
+      const settling = settlements.length > 0 ? store.settle(settlements) : Promise.resolve<SettleAnswer[]>([])
+      const claiming = demand.length > 0 ? store.claim({ worker: 'w', token, leaseMs: 30_000, demand }) : null
+      const [settled, claimed] = await Promise.all([settling, claiming])
+      const { jobs = [], shortfalls = [] } = claimed ?? {}
+      const records = jobs.map((job) => ({ ...job, record: job.record() }))
+      return [[settled, records, shortfalls.filter(({ type }) => type !== 'none')], [...jobs]]
+    },
+    async kept() {
+      const keys = ((await command('KEYS', `${namespace}*`)) as string[]).toSorted()
+      const read = async (key: string): Promise<readonly [string, unknown]> => {
+        const type = String(await command('TYPE', key))
+        return [key.slice(namespace.length), await readers[type]?.(key)]
+      }
+      const all = Object.fromEntries(await Promise.all(keys.filter((key) => !key.endsWith('epochs')).map(read)))
+      const isThere = (id: string): boolean => id in ((all['jobs'] ?? {}) as object)
+      for (const key of Object.keys(all)) if (key.startsWith('ended:')) all[key] = endedOf(all[key] as Entries, isThere)
+      return all
+    },
+    told() {
+      const told = hints.map((hint) => JSON.stringify(hint, ['kind', 'type', 'atMost', 'ids'])).toSorted()
+      hints = []
+      return told
+    },
+  }
+}
+
+type Entries = readonly [string, string[]][]
+
+/** The ended jobs of a stream that are there: how many stand in an entry does not matter. */
+const endedOf = (entries: Entries, isThere: (id: string) => boolean): unknown[] =>
+  entries.flatMap(([, [at, first, ...ids]]) =>
+    ids.flatMap((id, i) => (isThere(id) ? [[at, Number(first) + i, id]] : [])),
+  )
+
+const pairsOf = (reply: unknown): [string, string][] => {
+  const flat = reply as string[]
+  return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] as string, flat[2 * i + 1] as string])
+}
+
+const done = (job: ClaimedJob, output?: string): Settlement => ({
+  ...lease(job),
+  event: 'COMPLETE',
+  to: 'done',
+  ...(output !== undefined && { output }),
+})
+
+/** Calls of a command within scripts that the script for plain ends and claims does not use. */
+const hincrbys = async (): Promise<number> =>
+  Number(/cmdstat_hincrby:calls=(\d+)/.exec(String(await server().command('INFO', 'commandstats')))?.[1] ?? 0)
+
+test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed %i', async (seed) => {
+  const random = seededRandom(seed)
+  const hasSecond = seed % 3 === 0
+  const below = (max: number): number => Math.floor(random() * max)
+  const clock = movingClock()
+  const [plain, other] = [await world(clock, true), await world(clock, false)]
+  const both = async <T>(act: (at: World) => Promise<T>): Promise<readonly [T, T]> => [
+    await act(plain),
+    await act(other),
+  ]
+  const types = ['a', 'b', 'c']
+  let running: ClaimedJob[] = []
+  let number = 0
+  let byPlain = 0
+  for (let step = 0; step < 150; step++) {
+    const kind = below(20)
+    if (kind < 4) {
+      const type = types[below(3)] ?? 'a'
+      const isRare = seed % 2 === 0 && below(12) === 0
+      const special: Partial<NewJob> = isRare ? (below(2) === 0 ? { priority: 1 } : { delayMs: 1_000 }) : {}
+      const jobs = Array.from({ length: 1 + below(25) }, () =>
+        newJob(`job-${++number}`, { type, input: { number }, ...special }),
+      )
+      await both(({ store }) => put(store, ...jobs))
+    } else if (kind === 4 && hasSecond) {
+      const id = `job-${1 + below(number + 1)}`
+      await both(({ second }) => cancel(second, [id]))
+    } else if (kind === 5) {
+      await clock.advance(below(6) === 0 ? 61_000 : 100)
+      await both(async ({ store }) => store.promote(100))
+    } else if (kind === 6) {
+      const keepsNone = { count: 0, ageMs: 0 }
+      await both(({ store }) => prune(store, { done: keepsNone, dead: keepsNone, cancelled: keepsNone }, 10))
+    } else if (kind === 7 && hasSecond) {
+      const [type, isPaused] = [types[below(3)] ?? 'a', below(3) === 0]
+      await both(({ second }) => second.queue(type, { paused: isPaused }))
+    } else if (kind === 8 && hasSecond) {
+      // A type that is found at its cap is told of when a run ends.
+      const demand = [{ type: 'a', max: 5, limits: { ...noLimits, concurrency: 2 } }]
+      const claim = { worker: 'w', token: `capped-${step}`, leaseMs: 30_000, demand }
+      const [{ jobs }] = await both(async ({ store }) => store.claim(claim))
+      running.push(...jobs)
+    } else {
+      await clock.advance(below(50))
+      const ends = running.filter(() => below(3) > 0)
+      running = running.filter((job) => !ends.includes(job))
+      const settlements = ends.map((job) => done(job, below(4) === 0 ? `output of ${job.id}` : undefined))
+      const demands = Object.fromEntries(types.filter(() => below(4) > 0).map((type) => [type, 1 + below(6)]))
+      const before = await hincrbys()
+      const token = below(8) === 0 ? 'again' : `token-${step}`
+      const first = await plain.act(settlements, demands, token)
+      if ((settlements.length > 0 || first[1].length > 0) && (await hincrbys()) - before <= 1) byPlain++
+      const second = await other.act(settlements, demands, token)
+      expect(first[0]).toEqual(second[0])
+      // What another process has done is told at any time.
+      if (!hasSecond) expect(plain.told()).toEqual(other.told())
+      running.push(...first[1])
+    }
+    plain.told()
+    other.told()
+    expect(await plain.kept()).toEqual(await other.kept())
+  }
+  // Jobs with a priority, and a queue that has had some, are left to the others.
+  if (seed % 2 === 1) expect(byPlain).toBeGreaterThan(20)
+})
