@@ -13,6 +13,12 @@ import { movingClock } from './moving-clock.ts'
 
 const server = serverOfFile()
 
+/** Who claims. */
+interface By {
+  readonly worker: string
+  readonly token: string
+}
+
 type Demands = Readonly<Record<string, number>>
 
 interface World {
@@ -20,7 +26,7 @@ interface World {
   /** That of another process. */
   readonly second: Store
   /** Settles and claims in one turn; each may be left out. */
-  act(settlements: readonly Settlement[], demands: Demands, token: string): Promise<readonly [unknown, ClaimedJob[]]>
+  act(settlements: readonly Settlement[], demands: Demands, by: By): Promise<readonly [unknown, ClaimedJob[]]>
   /** All that the server keeps of the namespace. */
   kept(): Promise<unknown>
   /** What those who watch were told since the last call. */
@@ -56,12 +62,12 @@ async function world(clock: ReturnType<typeof movingClock>, isPlain: boolean): P
   return {
     store,
     second,
-    async act(settlements, demands, token) {
+    async act(settlements, demands, by) {
       const limits = isPlain ? noLimits : loose
       const asked = Object.entries(isPlain || Object.keys(demands).length > 0 ? demands : { none: 1 })
       const demand = asked.map(([type, max]) => ({ type, max, limits, maxAttempts: 3 }))
       const settling = settlements.length > 0 ? store.settle(settlements) : Promise.resolve<SettleAnswer[]>([])
-      const claiming = demand.length > 0 ? store.claim({ worker: 'w', token, leaseMs: 30_000, demand }) : null
+      const claiming = demand.length > 0 ? store.claim({ ...by, leaseMs: 30_000, demand }) : null
       const [settled, claimed] = await Promise.all([settling, claiming])
       const { jobs = [], shortfalls = [] } = claimed ?? {}
       const records = jobs.map((job) => ({ ...job, record: job.record() }))
@@ -135,8 +141,13 @@ test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed 
       )
       await both(({ store }) => put(store, ...jobs))
     } else if (kind === 4 && hasSecond) {
-      const id = `job-${1 + below(number + 1)}`
+      const id = (below(2) === 0 ? running[0]?.id : undefined) ?? `job-${1 + below(number + 1)}`
       await both(({ second }) => cancel(second, [id]))
+    } else if (kind === 9 && hasSecond) {
+      // It stands in the list of its queue twice, the first time in a place that it no longer has.
+      const id = `job-${number}`
+      await both(async ({ second }) => second.discard([id]))
+      await both(({ second }) => put(second, newJob(id, { type: 'a', input: { again: step } })))
     } else if (kind === 5) {
       await clock.advance(below(6) === 0 ? 61_000 : 100)
       await both(async ({ store }) => store.promote(100))
@@ -160,9 +171,10 @@ test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed 
       const demands = Object.fromEntries(types.filter(() => below(4) > 0).map((type) => [type, 1 + below(6)]))
       const before = await hincrbys()
       const token = below(8) === 0 ? 'again' : `token-${step}`
-      const first = await plain.act(settlements, demands, token)
+      const by = { worker: below(8) === 0 ? 'x' : 'w', token }
+      const first = await plain.act(settlements, demands, by)
       if ((settlements.length > 0 || first[1].length > 0) && (await hincrbys()) - before <= 1) byPlain++
-      const second = await other.act(settlements, demands, token)
+      const second = await other.act(settlements, demands, by)
       expect(first[0]).toEqual(second[0])
       // What another process has done is told at any time.
       if (!hasSecond) expect(plain.told()).toEqual(other.told())
@@ -172,6 +184,21 @@ test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed 
     other.told()
     expect(await plain.kept()).toEqual(await other.kept())
   }
-  // Jobs with a priority, and a queue that has had some, are left to the others.
-  if (seed % 2 === 1) expect(byPlain).toBeGreaterThan(20)
+  // Jobs with a priority, queues that have had some, and what another process has changed are left to the others.
+  if (seed % 2 === 1) expect(byPlain).toBeGreaterThan(hasSecond ? 3 : 20)
+})
+
+test('other processes are told of plain ends', async () => {
+  const { store, second, act } = await world(movingClock(), true)
+  await put(store, newJob('first', { type: 'a' }), newJob('second', { type: 'a' }))
+  const [, jobs] = await act([], { a: 2 }, { worker: 'w', token: 't' })
+  const told: Hint[] = []
+  second.watch((hint) => void told.push(hint))
+  await expect.poll(() => told, { timeout: 10_000 }).toContainEqual({ kind: 'missed' })
+  await act(
+    jobs.map((job) => done(job)),
+    {},
+    { worker: 'w', token: 't' },
+  )
+  await expect.poll(() => told, { timeout: 10_000 }).toContainEqual({ kind: 'ended', ids: ['first', 'second'] })
 })

@@ -275,7 +275,6 @@ if demandCount > 0 then
       if own > list[${figureAt.claimed}] then list[${figureAt.claimed}] = own end
     end
     lefts[k] = list[${queued}]
-    if take < tonumber(ARGV[a + 1]) then list[${figureAt.told}] = 0 end
   end
   if count > 0 then
     all[${queued}], all[${running}] = all[${queued}] - count, all[${running}] + count
