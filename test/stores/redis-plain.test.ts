@@ -116,9 +116,10 @@ const done = (job: ClaimedJob, output?: string): Settlement => ({
 const hincrbys = async (): Promise<number> =>
   Number(/cmdstat_hincrby:calls=(\d+)/.exec(String(await server().command('INFO', 'commandstats')))?.[1] ?? 0)
 
-test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed %i', async (seed) => {
+test.for([1, 2, 3, 4, 9, 15, 21])('plain ends and claims keep what others keep, seed %i', async (seed) => {
   const random = seededRandom(seed)
   const hasSecond = seed % 3 === 0
+  const holdsBack = seed % 9 === 0
   const below = (max: number): number => Math.floor(random() * max)
   const clock = movingClock()
   const [plain, other] = [await world(clock, true), await world(clock, false)]
@@ -140,7 +141,7 @@ test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed 
         newJob(`job-${++number}`, { type, input: { number }, ...special }),
       )
       await both(({ store }) => put(store, ...jobs))
-    } else if (kind === 4 && hasSecond) {
+    } else if ((kind === 4 || kind > 16) && hasSecond) {
       const id = (below(2) === 0 ? running[0]?.id : undefined) ?? `job-${1 + below(number + 1)}`
       await both(({ second }) => cancel(second, [id]))
     } else if (kind === 9 && hasSecond) {
@@ -154,10 +155,10 @@ test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed 
     } else if (kind === 6) {
       const keepsNone = { count: 0, ageMs: 0 }
       await both(({ store }) => prune(store, { done: keepsNone, dead: keepsNone, cancelled: keepsNone }, 10))
-    } else if (kind === 7 && hasSecond) {
+    } else if (kind === 7 && holdsBack) {
       const [type, isPaused] = [types[below(3)] ?? 'a', below(3) === 0]
       await both(({ second }) => second.queue(type, { paused: isPaused }))
-    } else if (kind === 8 && hasSecond) {
+    } else if (kind === 8 && holdsBack) {
       // A type that is found at its cap is told of when a run ends.
       const demand = [{ type: 'a', max: 5, limits: { ...noLimits, concurrency: 2 } }]
       const claim = { worker: 'w', token: `capped-${step}`, leaseMs: 30_000, demand }
@@ -185,7 +186,7 @@ test.for([1, 2, 3, 4, 5, 9])('plain ends and claims keep what others keep, seed 
     expect(await plain.kept()).toEqual(await other.kept())
   }
   // Jobs with a priority, queues that have had some, and what another process has changed are left to the others.
-  if (seed % 2 === 1) expect(byPlain).toBeGreaterThan(hasSecond ? 3 : 20)
+  if (seed % 2 === 1) expect(byPlain).toBeGreaterThan(hasSecond ? 1 : 20)
 })
 
 test('other processes are told of plain ends', async () => {
