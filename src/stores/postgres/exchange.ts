@@ -24,7 +24,7 @@ type ClaimedRow = readonly [
 ]
 
 const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, jobs, times, docs'
-const noEnds: readonly Param[] = [[], [], [], [], '', '', '', [], '', '', '']
+const noEnds: readonly Param[] = [[], [], [], [], [], [], [], [], '', '', '', '', '']
 const noClaim: readonly Param[] = [[], [], '', '', 0, '', '']
 const claimMove = [plainMoveText(plainMoves.claim), JSON.stringify(plainMoves.claim.counted)]
 

@@ -35,6 +35,7 @@ import type { JobDocument } from '../remote/document.ts'
 import type { EndedFacts } from '../remote/ended.ts'
 import { clockColumn, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
+import { endsMax } from './migrations/0003-plain-jobs.ts'
 import { jobTerms } from './terms.ts'
 import { columnText, listText, textOfColumn } from './texts.ts'
 import { PlainExchange } from './exchange.ts'
@@ -46,6 +47,8 @@ interface Claimed {
   readonly type: string
   /** Its place in the claim, from 1. */
   readonly turn: number
+  /** The last job of its type in the claim. */
+  readonly upto: number
   /** How many attempts it has, if not as many as its enqueue has told. */
   readonly maxAttempts: number | null
 }
@@ -60,6 +63,9 @@ interface Claim {
 
 /** So many are known at most: those of which nothing was heard for long are forgotten. */
 const claimedMax = 10_000
+
+/** So much output is kept in one row: who reads that of a job reads all of it. */
+const outputCharsMax = 2_000
 
 /** What a call of a function needs of the port. */
 interface PlainOptions {
@@ -161,6 +167,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const typeOf = linesOf(types)
     const [seqs, enqueued] = [numbersOf(numbers), numbersOf(times)]
     const taken = new Map<string, number>()
+    const uptos = new Map(typeOf.map((type, i) => [type, seqs[i] ?? 0]))
     const texts = linesOf(docs)
     const unreadable: string[] = []
     // Somebody else has written a text of several lines.
@@ -175,7 +182,8 @@ export class PostgresPlainWrites implements PlainWrites {
       const start = { seq: (base ?? 0) + i, at: now, worker, token, maxAttempts: attempts.get(type) ?? null, wakeAt }
       const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
       const differs = maxAttempts !== terms.maxAttempts
-      this.keep(id, { claim, job, type, turn: i + 1, maxAttempts: differs ? maxAttempts : null })
+      const upto = uptos.get(type) ?? job
+      this.keep(id, { claim, job, type, turn: i + 1, upto, maxAttempts: differs ? maxAttempts : null })
       taken.set(type, (taken.get(type) ?? 0) + 1)
       return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
@@ -224,11 +232,15 @@ export class PostgresPlainWrites implements PlainWrites {
       this.claimed.delete(settlement.id)
       return claimed === undefined ? [] : [{ claimed, i, settlement }]
     })
-    ends.sort((a, b) => a.claimed.claim.number - b.claimed.claim.number)
+    ends.sort((a, b) => a.claimed.claim.number - b.claimed.claim.number || a.claimed.turn - b.claimed.turn)
     const claims = [...new Set(ends.map(({ claimed }) => claimed.claim))]
     const [worker, ...others] = new Set(claims.map((claim) => claim.worker))
     const outputs = textsOf(ends, ({ settlement: { output } }) => (output === undefined ? '' : JSON.stringify(output)))
     if (ends.length < settlements.length || others.length > 0 || worker === undefined || outputs === null) return null
+    const parts = endsOf(
+      ends.map(({ claimed }) => claimed),
+      outputs,
+    )
     const types = ends.map(({ claimed }) => claimed.type)
     const [, , moves, activity] = plainMoveParams(
       plainMoves.complete,
@@ -240,12 +252,14 @@ export class PostgresPlainWrites implements PlainWrites {
       values: [
         claims.map(({ number }) => number),
         claims.map(({ token }) => columnText(token)),
-        ends.map(({ claimed }) => claimed.claim.number),
+        parts.map(({ claimed }) => claimed.claim.number),
+        parts.map(({ claimed }) => claimed.type),
+        parts.map(({ claimed }) => claimed.upto),
+        parts.map(({ claimed }) => claimed.maxAttempts),
+        parts.map(({ end }) => end),
         ends.map(({ claimed }) => claimed.turn),
         ends.map(({ settlement }) => settlement.id).join('\n'),
-        types.join('\n'),
-        outputs.join('\n'),
-        ends.some(({ claimed }) => claimed.maxAttempts !== null) ? ends.map(({ claimed }) => claimed.maxAttempts) : [],
+        outputs.some((output) => output !== '') ? outputs.join('\n') : '',
         plainEntries.complete(now, worker),
         moves,
         activity,
@@ -299,6 +313,31 @@ export class PostgresPlainWrites implements PlainWrites {
     const jobs = new Set((extended as string[] | null)?.map(Number))
     return new Set(plain.flatMap(({ job, heartbeat }) => (jobs.has(job) ? heartbeat : [])))
   }
+}
+
+/** Jobs that complete together, of a type and a claim. */
+interface EndsPart {
+  /** The first of them. */
+  readonly claimed: Claimed
+  /** With how many jobs of the call it ends. */
+  end: number
+  chars: number
+}
+
+/** @param ends in the order of their claims, and of their places in these */
+function endsOf(ends: readonly Claimed[], outputs: readonly string[]): readonly EndsPart[] {
+  const parts: EndsPart[] = []
+  for (const [i, claimed] of ends.entries()) {
+    const [last, chars] = [parts.at(-1), outputs[i]?.length ?? 0]
+    const first = last?.claimed
+    const isSame =
+      first?.claim === claimed.claim && first.type === claimed.type && first.maxAttempts === claimed.maxAttempts
+    if (last !== undefined && isSame && last.chars + chars <= outputCharsMax && i % endsMax > 0) {
+      last.end = i + 1
+      last.chars += chars
+    } else parts.push({ claimed, end: i + 1, chars })
+  }
+  return parts
 }
 
 /** A text for each; null if one of them cannot be read: the core says which one. */

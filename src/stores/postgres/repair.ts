@@ -45,7 +45,7 @@ async function repairSequence(executor: Executor, schema: string): Promise<void>
   await executor.query({
     text: `INSERT INTO ${schema}.log (last, ids, types, entry)
       SELECT n.last, '{}', '{}', '{}' FROM (SELECT greatest((SELECT max(seq) FROM ${schema}.jobs),
-        (SELECT max(last_seq) FROM ${schema}.jobs), (SELECT max(ended) FROM ${schema}.completions),
+        (SELECT max(last_seq) FROM ${schema}.jobs), (SELECT max(ended + cardinality(jobs) - 1) FROM ${schema}.completions),
         (SELECT max(first + cardinality(jobs) - 1) FROM ${schema}.claims)) AS last) n
       WHERE n.last > coalesce(${lastOf(schema)}, 0)`,
   })

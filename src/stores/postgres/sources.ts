@@ -3,6 +3,7 @@ import { isListed, scanMax } from '../../core/cursor.ts'
 import { jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, ListOrder } from '../../store.ts'
 import type { FindQuery } from '../remote/port.ts'
+import { endsMax } from './migrations/0003-plain-jobs.ts'
 import { metaTerm, termOf } from './terms.ts'
 import { columnText, concurrencyColumn, Params } from './texts.ts'
 
@@ -31,6 +32,8 @@ export interface Source {
   readonly from: string
   /** The columns of the index by which they are in order. */
   readonly columns: readonly string[]
+  /** Of rows that have several jobs: the column of the index, which has the first of `columns` of their first jobs. */
+  readonly first?: string
   /** The number of the job. */
   readonly seq: string
   /** The condition of the index. */
@@ -49,12 +52,14 @@ const sortedMax = 2 * scanMax
 /** The first jobs of a source. @param range LIMIT, or OFFSET and LIMIT */
 function partOf(
   { schema, newestFirst }: Scope,
-  { each, from, columns, seq, own }: Source,
+  { each, from, columns, first, seq, own }: Source,
   range: string,
   conditions: readonly string[] = [],
 ): string {
   const [a, b = 'NULL::bigint'] = columns
-  const order = columns.map((column) => `${column}${newestFirst ? ' DESC' : ''}`).join(', ')
+  const order = [...(first === undefined ? [] : [first]), ...columns]
+    .map((column) => `${column}${newestFirst ? ' DESC' : ''}`)
+    .join(', ')
   const jobs = `(SELECT ${a} AS a, ${b} AS b, ${seq} AS seq FROM ${schema}.${from}
     WHERE ${[own, ...conditions].join(' AND ')} ORDER BY ${order} ${range})`
   return each === undefined ? jobs : `(SELECT q.* FROM ${each} CROSS JOIN LATERAL ${jobs} q)`
@@ -62,12 +67,20 @@ function partOf(
 
 const united = (parts: readonly string[]): string => parts.join(' UNION ALL ')
 
+/** Those on one side of a position. */
+function beside({ columns, first }: Source, sign: '<' | '<=' | '>' | '>=', position: readonly string[]): string[] {
+  const compared = `(${columns.join(', ')}) ${sign} (${position.join(', ')})`
+  if (first === undefined) return [compared]
+  const [value = ''] = position
+  return [compared, sign.startsWith('<') ? `${first} <= ${value}` : `${first} > ${value} - ${endsMax}`]
+}
+
 /** Those after the position where the search begins. */
-function afterOf({ by, newestFirst, after, params }: Scope, columns: readonly string[]): string[] {
+function afterOf({ by, newestFirst, after, params }: Scope, source: Source): string[] {
   if (after === null) return []
   const position = by === 'due' ? [after.dueAt, after.number] : [after.number]
   const values = position.map((each) => `${params.add(each)}::bigint`)
-  return [`(${columns.join(', ')}) ${newestFirst ? '<' : '>'} (${values.join(', ')})`]
+  return beside(source, newestFirst ? '<' : '>', values)
 }
 
 /** Texts that find the positions `a` and `b` of jobs, and their numbers. */
@@ -84,14 +97,16 @@ export function searchTexts(scope: Scope, sources: readonly Source[], wanted: nu
   const limits = judged.flatMap(({ source, conditions }) => {
     const most = isTrial ? lookedMax.trial : source.isJob ? lookedMax.own : lookedMax.others
     const range = `OFFSET ${most - 1} LIMIT 1`
-    return conditions.length === 0 ? [] : partOf(scope, source, range, afterOf(scope, source.columns))
+    return conditions.length === 0 ? [] : partOf(scope, source, range, afterOf(scope, source))
   })
-  const [direction, sign, last] = scope.newestFirst ? [' DESC', '>=', -1] : ['', '<=', Number.MAX_SAFE_INTEGER]
+  const [direction, sign, last] = scope.newestFirst
+    ? ([' DESC', '>=', -1] as const)
+    : (['', '<=', Number.MAX_SAFE_INTEGER] as const)
   const found = judged.map(({ source, conditions }) => {
     const { columns } = source
     const end = ['a', 'b'].slice(0, columns.length).map((name) => `coalesce((SELECT h.${name} FROM h), ${last})`)
-    const limit = limits.length === 0 ? [] : [`(${columns.join(', ')}) ${sign} (${end.join(', ')})`]
-    return partOf(scope, source, `LIMIT ${wanted}`, [...afterOf(scope, columns), ...limit, ...conditions])
+    const limit = limits.length === 0 ? [] : beside(source, sign, end)
+    return partOf(scope, source, `LIMIT ${wanted}`, [...afterOf(scope, source), ...limit, ...conditions])
   })
   const order = `ORDER BY a${direction}, b${direction}`
   return {
@@ -287,10 +302,11 @@ function ofQueues(scope: Scope): Source[] {
 function byEnd(scope: Scope): Source[] {
   const plain: Source = {
     each: typesIn(scope, 'completions', 'TRUE'),
-    from: 'completions p',
-    columns: ['p.ended'],
-    seq: 'p.job',
-    own: 'p.type = t.type',
+    from: 'completions p CROSS JOIN LATERAL unnest(p.jobs) WITH ORDINALITY AS o(job, turn)',
+    columns: ['(p.ended + o.turn - 1)'],
+    first: 'p.ended',
+    seq: 'o.job',
+    own: 'p.type = t.type AND o.job <> 0',
     implied: ['type', 'state'],
     isJob: false,
   }

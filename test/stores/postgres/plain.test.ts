@@ -66,6 +66,18 @@ const complete = async (store: Store, claimed: readonly ClaimedJob[], output?: s
     claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', ...(output !== undefined && { output }) })),
   )
 
+/** The jobs that have ended, in pages that begin between those that have ended together. */
+async function endsInPages(store: Store, order: 'oldest' | 'newest'): Promise<readonly string[]> {
+  const ids: string[] = []
+  let after: string | undefined
+  do {
+    const page = await store.list({ orderBy: 'finished', order, limit: 1, ...(after !== undefined && { after }) })
+    ids.push(...page.map(({ id }) => id))
+    after = page.next
+  } while (after !== undefined)
+  return ids
+}
+
 /** What can be seen of a store. */
 async function seen(store: Store): Promise<unknown> {
   const pages = await Promise.all([
@@ -78,6 +90,8 @@ async function seen(store: Store): Promise<unknown> {
     store.list({ meta: { tenant: 7 } }),
     store.list({ finishedAfter: 0 }),
     store.list({ limit: 2 }).then((page) => store.list({ limit: 2, after: page.next as string })),
+    endsInPages(store, 'oldest'),
+    endsInPages(store, 'newest'),
   ])
   return {
     pages: pages.map((page) => [...page]),
@@ -179,9 +193,26 @@ test('no row of a plain job is updated, and jobs of a call share what is written
     `SELECT (SELECT count(*) FROM written.jobs WHERE plain)::int AS plain,
       (SELECT count(*) FROM written.jobs WHERE xmax <> 0)::int AS changed,
       (SELECT count(*) FROM written.log)::int AS log, (SELECT count(*) FROM written.claims)::int AS open,
+      (SELECT count(*) FROM written.completions)::int AS ends,
       (SELECT count(*) FROM written.jobs WHERE plain AND seq > written.front(type))::int AS waiting`,
   )
-  expect(row).toEqual({ plain: 6, changed: 0, log: 3, open: 0, waiting: 1 })
+  expect(row).toEqual({ plain: 6, changed: 0, log: 3, open: 0, ends: 1, waiting: 1 })
+})
+
+test('large outputs are in rows of their own, so that who reads one does not read the others', async () => {
+  const store = await opened('outputs', true, movingClock())
+  await put(store, ...jobs)
+  const rows = async (): Promise<unknown> =>
+    (await server().query('SELECT jobs FROM outputs.completions ORDER BY ended')).map(
+      (row) => (row['jobs'] as unknown[]).length,
+    )
+  await complete(store, await take(store, { max: 2 }), 'small')
+  expect(await rows()).toEqual([2])
+  await complete(store, await take(store, { max: 3 }), 'x'.repeat(1_200))
+  expect(await rows()).toEqual([2, 1, 1, 1])
+  const records = await store.get(['a', 'b', 'c', 'e'])
+  const outputs = records.map((record) => record?.output)
+  expect(outputs).toEqual(['small', 'small', 'x'.repeat(1_200), 'x'.repeat(1_200)])
 })
 
 test('a claim that somebody else has locked holds up its own jobs and no others', async () => {
@@ -275,7 +306,8 @@ test('a removal, and a discard, wait for nobody who holds the ends of plain jobs
   const clock = movingClock()
   const store = await opened('held_ends', true, clock)
   await put(store, ...jobs)
-  await complete(store, await take(store))
+  // What completes by one call is one row.
+  for (const job of await take(store)) await complete(store, [job])
   const none = { count: 0, ageMs: 1e12 }
   await store.retain({ types: new Map(), others: { done: none, dead: none, cancelled: none } })
   const client = new Client({ connectionString: server().url })
@@ -283,7 +315,7 @@ test('a removal, and a discard, wait for nobody who holds the ends of plain jobs
   onTestFinished(() => client.end())
   await client.query('BEGIN')
   await client.query(
-    "SELECT FROM held_ends.completions d JOIN held_ends.jobs j ON j.seq = d.job WHERE j.id = 'a' FOR UPDATE OF d",
+    "SELECT FROM held_ends.completions d JOIN held_ends.jobs j ON j.seq = ANY(d.jobs) WHERE j.id = 'a' FOR UPDATE OF d",
   )
   const held = { code: 'STORE_UNAVAILABLE', cause: { message: 'another transaction holds the rows of 1 job' } }
   await expect(store.prune(10)).rejects.toMatchObject(held)

@@ -138,41 +138,50 @@ BEGIN
   RETURN v_first;
 END $$;
 
--- Plain jobs that have completed. "claimed" and "ended": the numbers of their CLAIM and of their COMPLETE.
+-- Plain jobs of a type and a claim that have completed by one call; 0 in place of one that has left. "ended": the
+-- number of the first COMPLETE; the others follow. "claimed": that of the CLAIM of the first job of the claim; "turns":
+-- where in the claim each of these was. "upto": the last job of the type in the claim. A claim takes the jobs of a type
+-- in their order: so it is that with the first "upto" which is not below the number of a job.
 CREATE TABLE @schema@.completions (
-  job bigint PRIMARY KEY,
   type text COLLATE "C" NOT NULL,
-  claimed bigint NOT NULL,
   ended bigint NOT NULL,
+  upto bigint NOT NULL,
+  claimed bigint NOT NULL,
   started_at bigint NOT NULL,
   finished_at bigint NOT NULL,
   rev int NOT NULL,
   max_attempts int,
   token text COLLATE "C" NOT NULL,
   worker text COLLATE "C" NOT NULL,
-  output text
-);
-CREATE INDEX completions_in_order ON @schema@.completions (type, ended);
+  jobs bigint[] NOT NULL,
+  turns int[] NOT NULL,
+  outputs text[],
+  PRIMARY KEY (type, ended)
+) WITH (toast_tuple_target = 8160);
+CREATE INDEX completions_of_claim ON @schema@.completions (type, upto);
 
 -- Where each job stands, and what searches look at. "facts": of a plain job what its document is made of beside "doc",
 -- see plain.ts. "last_seq" and "finished_at" are those of the end of a job.
 CREATE VIEW @schema@.standing AS
   SELECT j.id, j.seq, j.type, j.enqueued_at, j.base, j.doc, j.unique_key, j.concurrency, j.parent, j.failure,
-    j.unsupported, j.terms, coalesce(j.last_seq, d.ended) AS last_seq,
+    j.unsupported, j.terms, coalesce(j.last_seq, d.ended + d.turn - 1) AS last_seq,
     coalesce(j.finished_at, d.finished_at) AS finished_at,
-    CASE WHEN NOT j.plain THEN j.state WHEN j.seq > f.upto THEN 'queued' WHEN d.job IS NOT NULL THEN 'done'
+    CASE WHEN NOT j.plain THEN j.state WHEN j.seq > f.upto THEN 'queued' WHEN d.turn IS NOT NULL THEN 'done'
       ELSE 'running' END AS state,
     CASE WHEN NOT j.plain THEN j.rev WHEN j.seq > f.upto THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
     CASE WHEN NOT j.plain THEN j.wake_at ELSE c.wake_at END AS wake_at,
     CASE WHEN j.plain THEN json_build_array(j.id, j.type, j.seq, j.enqueued_at, coalesce(d.rev, c.rev),
-      coalesce(d.claimed, c.first + c.turn - 1), coalesce(d.started_at, c.at), coalesce(d.worker, c.worker),
-      coalesce(d.token, c.token), coalesce(d.max_attempts, (c.attempts::json ->> j.type)::int), c.wake_at, d.ended,
-      d.finished_at, d.output)::text END AS facts
+      coalesce(d.claimed + d.turns[d.turn], c.first + c.turn) - 1, coalesce(d.started_at, c.at), coalesce(d.worker, c.worker),
+      coalesce(d.token, c.token), coalesce(d.max_attempts, (c.attempts::json ->> j.type)::int), c.wake_at,
+      d.ended + d.turn - 1, d.finished_at, nullif(d.outputs[d.turn], ''))::text END AS facts
   FROM @schema@.jobs j
   CROSS JOIN LATERAL (SELECT CASE WHEN j.plain THEN @schema@.front(j.type) END AS upto OFFSET 0) f
-  LEFT JOIN @schema@.completions d ON j.plain AND d.job = j.seq
+  LEFT JOIN LATERAL (SELECT o.*, array_position(o.jobs, j.seq) AS turn FROM @schema@.completions o
+    WHERE j.plain AND j.seq <= f.upto AND o.type = j.type AND j.seq = ANY(o.jobs)
+      AND o.upto = (SELECT n.upto FROM @schema@.completions n WHERE n.type = j.type AND n.upto >= j.seq
+        ORDER BY n.upto LIMIT 1) LIMIT 1) d ON true
   LEFT JOIN LATERAL (SELECT o.*, array_position(o.jobs, j.seq) AS turn FROM @schema@.claims o
-    WHERE j.plain AND j.seq <= f.upto AND d.job IS NULL AND o.claim >= @schema@.claims_from() AND j.seq = ANY(o.jobs)
+    WHERE j.plain AND j.seq <= f.upto AND d.turn IS NULL AND o.claim >= @schema@.claims_from() AND j.seq = ANY(o.jobs)
     LIMIT 1) c ON true;
 
 -- Some jobs that were enqueued from one time on, before another, by the index that has ranges of times.
@@ -278,6 +287,20 @@ BEGIN
   RETURN v_unfolded;
 END $$;
 
+-- Jobs are no completed plain jobs any more. "ends": the row that has each. False: somebody else holds one.
+CREATE FUNCTION @schema@.take_out_ends(ends tid[], taken bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF (SELECT count(DISTINCT e.row) FROM unnest(ends) AS e(row)) > cardinality(ARRAY(
+    SELECT d.ended FROM @schema@.completions d WHERE d.ctid = ANY(ends) FOR UPDATE SKIP LOCKED)) THEN
+    RETURN false;
+  END IF;
+  DELETE FROM @schema@.completions d WHERE d.ctid = ANY(ends)
+    AND cardinality(array_remove(d.jobs, 0)) = cardinality(array_positions(ends, d.ctid));
+  UPDATE @schema@.completions d SET jobs = ARRAY(SELECT CASE WHEN o.job = ANY(taken) THEN 0 ELSE o.job END
+    FROM unnest(d.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn) WHERE d.ctid = ANY(ends);
+  RETURN true;
+END $$;
+
 -- Plain jobs become documents: where they stand is told by these. False: somebody else holds their claim, or their end.
 CREATE FUNCTION @schema@.take_out(taken bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -288,12 +311,14 @@ BEGIN
     SELECT c.claim FROM @schema@.claims c WHERE c.claim = ANY(v_claims) FOR UPDATE SKIP LOCKED)) THEN
     RETURN false;
   END IF;
-  IF (SELECT count(*) FROM @schema@.completions d WHERE d.job = ANY(taken))
-    > cardinality(ARRAY(
-      SELECT d.job FROM @schema@.completions d WHERE d.job = ANY(taken) FOR UPDATE SKIP LOCKED)) THEN
+  IF NOT @schema@.take_out_ends(ARRAY(
+    SELECT e.ctid FROM @schema@.jobs j CROSS JOIN LATERAL (
+      SELECT d.ctid FROM @schema@.completions d WHERE d.type = j.type AND j.seq = ANY(d.jobs)
+        AND d.upto = (SELECT n.upto FROM @schema@.completions n WHERE n.type = j.type AND n.upto >= j.seq
+          ORDER BY n.upto LIMIT 1)) e
+    WHERE j.seq = ANY(taken)), taken) THEN
     RETURN false;
   END IF;
-  DELETE FROM @schema@.completions d WHERE d.job = ANY(taken);
   UPDATE @schema@.claims c SET jobs = ARRAY(SELECT CASE WHEN o.job = ANY(taken) THEN 0 ELSE o.job END
     FROM unnest(c.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn) WHERE c.claim = ANY(v_claims);
   DELETE FROM @schema@.claims c WHERE c.claim = ANY(v_claims) AND 0 = ALL(c.jobs);

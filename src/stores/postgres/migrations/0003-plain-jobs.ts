@@ -3,6 +3,9 @@
  * updated but that of a claim. Each is one commit, and takes its turn. `@schema@` is the quoted name of the schema.
  */
 
+/** A row of "completions" has so many jobs at most: a search that begins between two of them has to see it. */
+export const endsMax = 200
+
 const settings = `SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET lock_timeout = '5s'`
 
@@ -54,15 +57,17 @@ END $$;
 
 -- What a worker does in a turn: jobs of open claims complete, in the order of the claims; then the first jobs of each
 -- type are claimed, in the order of the types. Either may be empty.
--- "of_claims", "turns": where each job that ends stands. "end_ids", "end_types", "outputs": a line for each of them.
+-- Jobs that end are of parts, each of a type and a claim: "of_claims", "end_types", "claim_uptos", "max_attempts", see
+-- "completions". "part_ends": with how many jobs each part ends. "turns": where each job stands in its claim.
+-- "end_ids", "outputs": a line for each; '': no job has an output.
 -- "ended" is null, and none of them is written, if one is not in its claim any more, or a transaction of a user is to
 -- be carried out first. "end_moves" and "end_activity" are what they are in the figures; "move" and "counted" what a
 -- claim is.
 -- Of types in "others" there may be more to claim, or a reason for there being less, that this does not judge.
 CREATE FUNCTION @schema@.exchange(
   log_max bigint, now bigint,
-  claims bigint[], tokens text[], of_claims bigint[], turns int[], end_ids text, end_types text, outputs text,
-  max_attempts int[], end_entry text, end_moves text, end_activity text,
+  claims bigint[], tokens text[], of_claims bigint[], end_types text[], claim_uptos bigint[], max_attempts int[],
+  part_ends int[], turns int[], end_ids text, outputs text, end_entry text, end_moves text, end_activity text,
   of_types text[], most int[], token text, worker text, wake_at bigint, attempts text, entry text,
   move text, counted text
 ) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], ids text, types text,
@@ -71,6 +76,7 @@ DECLARE
   v_base bigint;
   v_ends int := 0;
   v_gone int;
+  v_outputs text[];
   v_queued bigint;
   v_places bigint[];
   v_endings bigint[];
@@ -84,39 +90,48 @@ BEGIN
   v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
 
   IF claims <> '{}' THEN
+    v_outputs := CASE WHEN outputs <> '' THEN string_to_array(outputs, E'\\n') END;
     -- One by one: a plan for a table that seems to be empty would read it from its first row on.
     WITH held AS MATERIALIZED (SELECT h.* FROM unnest(exchange.claims, tokens) AS k(claim, token)
       CROSS JOIN LATERAL (SELECT c.* FROM @schema@.claims c WHERE c.claim = k.claim AND c.token = k.token
         FOR UPDATE SKIP LOCKED) h),
+    parts AS MATERIALIZED (
+      SELECT u.*, coalesce(part_ends[u.number - 1], 0) AS before
+      FROM unnest(of_claims, end_types, claim_uptos, exchange.max_attempts, part_ends)
+        WITH ORDINALITY AS u(claim, type, upto, max_attempts, part_end, number)),
     ending AS MATERIALIZED (
-      SELECT u.number, u.type, u.output, u.max_attempts, u.turn, h.first, h.at, h.rev, h.token, h.worker,
-        h.jobs[u.turn] AS job
-      FROM unnest(of_claims, turns, string_to_array(end_types, E'\\n'), string_to_array(outputs, E'\\n'),
-        exchange.max_attempts) WITH ORDINALITY AS u(claim, turn, type, output, max_attempts, number)
-      JOIN held h ON h.claim = u.claim WHERE h.jobs[u.turn] <> 0)
-    INSERT INTO @schema@.completions (type, job, claimed, ended, started_at, finished_at, rev, max_attempts, token,
-      worker, output)
-      SELECT e.type, e.job, e.first + e.turn - 1, v_base + e.number - 1, e.at, now, e.rev + 1, e.max_attempts, e.token,
-        e.worker, nullif(e.output, '')
+      SELECT p.*, h.first, h.at, h.rev, h.token, h.worker,
+        ARRAY(SELECT h.jobs[t.turn] FROM unnest(turns[p.before + 1:p.part_end]) AS t(turn)) AS jobs
+      FROM parts p JOIN held h ON h.claim = p.claim)
+    INSERT INTO @schema@.completions (type, ended, upto, claimed, started_at, finished_at, rev, max_attempts, token, worker,
+      jobs, turns, outputs)
+      SELECT e.type, v_base + e.before, e.upto, e.first, e.at, now, e.rev + 1, e.max_attempts, e.token, e.worker,
+        e.jobs, turns[e.before + 1:e.part_end], v_outputs[e.before + 1:e.part_end]
       FROM ending e
-      WHERE (SELECT count(*) FROM ending) = cardinality(turns)
+      WHERE (SELECT count(*) FROM ending WHERE 0 <> ALL(ending.jobs)) = cardinality(of_claims)
         AND NOT EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'fences');
     GET DIAGNOSTICS v_ends = ROW_COUNT;
   END IF;
   IF v_ends > 0 THEN
     ended := v_base;
-    DELETE FROM @schema@.claims c WHERE c.claim = ANY(claims)
-      AND cardinality(array_remove(c.jobs, 0)) = cardinality(array_positions(of_claims, c.claim));
+    v_ends := cardinality(turns);
+    DELETE FROM @schema@.claims c WHERE c.claim = ANY(claims) AND cardinality(array_remove(c.jobs, 0)) = (
+      SELECT sum(p.part_end - coalesce(part_ends[p.number - 1], 0))
+      FROM unnest(of_claims, part_ends) WITH ORDINALITY AS p(claim, part_end, number) WHERE p.claim = c.claim);
     GET DIAGNOSTICS v_gone = ROW_COUNT;
     IF v_gone < cardinality(claims) THEN
       UPDATE @schema@.claims c SET jobs = ARRAY(SELECT CASE WHEN o.turn = ANY(e.turns) THEN 0 ELSE o.job END
           FROM unnest(c.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn)
-        FROM (SELECT u.claim, array_agg(u.turn) AS turns FROM unnest(of_claims, exchange.turns) AS u(claim, turn)
+        FROM (SELECT p.claim, array_agg(t.turn) AS turns
+          FROM unnest(of_claims, part_ends) WITH ORDINALITY AS p(claim, part_end, number)
+          CROSS JOIN LATERAL unnest(exchange.turns[coalesce(part_ends[p.number - 1], 0) + 1:p.part_end]) AS t(turn)
           GROUP BY 1) e
         WHERE c.claim = e.claim;
     END IF;
     INSERT INTO @schema@.log (last, ids, types, entry)
-      VALUES (v_base + v_ends - 1, string_to_array(end_ids, E'\\n'), string_to_array(end_types, E'\\n'), end_entry);
+      VALUES (v_base + v_ends - 1, string_to_array(end_ids, E'\\n'), ARRAY(
+        SELECT p.type FROM unnest(end_types, part_ends) WITH ORDINALITY AS p(type, part_end, number)
+        CROSS JOIN LATERAL generate_series(coalesce(part_ends[p.number - 1], 0) + 1, p.part_end)), end_entry);
     v_moves := end_moves;
     v_activity := end_activity;
   END IF;
@@ -187,26 +202,29 @@ DECLARE
   v_base bigint;
   v_jobs bigint[];
   v_rows tid[];
-  v_completions tid[];
+  v_ends tid[];
+  v_types text[];
   v_terms text[];
 BEGIN
   PERFORM @schema@.take_turn();
-  SELECT array_agg(h.seq), array_agg(h.job_row), array_agg(h.completion_row) INTO v_jobs, v_rows, v_completions FROM (
-    SELECT j.seq, j.ctid AS job_row, d.ctid AS completion_row
+  SELECT array_agg(h.seq), array_agg(h.job_row), array_agg(h.ends), array_agg(h.type)
+    INTO v_jobs, v_rows, v_ends, v_types FROM (
+    SELECT j.seq, j.ctid AS job_row, d.ctid AS ends, u.type
     FROM unnest(types, remove_plain.jobs, remove_plain.ended) AS u(type, job, ended)
-    JOIN @schema@.completions d ON d.job = u.job AND d.ended = u.ended
-    JOIN @schema@.jobs j ON j.seq = u.job FOR UPDATE OF d, j SKIP LOCKED) h;
+    CROSS JOIN LATERAL (SELECT o.ctid, o.ended, o.jobs FROM @schema@.completions o
+      WHERE o.type = u.type AND o.ended <= u.ended ORDER BY o.ended DESC LIMIT 1 FOR UPDATE SKIP LOCKED) d
+    JOIN @schema@.jobs j ON j.seq = u.job AND d.jobs[u.ended - d.ended + 1] = u.job FOR UPDATE OF j SKIP LOCKED) h;
   IF v_jobs IS NULL THEN
     RETURN NEXT;
     RETURN;
   END IF;
   v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
-  -- By where the rows are: their indexes have been looked up.
-  WITH gone AS (DELETE FROM @schema@.completions d WHERE d.ctid = ANY(v_completions) RETURNING d.type),
-  counted AS (SELECT g.type, count(*)::int AS n FROM gone g GROUP BY g.type)
+  -- By where the rows are: their indexes have been looked up, and they are held.
+  PERFORM @schema@.take_out_ends(v_ends, v_jobs);
   SELECT @schema@.finish_plain(log_max, now, v_base, 0, array_agg(c.type), array_agg(0),
       string_agg('{"type":' || to_json(c.type) || ',"n":' || c.n || ',' || move || '}', ','), '')
-    INTO unfolded FROM counted c;
+    INTO unfolded
+    FROM (SELECT u.type, count(*)::int AS n FROM unnest(v_types) AS u(type) GROUP BY u.type) c;
   base := v_base;
   removed := array_to_string(v_jobs, ' ');
   WITH gone AS (DELETE FROM @schema@.jobs j WHERE j.ctid = ANY(v_rows) RETURNING j.seq, j.terms)
@@ -227,8 +245,10 @@ BEGIN
         WHERE o.state IN ('done', 'dead', 'cancelled') AND o.type = of_type AND o.state = in_state
         AND o.last_seq >= first ORDER BY o.last_seq LIMIT most)
       UNION ALL
-      (SELECT d.job, d.ended, d.finished_at, true FROM @schema@.completions d
-        WHERE in_state = 'done' AND d.type = of_type AND d.ended >= first ORDER BY d.ended LIMIT most)
+      (SELECT o.job, d.ended + o.turn - 1, d.finished_at, true FROM @schema@.completions d
+        CROSS JOIN LATERAL unnest(d.jobs) WITH ORDINALITY AS o(job, turn)
+        WHERE in_state = 'done' AND d.type = of_type AND d.ended > first - ${endsMax} AND d.ended + o.turn > first
+          AND o.job <> 0 ORDER BY d.ended, o.turn LIMIT most)
       ORDER BY 2 LIMIT most) f
     CROSS JOIN LATERAL (SELECT o.id FROM @schema@.jobs o WHERE o.seq = f.seq LIMIT 1) j ORDER BY f.ended;
 END $$;
