@@ -17,14 +17,15 @@ type ClaimedRow = readonly [
   claim: number,
   others: string[] | null,
   ids: string | null,
-  types: string | null,
+  types: string[] | null,
+  firsts: number[] | null,
   jobs: string | null,
   times: string | null,
   docs: string | null,
 ]
 
-const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, jobs, times, docs'
-const noEnds: readonly Param[] = [[], [], [], [], [], [], [], [], '', '', '', '', '']
+const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, firsts, jobs, times, docs'
+const noEnds: readonly Param[] = [[], [], [], [], [], [], [], '{}', '', '', '', '', '']
 const noClaim: readonly Param[] = [[], [], '', '', 0, '', '']
 const claimMove = [plainMoveText(plainMoves.claim), JSON.stringify(plainMoves.claim.counted)]
 

@@ -127,7 +127,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const answered = this.call('insert_plain', 'base::float8', [
       now,
       jobs.map(({ id }) => id).join('\n'),
-      types.join('\n'),
+      ...runsOf(types),
       docs.join('\n'),
       terms.some(({ length }) => length > 0) ? terms.map((each) => (each.length === 0 ? null : listText(each))) : [],
       [...rooms.keys()].map((type) => type && columnText(type)),
@@ -150,7 +150,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const now = this.exchange.ends?.now ?? this.options.now()
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
-    const [base, number, others, ids, types, numbers, times, docs] = await this.exchange.claim({
+    const [base, number, others, ids, types, firsts, numbers, times, docs] = await this.exchange.claim({
       now,
       values: [
         demand.map(({ type }) => type),
@@ -164,7 +164,9 @@ export class PostgresPlainWrites implements PlainWrites {
     })
     const claim: Claim = { number, token, worker, at: now }
     const names = linesOf(ids)
-    const typeOf = linesOf(types)
+    const typeOf = (types ?? []).flatMap((type, i) =>
+      Array.from<string>({ length: (firsts?.[i + 1] ?? names.length + 1) - (firsts?.[i] ?? 1) }).fill(type),
+    )
     const [seqs, enqueued] = [numbersOf(numbers), numbersOf(times)]
     const taken = new Map<string, number>()
     const uptos = new Map(typeOf.map((type, i) => [type, seqs[i] ?? 0]))
@@ -256,8 +258,8 @@ export class PostgresPlainWrites implements PlainWrites {
         parts.map(({ claimed }) => claimed.type),
         parts.map(({ claimed }) => claimed.upto),
         parts.map(({ claimed }) => claimed.maxAttempts),
-        parts.map(({ end }) => end),
-        ends.map(({ claimed }) => claimed.turn),
+        parts.map(({ first }) => first),
+        `{${ends.map(({ claimed }) => claimed.turn).join(',')}}`,
         ends.map(({ settlement }) => settlement.id).join('\n'),
         outputs.some((output) => output !== '') ? outputs.join('\n') : '',
         plainEntries.complete(now, worker),
@@ -317,10 +319,10 @@ export class PostgresPlainWrites implements PlainWrites {
 
 /** Jobs that complete together, of a type and a claim. */
 interface EndsPart {
-  /** The first of them. */
+  /** One of them. */
   readonly claimed: Claimed
-  /** With how many jobs of the call it ends. */
-  end: number
+  /** With which job of the call it begins, from 1. */
+  readonly first: number
   chars: number
 }
 
@@ -329,15 +331,18 @@ function endsOf(ends: readonly Claimed[], outputs: readonly string[]): readonly 
   const parts: EndsPart[] = []
   for (const [i, claimed] of ends.entries()) {
     const [last, chars] = [parts.at(-1), outputs[i]?.length ?? 0]
-    const first = last?.claimed
-    const isSame =
-      first?.claim === claimed.claim && first.type === claimed.type && first.maxAttempts === claimed.maxAttempts
-    if (last !== undefined && isSame && last.chars + chars <= outputCharsMax && i % endsMax > 0) {
-      last.end = i + 1
-      last.chars += chars
-    } else parts.push({ claimed, end: i + 1, chars })
+    const { claim, type, maxAttempts } = last?.claimed ?? {}
+    const isSame = claim === claimed.claim && type === claimed.type && maxAttempts === claimed.maxAttempts
+    if (last !== undefined && isSame && last.chars + chars <= outputCharsMax && i % endsMax > 0) last.chars += chars
+    else parts.push({ claimed, first: i + 1, chars })
   }
   return parts
+}
+
+/** The types of jobs, each once for those that follow each other, and with which job each begins, from 1. */
+function runsOf(types: readonly string[]): [types: string[], firsts: number[]] {
+  const firsts = types.flatMap((type, i) => (i > 0 && type === types[i - 1] ? [] : i + 1))
+  return [firsts.map((first) => types[first - 1] ?? ''), firsts]
 }
 
 /** A text for each; null if one of them cannot be read: the core says which one. */

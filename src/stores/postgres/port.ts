@@ -383,9 +383,9 @@ async function readLog(reads: Connection, schema: string, after: number, limit: 
         ${lastOf(schema)}::float8, l.seq::float8, l.id, l.type, l.entry
       FROM (SELECT 1) one
       LEFT JOIN LATERAL (
-        SELECT e.last - cardinality(e.ids) + u.n AS seq, u.id, u.type, e.entry
+        SELECT e.last - cardinality(e.ids) + u.n AS seq, u.id, e.types[width_bucket(u.n::int, e.firsts)] AS type, e.entry
         FROM (SELECT * FROM ${schema}.log WHERE last > $1::bigint ORDER BY last LIMIT $2::int) e
-        CROSS JOIN LATERAL unnest(e.ids, e.types) WITH ORDINALITY AS u(id, type, n)
+        CROSS JOIN LATERAL unnest(e.ids) WITH ORDINALITY AS u(id, n)
         WHERE e.last - cardinality(e.ids) + u.n > $1::bigint ORDER BY 1 LIMIT $2::int) l ON true`,
     values,
   )

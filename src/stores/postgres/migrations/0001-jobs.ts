@@ -212,11 +212,13 @@ CREATE TABLE @schema@.cells (
 );
 
 -- The log, numbered in the order of the commits, without gaps. Its last number is that of the last transition. A row
--- has the transitions of jobs that differ in nothing else: those up to "last".
+-- has the transitions of jobs that differ in nothing else: those up to "last". "firsts": at which of them each of the
+-- types begins. With a type for each, a page would have one row of a hundred jobs in place of two.
 CREATE TABLE @schema@.log (
   last bigint PRIMARY KEY,
   ids text[] COLLATE "C" NOT NULL,
   types text[] COLLATE "C" NOT NULL,
+  firsts int[] NOT NULL DEFAULT '{1}',
   entry text NOT NULL
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE @schema@.log ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN types SET STORAGE EXTERNAL;

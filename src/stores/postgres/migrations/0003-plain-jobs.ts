@@ -21,16 +21,15 @@ BEGIN
     || '"paused":[],"moves":[' || moves || '],"activity":[' || activity || ']}');
 END $$;
 
--- New jobs. "ids", "types", "docs": a line for each; "terms": of each, if any has some. "base" is null, and nothing
--- written, if an id is taken or there is no room.
+-- New jobs. "ids", "docs": a line for each; "types", "firsts": at which of them each type begins; "terms": of each, if
+-- any has some. "base" is null, and nothing written, if an id is taken or there is no room.
 CREATE FUNCTION @schema@.insert_plain(
-  log_max bigint, now bigint, ids text, types text, docs text, terms text[], room_types text[], rooms bigint[],
+  log_max bigint, now bigint, ids text, types text[], firsts int[], docs text, terms text[], room_types text[], rooms bigint[],
   entry text, move_types text[], move_growth int[], moves text, activity text
 ) RETURNS TABLE (base bigint, unfolded bigint) LANGUAGE plpgsql ${settings} AS $$
 DECLARE
   v_base bigint;
   v_ids text[] := string_to_array(ids, E'\\n');
-  v_types text[] := string_to_array(types, E'\\n');
 BEGIN
   PERFORM @schema@.take_turn();
   IF EXISTS (SELECT FROM @schema@.jobs j WHERE j.id = ANY(v_ids))
@@ -39,12 +38,12 @@ BEGIN
     RETURN;
   END IF;
   v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
-  WITH logged AS (INSERT INTO @schema@.log (last, ids, types, entry)
-    VALUES (v_base + cardinality(v_ids) - 1, v_ids, v_types, insert_plain.entry))
+  WITH logged AS (INSERT INTO @schema@.log (last, ids, types, firsts, entry)
+    VALUES (v_base + cardinality(v_ids) - 1, v_ids, insert_plain.types, insert_plain.firsts, insert_plain.entry))
   INSERT INTO @schema@.jobs (id, plain, type, seq, enqueued_at, terms, doc)
-    SELECT u.id, true, u.type, v_base - 1 + u.number, now, u.terms::text[], u.doc
-    FROM unnest(v_ids, v_types, string_to_array(docs, E'\\n'), insert_plain.terms)
-      WITH ORDINALITY AS u(id, type, doc, terms, number);
+    SELECT u.id, true, types[width_bucket(u.number::int, firsts)], v_base - 1 + u.number, now, u.terms::text[], u.doc
+    FROM unnest(v_ids, string_to_array(docs, E'\\n'), insert_plain.terms)
+      WITH ORDINALITY AS u(id, doc, terms, number);
   IF insert_plain.terms <> '{}' THEN
     INSERT INTO @schema@.terms (term, job) SELECT t.term, v_base - 1 + u.number
       FROM unnest(insert_plain.terms) WITH ORDINALITY AS u(terms, number)
@@ -58,7 +57,7 @@ END $$;
 -- What a worker does in a turn: jobs of open claims complete, in the order of the claims; then the first jobs of each
 -- type are claimed, in the order of the types. Either may be empty.
 -- Jobs that end are of parts, each of a type and a claim: "of_claims", "end_types", "claim_uptos", "max_attempts", see
--- "completions". "part_ends": with how many jobs each part ends. "turns": where each job stands in its claim.
+-- "completions". "part_firsts": with which job each part begins, from 1. "turns": where each job stands in its claim.
 -- "end_ids", "outputs": a line for each; '': no job has an output.
 -- "ended" is null, and none of them is written, if one is not in its claim any more, or a transaction of a user is to
 -- be carried out first. "end_moves" and "end_activity" are what they are in the figures; "move" and "counted" what a
@@ -67,11 +66,11 @@ END $$;
 CREATE FUNCTION @schema@.exchange(
   log_max bigint, now bigint,
   claims bigint[], tokens text[], of_claims bigint[], end_types text[], claim_uptos bigint[], max_attempts int[],
-  part_ends int[], turns int[], end_ids text, outputs text, end_entry text, end_moves text, end_activity text,
+  part_firsts int[], turns int[], end_ids text, outputs text, end_entry text, end_moves text, end_activity text,
   of_types text[], most int[], token text, worker text, wake_at bigint, attempts text, entry text,
   move text, counted text
-) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], ids text, types text,
-  jobs text, times text, docs text) LANGUAGE plpgsql ${settings} AS $$
+) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], ids text, types text[],
+  firsts int[], jobs text, times text, docs text) LANGUAGE plpgsql ${settings} AS $$
 DECLARE
   v_base bigint;
   v_ends int := 0;
@@ -81,7 +80,6 @@ DECLARE
   v_places bigint[];
   v_endings bigint[];
   v_claimed bigint[];
-  v_types text[];
   v_growth int[];
   v_moves text;
   v_activity text;
@@ -96,17 +94,17 @@ BEGIN
       CROSS JOIN LATERAL (SELECT c.* FROM @schema@.claims c WHERE c.claim = k.claim AND c.token = k.token
         FOR UPDATE SKIP LOCKED) h),
     parts AS MATERIALIZED (
-      SELECT u.*, coalesce(part_ends[u.number - 1], 0) AS before
-      FROM unnest(of_claims, end_types, claim_uptos, exchange.max_attempts, part_ends)
-        WITH ORDINALITY AS u(claim, type, upto, max_attempts, part_end, number)),
+      SELECT u.*, coalesce(part_firsts[u.number + 1] - 1, cardinality(turns)) AS last
+      FROM unnest(of_claims, end_types, claim_uptos, exchange.max_attempts, part_firsts)
+        WITH ORDINALITY AS u(claim, type, upto, max_attempts, first, number)),
     ending AS MATERIALIZED (
-      SELECT p.*, h.first, h.at, h.rev, h.token, h.worker,
-        ARRAY(SELECT h.jobs[t.turn] FROM unnest(turns[p.before + 1:p.part_end]) AS t(turn)) AS jobs
+      SELECT p.*, h.first AS claimed, h.at, h.rev, h.token, h.worker,
+        ARRAY(SELECT h.jobs[t.turn] FROM unnest(turns[p.first:p.last]) AS t(turn)) AS jobs
       FROM parts p JOIN held h ON h.claim = p.claim)
     INSERT INTO @schema@.completions (type, ended, upto, claimed, started_at, finished_at, rev, max_attempts, token, worker,
       jobs, turns, outputs)
-      SELECT e.type, v_base + e.before, e.upto, e.first, e.at, now, e.rev + 1, e.max_attempts, e.token, e.worker,
-        e.jobs, turns[e.before + 1:e.part_end], v_outputs[e.before + 1:e.part_end]
+      SELECT e.type, v_base + e.first - 1, e.upto, e.claimed, e.at, now, e.rev + 1, e.max_attempts, e.token, e.worker,
+        e.jobs, turns[e.first:e.last], v_outputs[e.first:e.last]
       FROM ending e
       WHERE (SELECT count(*) FROM ending WHERE 0 <> ALL(ending.jobs)) = cardinality(of_claims)
         AND NOT EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'fences');
@@ -116,22 +114,21 @@ BEGIN
     ended := v_base;
     v_ends := cardinality(turns);
     DELETE FROM @schema@.claims c WHERE c.claim = ANY(claims) AND cardinality(array_remove(c.jobs, 0)) = (
-      SELECT sum(p.part_end - coalesce(part_ends[p.number - 1], 0))
-      FROM unnest(of_claims, part_ends) WITH ORDINALITY AS p(claim, part_end, number) WHERE p.claim = c.claim);
+      SELECT sum(coalesce(part_firsts[p.number + 1], v_ends + 1) - p.first)
+      FROM unnest(of_claims, part_firsts) WITH ORDINALITY AS p(claim, first, number) WHERE p.claim = c.claim);
     GET DIAGNOSTICS v_gone = ROW_COUNT;
     IF v_gone < cardinality(claims) THEN
       UPDATE @schema@.claims c SET jobs = ARRAY(SELECT CASE WHEN o.turn = ANY(e.turns) THEN 0 ELSE o.job END
           FROM unnest(c.jobs) WITH ORDINALITY AS o(job, turn) ORDER BY o.turn)
         FROM (SELECT p.claim, array_agg(t.turn) AS turns
-          FROM unnest(of_claims, part_ends) WITH ORDINALITY AS p(claim, part_end, number)
-          CROSS JOIN LATERAL unnest(exchange.turns[coalesce(part_ends[p.number - 1], 0) + 1:p.part_end]) AS t(turn)
+          FROM unnest(of_claims, part_firsts) WITH ORDINALITY AS p(claim, first, number)
+          CROSS JOIN LATERAL unnest(
+            exchange.turns[p.first:coalesce(part_firsts[p.number + 1] - 1, v_ends)]) AS t(turn)
           GROUP BY 1) e
         WHERE c.claim = e.claim;
     END IF;
-    INSERT INTO @schema@.log (last, ids, types, entry)
-      VALUES (v_base + v_ends - 1, string_to_array(end_ids, E'\\n'), ARRAY(
-        SELECT p.type FROM unnest(end_types, part_ends) WITH ORDINALITY AS p(type, part_end, number)
-        CROSS JOIN LATERAL generate_series(coalesce(part_ends[p.number - 1], 0) + 1, p.part_end)), end_entry);
+    INSERT INTO @schema@.log (last, ids, types, firsts, entry) VALUES (v_base + v_ends - 1,
+      string_to_array(end_ids, E'\\n'), end_types, part_firsts, end_entry);
     v_moves := end_moves;
     v_activity := end_activity;
   END IF;
@@ -157,7 +154,8 @@ BEGIN
         WHERE w.ending = 0 OR w.place IS NOT NULL);
     END IF;
     WITH taken AS MATERIALIZED (
-      SELECT w.type, q.* FROM unnest(of_types, most, v_endings) WITH ORDINALITY AS w(type, most, ending, number)
+      SELECT w.type, w.number, q.* FROM unnest(of_types, most, v_endings)
+        WITH ORDINALITY AS w(type, most, ending, number)
       CROSS JOIN LATERAL (
         SELECT coalesce((SELECT o.upto FROM @schema@.fronts o WHERE o.type = w.type ORDER BY o.upto DESC LIMIT 1), 0)
           AS upto OFFSET 0) f
@@ -169,27 +167,27 @@ BEGIN
           WHERE j.plain AND j.type = w.type AND j.seq > f.upto AND j.seq < coalesce(w.ending, 9223372036854775807)
           ORDER BY j.seq LIMIT w.most) j) q
       WHERE q.n > 0 ORDER BY w.number),
+    placed AS (SELECT t.*, (sum(t.n) OVER (ORDER BY t.number) - t.n + 1)::int AS first FROM taken t),
     passed AS (INSERT INTO @schema@.fronts (type, upto) SELECT t.type, t.upto FROM taken t)
-    SELECT string_agg(t.ids, E'\\n'), string_agg(array_to_string(array_fill(t.type, ARRAY[t.n]), E'\\n'), E'\\n'),
-        string_agg(t.jobs, ' '), string_agg(t.times, ' '), string_agg(t.docs, E'\\n'), array_agg(t.type),
-        array_agg(-t.n),
+    SELECT string_agg(t.ids, E'\\n'), array_agg(t.type), array_agg(t.first), string_agg(t.jobs, ' '),
+        string_agg(t.times, ' '), string_agg(t.docs, E'\\n'), array_agg(-t.n),
         concat_ws(',', v_moves, string_agg('{"type":' || to_json(t.type) || ',"n":' || t.n || ',' || move || '}', ',')),
         concat_ws(',', v_activity, string_agg('{"type":' || to_json(t.type) || ',"n":' || t.n || ',"ms":' || t.ms
           || ',"counted":' || counted || '}', ','))
-      INTO ids, types, jobs, times, docs, v_types, v_growth, v_moves, v_activity FROM taken t;
+      INTO ids, types, firsts, jobs, times, docs, v_growth, v_moves, v_activity FROM placed t;
   END IF;
   IF jobs IS NOT NULL THEN
     base := v_base + v_ends;
     v_claimed := string_to_array(jobs, ' ')::bigint[];
-    INSERT INTO @schema@.log (last, ids, types, entry) VALUES (base + cardinality(v_claimed) - 1,
-      string_to_array(exchange.ids, E'\\n'), string_to_array(exchange.types, E'\\n'), exchange.entry);
+    INSERT INTO @schema@.log (last, ids, types, firsts, entry) VALUES (base + cardinality(v_claimed) - 1,
+      string_to_array(exchange.ids, E'\\n'), exchange.types, exchange.firsts, exchange.entry);
     INSERT INTO @schema@.claims AS c (rev, first, at, wake_at, jobs, token, worker, attempts)
       VALUES (2, base, now, exchange.wake_at, v_claimed, exchange.token, exchange.worker, exchange.attempts)
       RETURNING c.claim INTO claim;
   END IF;
   IF v_moves <> '' THEN
     unfolded := @schema@.finish_plain(log_max, now, v_base, v_ends + coalesce(cardinality(v_claimed), 0),
-      coalesce(v_types, '{}'), coalesce(v_growth, '{}'), v_moves, v_activity);
+      coalesce(types, '{}'), coalesce(v_growth, '{}'), v_moves, v_activity);
   END IF;
   RETURN NEXT;
 END $$;
