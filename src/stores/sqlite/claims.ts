@@ -3,6 +3,7 @@
  * when another process has written.
  */
 import { Tick } from '../../core/job-row.ts'
+import { RenewedMap } from '../../core/renewed-map.ts'
 import type { Lease, Row } from '../sql/row.ts'
 import type { Statements } from './statements.ts'
 
@@ -38,7 +39,7 @@ class Claim {
 
 export class Claims {
   private readonly sql: Statements
-  private readonly byJob = new Map<number, Claim>()
+  private readonly byJob = new RenewedMap<number, Claim>()
   private changed: Claim[] = []
   /** Is what is in memory what is in the file? */
   private isFresh = false

@@ -2,13 +2,14 @@
  * The rows of a transaction: a job has one row object at a time. Leased rows stay until another process writes, so that
  * the end of a run need not read what its claim has written.
  */
+import { RenewedMap } from '../../core/renewed-map.ts'
 import type { Row as SqlRow } from '../sql/row.ts'
 import type { Queue } from './queue.ts'
 
 export type Row = SqlRow<Queue>
 
 export class RowCache {
-  private readonly byId = new Map<string, Row>()
+  private readonly byId = new RenewedMap<string, Row>()
   /** Those of the transaction that may not be leased at its end. */
   private others: Row[] = []
   /** Ids of jobs that were set aside, until a claim tells them. */
