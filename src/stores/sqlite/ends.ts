@@ -73,16 +73,22 @@ export class Ends {
     }
   }
 
-  /** The first ones that have ended, `limit` at most. All is distributed. */
+  /** The first ones that have ended, `limit` at most: those that are behind have ended after all others. */
   first(queue: number, state: JobState, limit: number): EndedJob[] {
+    const found = this.firstDistributed(queue, state, limit)
+    if (found.length >= limit || this.sql.get('behind')?.[0] === 0) return found
+    this.distribute()
+    return this.firstDistributed(queue, state, limit)
+  }
+
+  private firstDistributed(queue: number, state: JobState, limit: number): EndedJob[] {
     const found: EndedJob[] = []
     for (const [last, text] of this.rows(queue, state)) {
       let at = 0
       for (const number of JSON.parse(text) as number[]) {
         if (number < 0) at = -number
-        else found.push({ job: number, last, at })
+        else if (found.push({ job: number, last, at }) === limit) return found
       }
-      if (found.length >= limit) return found.slice(0, limit)
     }
     return found
   }

@@ -21,7 +21,6 @@ export class Pruning implements PruneUnit<Ended> {
   constructor(file: JobFile) {
     this.file = file
     file.flush()
-    file.ends.distribute()
   }
 
   get now(): number {
