@@ -93,3 +93,27 @@ test('a folder that has just changed is not relied on', () => {
   rmSync(log)
   expect(() => files.checkBeside()).toThrow(unavailable)
 })
+
+test.each(['removed', 'replaced'])('that the database was %s is noticed after checks of the folder', (how) => {
+  const path = newFiles()
+  untilNextTime(dirname(path))
+  const files = checkedFiles(path)
+  expect(files.isSame()).toBe(true)
+  if (how === 'replaced') {
+    writeFileSync(`${path}.new`, '')
+    renameSync(`${path}.new`, path)
+  } else rmSync(path)
+  untilNextTime(dirname(path))
+  expect(files.isSame()).toBe(how === 'removed' ? null : false)
+})
+
+test('the target of a link to a database is looked at itself: its removal does not change the folder of the link', () => {
+  const target = newFiles()
+  const path = join(newFolder(), 'jobs.db')
+  symlinkSync(target, path)
+  for (const end of ['-wal', '-shm']) writeFileSync(path + end, '')
+  const files = checkedFiles(path)
+  expect(files.isSame()).toBe(true)
+  rmSync(target)
+  expect(files.isSame()).toBe(null)
+})

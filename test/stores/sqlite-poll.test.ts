@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { VirtualClock } from 'jobchart/testing'
 import { sqliteStore } from 'jobchart/sqlite'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock, type Clock } from '../../src/core/clock.ts'
 import type { Hint, Store } from '../../src/store.ts'
 import { ChangePoller, type LookResult } from '../../src/stores/sqlite/change-poller.ts'
 import { newJob, put, workerInfo } from '../../src/store-testing/conformance/acts.ts'
@@ -115,4 +115,31 @@ test('where writes are not reported, the file is looked at every 16 ms', async (
   expect(looks).toBeLessThanOrEqual(63)
   poller.set(false)
   expect(clock.pending).toBe(0)
+})
+
+test('a transaction is as good as a look: none follows it within a millisecond', () => {
+  let looks = 0
+  let now = 0
+  let fire = (): void => {}
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => now,
+    timer: (run) => {
+      fire = run
+      return { cancel: () => {} }
+    },
+  }
+  const poller = new ChangePoller({ clock, log: `${newPath()}-wal`, look: () => (looks++, 'unchanged') })
+  poller.set(true)
+  for (let i = 0; i < 10; i++) {
+    now += 0.5
+    poller.looked()
+    now += 0.5
+    fire()
+  }
+  expect(looks).toBe(0)
+  now += 0.5
+  fire()
+  expect(looks).toBe(1)
+  poller.set(false)
 })

@@ -37,6 +37,8 @@ export class ChangePoller {
   /** When a write was reported whose commit has not been seen yet. */
   private writtenAt: number | null = null
   private watcher: FSWatcher | null = null
+  /** When a transaction of this process has seen what others had written, monotonic ms. */
+  private lookedAt = -Infinity
 
   constructor(options: ChangePollerOptions) {
     this.options = options
@@ -61,11 +63,21 @@ export class ChangePoller {
     if (this.on && this.delayMs > everyMs.min) this.arm()
   }
 
+  /** A transaction has seen what other processes had written: it was as good as a poll. */
+  looked(): void {
+    this.lookedAt = this.options.clock.monotonic()
+  }
+
   private arm(): void {
     const { clock } = this.options
     this.timer?.cancel()
     this.delayMs = this.nextDelayMs(clock.monotonic())
-    this.timer = clock.timer(() => this.poll(), this.delayMs, { keepAlive: false })
+    this.timer = clock.timer(() => this.timeOut(), this.delayMs, { keepAlive: false })
+  }
+
+  private timeOut(): void {
+    if (this.options.clock.monotonic() - this.lookedAt < everyMs.min) this.arm()
+    else this.poll()
   }
 
   private nextDelayMs(now: number): number {

@@ -82,6 +82,7 @@ export function engineHere(
         return isOver()
       })
       endMs = clock.monotonic() - ends
+      if (outcome.kind === 'done') poller.looked()
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },

@@ -2,7 +2,7 @@
  * The files of an open database, to check that they are still those that were opened. On Unix a removed file can still
  * be read and written; it is lost with the last process that has it open, while other processes create a new one.
  */
-import { statSync, type Stats } from 'node:fs'
+import { lstatSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { removedBeside } from './errors.ts'
@@ -21,8 +21,12 @@ export class OpenFiles {
   /** The log and the shared memory; null until they are seen. */
   private readonly beside: { readonly path: string; file: number | null }[]
   private readonly folder: string
+  /** Is another folder the one that changes when the database is removed? */
+  private readonly isLink: boolean
   /** The folder before the last check of the files beside, if each later change of it gives it another time. */
   private checked: Stats | null = null
+  /** The folder at the last look at the database, until the check that follows it; null = not looked at. */
+  private seen: Stats | null = null
 
   /** @param path of a database that is open */
   constructor(path: string, clock: Pick<Clock, 'now'> = systemClock) {
@@ -31,10 +35,16 @@ export class OpenFiles {
     this.file = fileNumber(path)
     this.beside = ['-wal', '-shm'].map((end) => ({ path: path + end, file: fileNumber(path + end) }))
     this.folder = dirname(resolve(path))
+    this.isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
   }
 
-  /** Is the database itself at its path? Null if there is none, false if it is another. */
+  /**
+   * Is the database itself at its path? Null if there is none, false if it is another. As long as its folder has not
+   * changed since the last check, it is.
+   */
   isSame(): boolean | null {
+    const seen = (this.seen = this.lookAtFolder())
+    if (!this.isLink && seen !== null && this.checked !== null && isUnchanged(seen, this.checked)) return true
     const file = fileNumber(this.path)
     return file === null ? null : file === this.file
   }
@@ -46,7 +56,8 @@ export class OpenFiles {
    * @throws JobchartError STORE_UNAVAILABLE if the log or the shared memory was removed, or another took its place
    */
   checkBeside(): void {
-    const folder = statSync(this.folder, { throwIfNoEntry: false }) ?? null
+    const folder = this.seen ?? this.lookAtFolder()
+    this.seen = null
     if (folder !== null && this.checked !== null && isUnchanged(folder, this.checked)) return
     for (const known of this.beside) {
       const file = fileNumber(known.path)
@@ -54,6 +65,10 @@ export class OpenFiles {
       if (file !== known.file) throw removedBeside(known.path, this.path)
     }
     this.checked = folder !== null && this.clock.now() - folder.ctimeMs > sameTimeMs(folder.ctimeMs) ? folder : null
+  }
+
+  private lookAtFolder(): Stats | null {
+    return statSync(this.folder, { throwIfNoEntry: false }) ?? null
   }
 }
 

@@ -26,6 +26,7 @@ parentPort?.on('message', (ask: Ask) => {
   else if (ask.kind === 'look') poller.set(ask.on)
   else if (ask.kind === 'run') {
     const outcome = engine.run(ask.calls.map(revivedCall), ask.now, stopwatch(systemClock, 'thread', ask.waitedMs))
+    if (outcome.kind === 'done') poller.looked()
     if (hasMoved(outcome)) poller.soon()
     send({ kind: 'ran', outcome: packOutcome(outcome) })
   } else {
