@@ -175,7 +175,11 @@ interface Kept {
   readonly steps: ReadonlyMap<number, readonly PackedStep[]>
 }
 
+const nothingKept: Kept = { states: new Map(), steps: new Map() }
+
 function keptTogether({ machines }: JobFile, read: readonly ReadRow[]): Kept {
+  // Most have nothing but their enqueue.
+  if (read.every(({ row }) => !row.hasLife)) return nothingKept
   const rows = read.map(({ row }) => row)
   return { states: machines.readTogether(rows), steps: machines.stepsOfEach(rows) }
 }

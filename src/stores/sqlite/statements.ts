@@ -30,11 +30,14 @@ const queueColumns =
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 
-/** The ends of so many jobs of one claim: what they share, and then three numbers of each. */
+/**
+ * The ends of so many jobs of one claim: what they share, and then three numbers of each. Only what is bound once for
+ * all has a number here: the driver looks through the numbers for each value that it binds.
+ */
 const plainEnds = (jobs: number): string =>
-  `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at) VALUES ${Array.from(
+  `INSERT INTO lives (token, worker, started_at, finished_at, job, claimed_seq, last_seq, state) VALUES ${Array.from(
     { length: jobs },
-    (_, i) => `(?${5 + 3 * i}, 'done', ?${6 + 3 * i}, ?${7 + 3 * i}, ?1, ?2, ?3, ?4)`,
+    () => "(?1, ?2, ?3, ?4, ?, ?, ?, 'done')",
   ).join(', ')}`
 
 /** Removes what jobs of a table are found by beside their rows: their meta may be broken. */
