@@ -11,6 +11,12 @@ const openBusyMs = 5_000
 
 const modeTriesMax = 100
 
+/**
+ * The log is copied into the file when it has so many pages: what several transactions have written of a page is then
+ * copied once. Four times the default of SQLite: the log has 16 MB before it begins anew.
+ */
+const logPages = 4_000
+
 /** Older ones can damage a file that several processes write (the WAL-reset bug: https://www.sqlite.org/wal.html). */
 const sqliteMin = [3, 51, 3] as const
 
@@ -47,6 +53,7 @@ export function openDatabase({ path, full }: FileOptions, check: boolean): Datab
       'cache_size = -32000',
       'temp_store = MEMORY',
       'journal_size_limit = 67108864',
+      `wal_autocheckpoint = ${logPages}`,
     ]) {
       db.exec(`PRAGMA ${setting}`)
     }
