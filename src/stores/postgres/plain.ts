@@ -4,6 +4,7 @@
  */
 import type { Json } from '../../core/payload.ts'
 import type { Settlement } from '../../core/settlement.ts'
+import { RenewedMap } from '../../core/renewed-map.ts'
 import type {
   ClaimedJob,
   ClaimRequest,
@@ -85,7 +86,7 @@ interface PlainOptions {
 
 export class PostgresPlainWrites implements PlainWrites {
   private readonly options: PlainOptions
-  private readonly claimed = new Map<string, Claimed>()
+  private readonly claimed = new RenewedMap<string, Claimed>()
   private readonly exchange = new PlainExchange((columns, values) => this.call('exchange', columns, values))
 
   constructor(options: PlainOptions) {
@@ -217,7 +218,7 @@ export class PostgresPlainWrites implements PlainWrites {
     this.claimed.delete(id)
     this.claimed.set(id, claimed)
     if (this.claimed.size <= claimedMax) return
-    for (const oldest of this.claimed.keys()) {
+    for (const [oldest] of this.claimed) {
       this.claimed.delete(oldest)
       return
     }

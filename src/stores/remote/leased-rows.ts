@@ -4,6 +4,7 @@
  */
 import { isLeased } from '../../core/lifecycle.ts'
 import type { JobRow } from '../../core/job-row.ts'
+import { RenewedMap } from '../../core/renewed-map.ts'
 import type { LoadedRow, WorkingSet } from './working-set.ts'
 
 const rowsMax = 10_000
@@ -12,14 +13,14 @@ const isClaimed = ({ state, change }: JobRow): boolean =>
   isLeased(state) && change !== null && change.state !== null && !isLeased(change.state)
 
 export class LeasedRows {
-  private readonly rows = new Map<string, LoadedRow>()
+  private readonly rows = new RenewedMap<string, LoadedRow>()
 
   /** Keeps a row as the server has it now. */
   keep(id: string, row: LoadedRow): void {
     this.rows.delete(id)
     this.rows.set(id, row)
     if (this.rows.size <= rowsMax) return
-    for (const oldest of this.rows.keys()) {
+    for (const [oldest] of this.rows) {
       this.rows.delete(oldest)
       return
     }
@@ -49,7 +50,7 @@ export class LeasedRows {
   wrote(rows: readonly JobRow[], rowOf: (row: JobRow) => LoadedRow | null): void {
     for (const row of rows) {
       const claimed = isClaimed(row)
-      if (!this.rows.has(row.id) && !claimed) continue
+      if (this.rows.get(row.id) === undefined && !claimed) continue
       // A run goes on after a heartbeat, or a checkpoint: whatever else has happened to its job ends it soon.
       const goesOn = claimed || (isLeased(row.state) && !row.isRemoved && row.change?.lastSeq === row.lastSeq)
       const now = goesOn && (row.machine?.unsupported ?? null) === null ? rowOf(row) : null
