@@ -190,13 +190,14 @@ test.for([1, 2, 3, 4, 9, 15, 21])('plain ends and claims keep what others keep, 
 })
 
 test('other processes are told of plain ends', async () => {
-  const { store, second, act } = await world(movingClock(), true)
+  const at = await world(movingClock(), true)
+  const { store, second } = at
   await put(store, newJob('first', { type: 'a' }), newJob('second', { type: 'a' }))
-  const [, jobs] = await act([], { a: 2 }, { worker: 'w', token: 't' })
+  const [, jobs] = await at.act([], { a: 2 }, { worker: 'w', token: 't' })
   const told: Hint[] = []
   second.watch((hint) => void told.push(hint))
   await expect.poll(() => told, { timeout: 10_000 }).toContainEqual({ kind: 'missed' })
-  await act(
+  await at.act(
     jobs.map((job) => done(job)),
     {},
     { worker: 'w', token: 't' },
