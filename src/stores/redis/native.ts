@@ -340,8 +340,9 @@ const claim = (redis: Redis, { worker, leaseMs, token, startedAt, demand }: Clai
     return claimParts(redis, request, demand, plain)
   })
 
-/** Is there no limit in it? */
+/** Has it no limit, and is it one call? */
 const isPlainClaim = (demand: readonly Demand[]): boolean =>
+  demand.reduce((sum, { max }) => sum + max, 0) <= plainMax.claims &&
   demand.every(
     ({ limits: { concurrency, perKey, rate, keyRate }, keyShares }) =>
       concurrency === null && perKey === null && rate === null && keyRate === undefined && keyShares !== true,

@@ -13,7 +13,7 @@ import { finished, grownMark, started, timeChars, waiting } from '../grown.ts'
 import { logEntryMax, seqName, type LuaScript } from './lua.ts'
 import { seqAt } from './queues.ts'
 
-/** Jobs that one call ends at most, and those that it claims. */
+/** Jobs that one call ends at most, and those that it claims at most: the caller sees to it. */
 export const plainMax = { ends: 200, claims: 100 } as const
 /** What it answers at most, bytes. */
 const bytesMax = 1_048_576
@@ -131,7 +131,6 @@ end
 for i = 3, n do
   if figures[i][${queued}] <= 0 and figures[i][${figureAt.listed}] > 0 then return generic end
 end
-if wanted > ${plainMax.claims} then return generic end
 local taken, places, popped, texts, count = {}, {}, {}, {}, 0
 if wanted > 0 then
   local isAsTold = true
