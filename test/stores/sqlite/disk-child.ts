@@ -29,11 +29,15 @@ const store = recordingStore(sqliteStore({ path: process.argv[2] ?? '' }), sink)
 const logged: string[] = []
 const log = (message: string): void => void logged.push(message)
 
-let freed = false
+let isFull = false
+let starts = 0
 const work = defineJob<string, number>({
   type: 'work',
-  // Slow while there is little room, so that jobs wait when there is none.
-  run: async (text) => new Promise((resolve) => setTimeout(() => resolve(text.length), freed ? 0 : 100)),
+  // A few end while there is room. The next ones hold all slots until there is none, so that others wait.
+  async run(text) {
+    if (++starts > 6) await until(() => isFull)
+    return text.length
+  },
 })
 const runtime = createRuntime({
   jobs: [work],
@@ -71,10 +75,15 @@ await runtime.start()
 tell({ kind: 'ready' })
 await told()
 const filled = await fill()
-await until(() => logged.some((message) => message.includes('a claim failed')))
-tell({ kind: 'full', ...filled, trouble: runtime.storeError?.message ?? '', logged: [...logged] })
+isFull = true
+// A read that succeeds meanwhile ends the trouble until the next write.
+let trouble = ''
+await until(() => {
+  trouble = runtime.storeError?.message ?? ''
+  return trouble !== '' && logged.some((message) => message.includes('a claim failed'))
+})
+tell({ kind: 'full', ...filled, trouble, logged: [...logged] })
 await told()
-freed = true
 await until(async () => {
   const { queued, running } = await store.counts()
   return queued + running === 0
