@@ -7,6 +7,7 @@ import { Exchange } from '../remote/exchange.ts'
 import type { Reply } from './connection.ts'
 import { typesText } from './figures.ts'
 import { scriptText } from './row-text.ts'
+import { namedEndsMax } from './scripts/lua.ts'
 
 type Answer = readonly Reply[]
 
@@ -87,8 +88,6 @@ export interface PlainAnswer {
  * long as it is in vain; up to so many.
  */
 const othersMax = 32
-/** More jobs are not named in the wake-up of their end. */
-const namedMax = 100
 
 export class RedisExchange extends Exchange<Settlements, Claim, Answer, Answer> {
   private readonly calls: ExchangeCalls
@@ -102,8 +101,16 @@ export class RedisExchange extends Exchange<Settlements, Claim, Answer, Answer> 
     this.calls = calls
   }
 
-  protected async send(ends: Settlements | null, claim: Claim | null): Promise<readonly [Answer, Answer]> {
-    return (await this.sendPlain(ends, claim)) ?? this.sendAny(ends, claim)
+  protected send(ends: Settlements | null, claim: Claim | null): Promise<readonly [Answer, Answer]> {
+    return this.mayBePlain(ends, claim) ? this.sendPlain(ends, claim) : this.sendAny(ends, claim)
+  }
+
+  private mayBePlain(ends: Settlements | null, claim: Claim | null): boolean {
+    if (ends?.plain === null || claim?.plain === null) return false
+    if (ends !== null && claim !== null && ends.plain?.worker !== claim.plain?.worker) return false
+    if (this.others === 0) return true
+    this.others--
+    return false
   }
 
   private async sendAny(ends: Settlements | null, claim: Claim | null): Promise<readonly [Answer, Answer]> {
@@ -115,19 +122,12 @@ export class RedisExchange extends Exchange<Settlements, Claim, Answer, Answer> 
     return [settled as Answer, claimed as Answer]
   }
 
-  /** Null: nothing was written. */
-  private async sendPlain(ends: Settlements | null, claim: Claim | null): Promise<readonly [Answer, Answer] | null> {
-    if ((ends !== null && ends.plain === null) || (claim !== null && claim.plain === null)) return null
+  private async sendPlain(ends: Settlements | null, claim: Claim | null): Promise<readonly [Answer, Answer]> {
     const own = { ends: ends?.plain ?? null, claim: claim?.plain ?? null }
-    if (own.ends !== null && own.claim !== null && own.ends.worker !== own.claim.worker) return null
-    if (this.others > 0) {
-      this.others--
-      return null
-    }
     const answer = await this.calls.runPlain(argumentsOf(own.ends, own.claim))
     this.lastOthers = answer === null ? Math.min(2 * this.lastOthers || 1, othersMax) : 0
     this.others = this.lastOthers
-    if (answer === null) return null
+    if (answer === null) return this.sendAny(ends, claim)
     const { at, base, ids, rows, runs } = answer
     const ended = own.ends?.ids ?? []
     const { ready, shortfalls } = foundOf(own.claim?.demands ?? [], answer)
@@ -141,7 +141,7 @@ export class RedisExchange extends Exchange<Settlements, Claim, Answer, Answer> 
 }
 
 const endedHint = (ids: readonly string[]): Hint =>
-  ids.length > namedMax ? { kind: 'ended' } : { kind: 'ended', ids: [...ids] }
+  ids.length > namedEndsMax ? { kind: 'ended' } : { kind: 'ended', ids: [...ids] }
 
 function argumentsOf(ends: PlainEnds | null, claim: PlainClaim | null): string[] {
   const places = new Map<string, string>()

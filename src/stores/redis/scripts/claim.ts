@@ -20,9 +20,9 @@ import { noteClaim } from './figures.ts'
 import { limitsKeptMs, windowsLua } from './windows.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
-const claimBytesMax = 1_048_576
+export const claimBytesMax = 1_048_576
 /** Jobs that a claim answers at most. */
-const claimJobsMax = 100
+export const claimJobsMax = 100
 /** As which each job counts at least, bytes; those whose rows are written whole, as more. */
 const claimBytesMin = Math.ceil(claimBytesMax / claimJobsMax)
 const wholeBytesMin = Math.ceil(claimBytesMax / wholeRowsMax)

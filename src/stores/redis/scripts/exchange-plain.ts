@@ -6,29 +6,21 @@
  * and of each demand how many jobs are queued. Only the first, without the third value, if it wrote nothing, because
  * something has to be looked at closer.
  */
-import { claimCounted, countedOf } from '../../../core/activity.ts'
+import { claimCounted } from '../../../core/activity.ts'
 import { jobStates, type JobState } from '../../../core/lifecycle.ts'
 import { figureAt, figuresSize } from '../figures.ts'
 import { finished, grownMark, started, timeChars, waiting } from '../grown.ts'
-import { logEntryMax, seqName, type LuaScript } from './lua.ts'
+import { claimBytesMax, claimJobsMax } from './claim.ts'
+import { cutEvery, logEntryMax, seqName, type LuaScript } from './lua.ts'
 import { seqAt } from './queues.ts'
+import { finishedCounted } from './settle.ts'
 
 /** Jobs that one call ends at most, and those that it claims at most: the caller sees to it. */
-export const plainMax = { ends: 200, claims: 100 } as const
-/** What it answers at most, bytes. */
-const bytesMax = 1_048_576
-/** So often the log is cut, in transitions: a cut costs more than an entry. */
-const cutEvery = 64
+export const plainMax = { ends: 200, claims: claimJobsMax } as const
 
 const countAt = (state: JobState): number => jobStates.indexOf(state) + 1
 const [queued, running, done] = [countAt(waiting), countAt(started), countAt(finished)]
 const tallyAt = (figure: number): number => figureAt.activity + figure
-const ended = countedOf({ event: 'COMPLETE', to: finished }) ?? raise()
-
-function raise(): never {
-  throw new TypeError('job.machine.ts: the end of a job counts as something')
-}
-
 const mark = grownMark.charCodeAt(0)
 
 export const exchangePlainScript: LuaScript = {
@@ -98,9 +90,9 @@ if runCount > 0 then
     local list, claim = figures[2 + ARGV[k + 1]], tonumber(ARGV[k + 2])
     claims[claim] = (claims[claim] or 0) + amount
     list[${running}], list[${done}] = list[${running}] - amount, list[${done}] + amount
-    list[${tallyAt(ended.figure)}] = list[${tallyAt(ended.figure)}] + amount
+    list[${tallyAt(finishedCounted.figure)}] = list[${tallyAt(finishedCounted.figure)}] + amount
     local took = nowMs - ARGV[firstClaim + 2 * claim - 1]
-    if took > 0 then list[${tallyAt(ended.time)}] = list[${tallyAt(ended.time)}] + amount * took end
+    if took > 0 then list[${tallyAt(finishedCounted.time)}] = list[${tallyAt(finishedCounted.time)}] + amount * took end
   end
   all[${running}], all[${done}] = all[${running}] - last, all[${done}] + last
   for i = 1, claimCount do held[i] = '\\1' .. ARGV[firstClaim + 2 * i - 2] end
@@ -155,7 +147,7 @@ if wanted > 0 then
     if not isAsTold then break end
     bytes = bytes + #text
   end
-  if not isAsTold or bytes > ${bytesMax} then
+  if not isAsTold or bytes > ${claimBytesMax} then
     for k = 1, demandCount do
       local entries, back = popped[k], {}
       for i = 1, #entries do back[i] = entries[#entries + 1 - i] end

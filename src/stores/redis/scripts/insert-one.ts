@@ -9,7 +9,7 @@ import { jobStates } from '../../../core/lifecycle.ts'
 import { bornReady } from '../../../core/insert.ts'
 import { figureAt, figuresSize } from '../figures.ts'
 import { grownMark, timeChars } from '../grown.ts'
-import { seqName, type LuaScript } from './lua.ts'
+import { cutEvery, seqName, type LuaScript } from './lua.ts'
 
 /** The numbers of a type, each a variable: a table would cost more than all else that is done with them. */
 const figures = Array.from({ length: figuresSize }, (_, i) => `f${i + 1}`)
@@ -19,9 +19,6 @@ const queued = at(queuedAt)
 const enqueued = at(figureAt.activity + enqueueCounted.figure)
 /** Where a number begins in a text of numbers. */
 const byteAt = (place: number): number => 8 * (place - 1) + 1
-
-/** So often the log is cut, in transitions: a cut costs more than an entry. */
-const cutEvery = 64
 
 export const insertOneScript: LuaScript = {
   stores: true,

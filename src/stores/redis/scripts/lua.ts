@@ -12,6 +12,12 @@ export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1]))
  */
 export const tail = headFields.length + 1
 
+/** So often a script that writes no more than it must cuts the log, in transitions: a cut costs more than an entry. */
+export const cutEvery = 64
+
+/** More jobs are not named in the wake-up of their end. */
+export const namedEndsMax = 100
+
 /** Transitions of an entry of the log, if they are written one by one. */
 export const logEntryMax = 100
 

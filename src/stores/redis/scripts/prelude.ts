@@ -16,7 +16,7 @@ import { failuresLua } from './failures.ts'
 import { figuresLua, noteClaim } from './figures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
-import { allStates, at, claimableState, indexOfState, logEntryMax, tail } from './lua.ts'
+import { allStates, at, claimableState, indexOfState, logEntryMax, namedEndsMax, tail } from './lua.ts'
 import { queuesLua } from './queues.ts'
 
 /** Those of a call that differ in nothing but the job: an entry has them as one text and their ids. */
@@ -251,10 +251,10 @@ local function shownOf()
   return found
 end
 
--- Takes note of jobs that have ended; of more than 100 none is named.
+-- Takes note of jobs that have ended; of more than ${namedEndsMax} none is named.
 local function addEnded(list, from, to)
   local n = #ended
-  for i = from, math.min(to, from + 100 - n) do ended[n + i - from + 1] = list[i] end
+  for i = from, math.min(to, from + ${namedEndsMax} - n) do ended[n + i - from + 1] = list[i] end
 end
 
 local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
@@ -503,7 +503,7 @@ function finish()
   if waits then uncap() end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
-  if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
+  if #ended > ${namedEndsMax} then hints[#hints + 1] = { kind = 'ended' }
   elseif #ended > 0 then hints[#hints + 1] = { kind = 'ended', ids = ended } end
   if waits then
     if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end

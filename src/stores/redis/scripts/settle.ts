@@ -90,7 +90,7 @@ const counted = cases(
 )
 
 /** What the end of a job whose row grows counts as. */
-const finishedCounted = countedOf({ event: 'COMPLETE', to: finished }) ?? raise()
+export const finishedCounted = countedOf({ event: 'COMPLETE', to: finished }) ?? raise()
 
 function raise(): never {
   throw new TypeError('job.machine.ts: the end of a job counts as something')
