@@ -1,8 +1,9 @@
-/** On Redis plain ends and claims have a script of their own, which keeps what the scripts for all others keep. */
+/** On Redis plain inserts, ends and claims have scripts of their own, which keep what those for all others keep. */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
 import type { Settlement } from '../../src/core/settlement.ts'
 import { cancel, lease, newJob, noLimits, prune, put } from '../../src/store-testing/conformance/acts.ts'
+import type { Command, RedisClient } from '../../src/stores/redis/connection.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { seededRandom } from '../../src/testing/index.ts'
@@ -25,12 +26,16 @@ interface World {
   readonly store: Store
   /** That of another process. */
   readonly second: Store
+  /** Stores jobs. */
+  insert(jobs: readonly NewJob[]): Promise<unknown>
   /** Settles and claims in one turn; each may be left out. */
   act(settlements: readonly Settlement[], demands: Demands, by: By): Promise<readonly [unknown, ClaimedJob[]]>
   /** All that the server keeps of the namespace. */
   kept(): Promise<unknown>
   /** What those who watch were told since the last call. */
   told(): readonly string[]
+  /** How often the first store has called a script. */
+  called(script: string): number
 }
 
 /** More jobs than there are: a claim with a limit is left to the script for all claims. */
@@ -40,12 +45,23 @@ const loose = { ...noLimits, concurrency: 1_000_000 }
 async function world(clock: ReturnType<typeof movingClock>, isPlain: boolean): Promise<World> {
   const prefix = randomUUID()
   const namespace = namespaceOf(prefix)
-  const open = async (): Promise<Store> => {
-    const { store } = await redisSubject(server().url, nodeRedisAt, { prefix, clock })
+  const open = async (clientAt = nodeRedisAt): Promise<Store> => {
+    const { store } = await redisSubject(server().url, clientAt, { prefix, clock })
     onTestFinished(() => store.close())
     return store
   }
-  const [store, second] = [await open(), await open()]
+  const called: string[] = []
+  const counting = async (url: string): Promise<RedisClient> => {
+    const client = await nodeRedisAt(url)
+    const send = client.send.bind(client)
+    return Object.assign(client, {
+      send(command: Command) {
+        called.push(command[1] ?? '')
+        return send(command)
+      },
+    })
+  }
+  const [store, second] = [await open(counting), await open()]
   let hints: Hint[] = []
   store.watch((hint) => void hints.push(hint))
   const client = await nodeRedisAt(server().url)
@@ -62,6 +78,7 @@ async function world(clock: ReturnType<typeof movingClock>, isPlain: boolean): P
   return {
     store,
     second,
+    insert: async (jobs) => store.insert([{ jobs, capacity: isPlain ? null : loose.concurrency }]),
     async act(settlements, demands, by) {
       const limits = isPlain ? noLimits : loose
       const asked = Object.entries(isPlain || Object.keys(demands).length > 0 ? demands : { none: 1 })
@@ -85,11 +102,25 @@ async function world(clock: ReturnType<typeof movingClock>, isPlain: boolean): P
       return all
     },
     told() {
-      const told = hints.map((hint) => JSON.stringify(hint, ['kind', 'type', 'atMost', 'ids'])).toSorted()
+      // The channel begins at any time.
+      const own = hints.filter(({ kind }) => kind !== 'missed')
+      const told = own.map((hint) => JSON.stringify(hint, ['kind', 'type', 'atMost', 'ids'])).toSorted()
       hints = []
       return told
     },
+    called: (script) => called.filter((name) => name.endsWith(`_${script}`)).length,
   }
+}
+
+/** One with the scripts for plain jobs, one without, and one clock. */
+async function twoWorlds() {
+  const clock = movingClock()
+  const [plain, other] = [await world(clock, true), await world(clock, false)]
+  const both = async <T>(act: (at: World) => Promise<T>): Promise<readonly [T, T]> => [
+    await act(plain),
+    await act(other),
+  ]
+  return { clock, plain, other, both }
 }
 
 type Entries = readonly [string, string[]][]
@@ -121,12 +152,7 @@ test.for([1, 2, 3, 4, 9, 15, 21])('plain ends and claims keep what others keep, 
   const hasSecond = seed % 3 === 0
   const holdsBack = seed % 9 === 0
   const below = (max: number): number => Math.floor(random() * max)
-  const clock = movingClock()
-  const [plain, other] = [await world(clock, true), await world(clock, false)]
-  const both = async <T>(act: (at: World) => Promise<T>): Promise<readonly [T, T]> => [
-    await act(plain),
-    await act(other),
-  ]
+  const { clock, plain, other, both } = await twoWorlds()
   const types = ['a', 'b', 'c']
   let running: ClaimedJob[] = []
   let number = 0
@@ -187,6 +213,75 @@ test.for([1, 2, 3, 4, 9, 15, 21])('plain ends and claims keep what others keep, 
   }
   // Jobs with a priority, queues that have had some, and what another process has changed are left to the others.
   if (seed % 2 === 1) expect(byPlain).toBeGreaterThan(hasSecond ? 1 : 20)
+})
+
+test.for([1, 2, 3, 4, 5, 6])('plain inserts keep what others keep, seed %i', async (seed) => {
+  const random = seededRandom(seed)
+  const below = (max: number): number => Math.floor(random() * max)
+  const { clock, plain, other, both } = await twoWorlds()
+  const types = ['a', 'b', 'c']
+  let number = 0
+  for (let step = 0; step < 60; step++) {
+    const kind = below(12)
+    if (kind < 8) {
+      const ofTypes = types.filter(() => below(2) === 0)
+      const special = (): Partial<NewJob> => (seed % 2 === 0 && below(40) === 0 ? { priority: 1 } : {})
+      const jobs = Array.from({ length: below(6) === 0 ? 2 + below(498) : 2 + below(30) }, () =>
+        newJob(`job-${++number}`, {
+          type: ofTypes[below(ofTypes.length)] ?? 'a',
+          ...(below(3) > 0 && { input: { number, text: 'é\u0001\u0000' } }),
+          ...(below(4) === 0 && { tags: ['x'] }),
+          ...special(),
+        }),
+      )
+      // One that is there already.
+      if (below(8) === 0 && number > 40) jobs.push(newJob(`job-${1 + below(20)}`, { type: 'a' }))
+      const [first, second] = await both((at) => at.insert(jobs))
+      expect(first).toEqual(second)
+    } else if (kind === 8) await clock.advance(below(4) === 0 ? 61_000 : 100)
+    else if (kind === 9) {
+      const id = `job-${1 + below(number + 1)}`
+      await both(({ store }) => cancel(store, [id]))
+    } else if (kind === 10 && seed % 3 === 0) {
+      const paused = below(2) === 0
+      await both(({ store }) => store.queue('a', { paused }))
+    } else if (kind === 10 && seed % 3 === 1) {
+      // Jobs of a type that has had a limit per key stand elsewhere.
+      const demand = [{ type: 'c', max: 2, limits: { ...noLimits, perKey: 1 } }]
+      await both(async ({ store }) => store.claim({ worker: 'w', token: `keys-${step}`, leaseMs: 30_000, demand }))
+    } else if (kind === 10) {
+      // Who shows a job is told of its insert.
+      await both(async ({ store }) => store.announce?.([`job-${number + 2}`], 50))
+    } else {
+      const max = 1 + below(40)
+      await both((at) => at.act([], { a: max, b: 3 }, { worker: 'w', token: `token-${step}` }))
+    }
+    expect(plain.told()).toEqual(other.told())
+    expect(await plain.kept()).toEqual(await other.kept())
+  }
+  expect(other.called('insertPlain')).toBe(0)
+  expect(plain.called('insertPlain')).toBeGreaterThan(10)
+  // Jobs with a priority, and those that come first in a minute, are left to the other.
+  expect(plain.called('insert')).toBeGreaterThan(0)
+})
+
+test('other processes are told of plain inserts once, until a type has no job', async () => {
+  const { store, second } = await world(movingClock(), true)
+  const told: Hint[] = []
+  second.watch((hint) => void told.push(hint))
+  await expect.poll(() => told, { timeout: 10_000 }).toContainEqual({ kind: 'missed' })
+  const ofType = (type: string) => told.filter((hint) => hint.kind === 'ready' && hint.type === type).length
+  await put(store, newJob('0', { type: 'a' }))
+  // The first insert of a minute is not for the script of plain ones.
+  for (const n of [1, 3]) await put(store, newJob(`${n}`, { type: 'a' }), newJob(`${n + 1}`, { type: 'b' }))
+  await put(store, newJob('5', { type: 'c' }), newJob('6', { type: 'c' }))
+  await expect.poll(() => ofType('c'), { timeout: 10_000 }).toBe(1)
+  expect([ofType('a'), ofType('b')]).toEqual([1, 1])
+  const demand = [{ type: 'b', max: 5, limits: noLimits }]
+  await store.claim({ worker: 'w', token: 't', leaseMs: 30_000, demand })
+  await put(store, newJob('7', { type: 'a' }), newJob('8', { type: 'b' }))
+  await expect.poll(() => ofType('b'), { timeout: 10_000 }).toBe(2)
+  expect(ofType('a')).toBe(1)
 })
 
 test('other processes are told of plain ends', async () => {

@@ -1,6 +1,6 @@
 /**
- * Inserts of new jobs that find room, by scripts: a plain one by `insertOne`, many by `insert`. All other cases are
- * left to the core.
+ * Inserts of new jobs that find room, by scripts: a plain one by `insertOne`, several by `insertPlain`, others by
+ * `insert`. All other cases are left to the core.
  */
 import { bornReady, bornTimed } from '../../core/insert.ts'
 import { JobRow, Terms, Tick } from '../../core/job-row.ts'
@@ -10,7 +10,8 @@ import { typesText } from './figures.ts'
 import { separator } from './history-text.ts'
 import { headFields, inlineLetters, inlineMax, rowTextOf, scriptText, textOf } from './row-text.ts'
 import { inputEnd } from './scripts/insert.ts'
-import type { RedisServer } from './server.ts'
+import { plainInsertsMax } from './scripts/insert-plain.ts'
+import type { PlainInserts, RedisServer, Stored } from './server.ts'
 
 /** The first field of a new row's head that is not written by the script. */
 const ownFields = headFields.indexOf('attempt')
@@ -21,7 +22,8 @@ export async function insertNew(
   rows: RowTexts,
   requests: readonly InsertRequest[],
 ): Promise<InsertAnswer[][] | null> {
-  return (await insertOne(server, rows, requests)) ?? insertMany(server, rows, requests)
+  const written = (await insertOne(server, rows, requests)) ?? (await insertMany(server, rows, requests))
+  return written && answersOf(requests, written)
 }
 
 /** @returns null if it is not one plain job, or something has to be looked at closer; then nothing was written */
@@ -29,19 +31,40 @@ async function insertOne(
   server: RedisServer,
   rows: RowTexts,
   requests: readonly InsertRequest[],
-): Promise<InsertAnswer[][] | null> {
+): Promise<Stored | null> {
   const [request, job] = [requests[0], requests[0]?.jobs[0]]
   if (requests.length > 1 || request === undefined || job === undefined || request.jobs.length > 1) return null
-  if (request.capacity !== null || request.queue !== undefined || !isPlainest(job)) return null
+  if (isBounded(request) || !isSimple(job) || !isPlainest(job)) return null
   const text = rowTextWithInput(rows, job)
-  if (text === null) return null
-  const written = await server.insertOne(job.id, job.type, text)
-  return written && [[{ outcome: 'inserted', id: job.id, state: bornReady, ...written, dueAt: null }]]
+  return text === null ? null : server.insertOne(job.id, job.type, text)
+}
+
+async function insertMany(
+  server: RedisServer,
+  rows: RowTexts,
+  requests: readonly InsertRequest[],
+): Promise<Stored | null> {
+  const jobs = newJobsOf(rows, requests)
+  if (jobs === null) return null
+  const written = jobs.arePlain ? await server.insertPlain(plainArguments(jobs)) : null
+  if (written !== null) return written
+  const [outcome, base, at] = await server.run('insert', argumentsOf(jobs))
+  return outcome === 'generic' ? null : { last: Number(base) + jobs.ids.size, at: Number(at) }
+}
+
+function answersOf(requests: readonly InsertRequest[], { last, at }: Stored): InsertAnswer[][] {
+  let seq = last - requests.reduce((sum, { jobs }) => sum + jobs.length, 0)
+  return requests.map(({ jobs }) =>
+    jobs.map(({ id, runAt, delayMs }) => {
+      const due = Math.ceil(runAt ?? at + delayMs)
+      const dueAt = due > at ? due : null
+      return { outcome: 'inserted', id, state: dueAt === null ? bornReady : bornTimed, seq: ++seq, at, dueAt }
+    }),
+  )
 }
 
 /** Due at once, behind all others, with nothing that is kept elsewhere than in its row. */
 const isPlainest = (job: NewJob): boolean =>
-  isPlain(job) &&
   job.runAt === null &&
   !(job.delayMs > 0) &&
   job.key === null &&
@@ -63,52 +86,50 @@ function rowTextWithInput(rows: RowTexts, job: NewJob): string | null {
   }
 }
 
-async function insertMany(
-  server: RedisServer,
-  texts: RowTexts,
-  requests: readonly InsertRequest[],
-): Promise<InsertAnswer[][] | null> {
-  const args = insertArgsOf(texts, requests)
-  if (args === null) return null
-  const [outcome, base, now] = await server.run('insert', args)
-  if (outcome === 'generic') return null
-  const at = Number(now)
-  let seq = Number(base)
-  return requests.map(({ jobs }) =>
-    jobs.map(({ id, runAt, delayMs }) => {
-      const due = Math.ceil(runAt ?? at + delayMs)
-      const dueAt = due > at ? due : null
-      return { outcome: 'inserted', id, state: dueAt === null ? bornReady : bornTimed, seq: ++seq, at, dueAt }
-    }),
-  )
+/** Jobs that may be inserted by a script, if they are new and find room. */
+interface NewJobs {
+  readonly types: ReadonlySet<string>
+  readonly ids: ReadonlySet<string>
+  /** One after the other, as they stand in rows or apart. */
+  readonly inputs: string
+  /** The rows that they have in common, and the index of the row of each; the first is 1. */
+  readonly common: CommonRows
+  readonly indexes: readonly number[]
+  /** Of those that have more: the place, when it is due, the name of its unique key, and meta. */
+  readonly own: readonly string[]
+  readonly rooms: Rooms | null
+  /** Are they for the script of plain jobs? */
+  readonly arePlain: boolean
 }
 
-function insertArgsOf(texts: RowTexts, requests: readonly InsertRequest[]): string[] | null {
+/** @returns null if the core has to decide */
+function newJobsOf(texts: RowTexts, requests: readonly InsertRequest[]): NewJobs | null {
   const rooms = requests.some(isBounded) ? new Rooms() : null
   const ids = new Set<string>()
   const names = new Set<string>()
   const types = new Set<string>()
   const own: string[] = []
-  const rows: number[] = []
+  const indexes: number[] = []
   const common = new CommonRows(texts)
-  let inputs = ''
+  let [inputs, arePlain] = ['', rooms === null]
   for (const request of requests) {
     // Jobs that are handed over need a free slot.
     if (request.queue?.capacity === 0) return null
     for (const job of request.jobs) {
       const name = job.key === null ? '' : keyName(job.type, job.key)
-      if (!isPlain(job) || !mayBeJoined(job.id) || ids.has(job.id) || names.has(name)) return null
+      if (!isSimple(job) || !mayBeJoined(job.id) || ids.has(job.id) || names.has(name)) return null
       ids.add(job.id)
       types.add(job.type)
       if (name !== '') names.add(name)
       try {
         const input = textOf(job.input)
         const isLarge = input.length > inlineMax
-        rows.push(common.indexOf(job, name, isLarge))
+        indexes.push(common.indexOf(job, name, isLarge))
         inputs += (isLarge ? input : inlineInput(input)) + inputEnd
         const due = dueText(job)
         if (due !== '' || name !== '' || job.meta !== undefined)
-          own.push(String(rows.length), due, name, textOf(job.meta))
+          own.push(String(indexes.length), due, name, textOf(job.meta))
+        arePlain &&= !isLarge && isPlainest(job)
       } catch {
         // The core reports which job cannot be written, for that request alone.
         return null
@@ -116,9 +137,29 @@ function insertArgsOf(texts: RowTexts, requests: readonly InsertRequest[]): stri
     }
     rooms?.add(request)
   }
-  const terms = rooms?.text() ?? '{}'
+  arePlain &&= ids.size > 0 && ids.size <= plainInsertsMax
+  return { types, ids, inputs, common, indexes, own, rooms, arePlain }
+}
+
+function argumentsOf({ types, ids, inputs, common, indexes, own, rooms }: NewJobs): string[] {
   const ofRows = [String(common.rows.length), ...common.rows]
-  return [typesText(types), terms, ...ofRows, [...ids].join(separator), inputs, runsText(rows), ...own]
+  return [
+    typesText(types),
+    rooms?.text() ?? '{}',
+    ...ofRows,
+    [...ids].join(separator),
+    inputs,
+    runsText(indexes),
+    ...own,
+  ]
+}
+
+function plainArguments({ types, ids, inputs, common, indexes }: NewJobs): PlainInserts {
+  const names = [...types]
+  const places = new Map(names.map((type, i) => [type, String(i + 1)]))
+  const ofRows = common.rows.flatMap((row, i) => [places.get(common.types[i] ?? '') ?? '', row])
+  const request = [typesText(names), [...ids].join(separator), inputs, runsText(indexes), ...ofRows]
+  return { types: names, request }
 }
 
 /** The script gets ids as one text. */
@@ -169,7 +210,8 @@ class Rooms {
   }
 }
 
-const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>
+/** Neither a child nor a machine. */
+const isSimple = ({ parent, version, checkpoint }: NewJob): boolean =>
   parent === undefined && version === undefined && checkpoint === undefined
 
 const dueText = ({ runAt, delayMs }: NewJob): string =>
@@ -178,6 +220,8 @@ const dueText = ({ runAt, delayMs }: NewJob): string =>
 /** The rows of new jobs, from `attempt` on: each is sent once. */
 class CommonRows {
   readonly rows: string[] = []
+  /** The type of each. */
+  readonly types: string[] = []
   private readonly texts: RowTexts
   private readonly indexes = new Map<string, number>()
 
@@ -189,7 +233,10 @@ class CommonRows {
   indexOf(job: NewJob, name: string, isLarge: boolean): number {
     const row = isLarge || name !== '' ? rowOf(job) : this.texts.of(job)
     let index = this.indexes.get(row)
-    if (index === undefined) this.indexes.set(row, (index = this.rows.push(row)))
+    if (index === undefined) {
+      this.indexes.set(row, (index = this.rows.push(row)))
+      this.types.push(job.type)
+    }
     return index
   }
 }

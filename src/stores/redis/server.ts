@@ -28,6 +28,7 @@ type ScriptName =
   | 'exchangePlain'
   | 'insert'
   | 'insertOne'
+  | 'insertPlain'
   | 'settle'
   | 'extend'
   | 'loosen'
@@ -50,6 +51,18 @@ type ScriptName =
  * Heartbeats read the epochs so often, ms: the clients of some topologies do not tell when they have connected again.
  */
 const greetEveryMs = 5_000
+
+/** The number of the last transition of jobs that were stored, and the time of all. */
+export interface Stored {
+  readonly last: number
+  readonly at: number
+}
+
+/** What the script of plain jobs gets, and the types of these. */
+export interface PlainInserts {
+  readonly types: readonly string[]
+  readonly request: readonly string[]
+}
 
 /** A server, and the driver of its operations. */
 export interface Redis {
@@ -218,18 +231,31 @@ export class RedisServer implements Server {
   /**
    * Stores a plain job.
    * @param text its row from `attempt` on
-   * @returns its number and time; null if `insert` has to look closer: then nothing was written
+   * @returns null if `insert` has to look closer: then nothing was written
    */
-  async insertOne(id: string, type: string, text: string): Promise<{ seq: number; at: number } | null> {
+  insertOne(id: string, type: string, text: string): Promise<Stored | null> {
+    return this.insertBare('insertOne', [type], [id, scriptText(type), text])
+  }
+
+  /** Stores several. @returns null if `insert` has to look closer: then nothing was written */
+  insertPlain({ types, request }: PlainInserts): Promise<Stored | null> {
+    return this.insertBare('insertPlain', types, request)
+  }
+
+  private async insertBare(
+    name: 'insertOne' | 'insertPlain',
+    types: readonly string[],
+    request: readonly string[],
+  ): Promise<Stored | null> {
     const sent = this.time.monotonic()
-    const request = [this.givenTime(), id, scriptText(type), text]
-    const [serverMs, last, at, queued] = String(await this.scripts.reply('insertOne', request)).split(' ')
+    const answer = String(await this.scripts.reply(name, [this.givenTime(), ...request])).split(' ')
+    const [serverMs, last, at, ...queued] = answer
     const seq = Number(last)
     this.time.told(Number(serverMs), sent)
     if (!this.epochs.see(seq)) await this.greet().catch(ignore)
     if (at === undefined) return null
-    this.notify([{ kind: 'ready', type, atMost: Number(queued) }])
-    return { seq, at: Number(at) }
+    this.notify(types.map((type, i) => ({ kind: 'ready', type, atMost: Number(queued[i]) })))
+    return { last: seq, at: Number(at) }
   }
 
   /** @returns null if the other scripts have to look closer: then nothing was written */

@@ -38,6 +38,7 @@ import { commitEachScript, commitScript, storingCommitScript } from './scripts/c
 import { figuresScript } from './scripts/figures.ts'
 import { forgetScript } from './scripts/forget.ts'
 import { insertOneScript } from './scripts/insert-one.ts'
+import { insertPlainScript } from './scripts/insert-plain.ts'
 import { insertScript } from './scripts/insert.ts'
 import { extendScript, loosenScript } from './scripts/leases.ts'
 import { firstScript } from './scripts/queues.ts'
@@ -60,6 +61,7 @@ const scriptsByName = {
   exchangePlain: exchangePlainScript,
   insert: insertScript,
   insertOne: insertOneScript,
+  insertPlain: insertPlainScript,
   settle: settleScript,
   extend: extendScript,
   loosen: loosenScript,

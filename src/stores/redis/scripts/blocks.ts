@@ -5,7 +5,7 @@ import { at, type LuaScript } from './lua.ts'
 /** Rows that one call looks at of each index, to find those that were asked for. */
 const lookMax = 300
 /** Ids of an entry. */
-const blockMax = 100
+export const blockMax = 100
 
 export const blocksLua = `
 -- @param entered what is told of them: when they have ended

@@ -11,7 +11,7 @@ import { jobStates, type JobState } from '../../../core/lifecycle.ts'
 import { figureAt, figuresSize } from '../figures.ts'
 import { finished, grownMark, started, timeChars, waiting } from '../grown.ts'
 import { claimBytesMax, claimJobsMax } from './claim.ts'
-import { cutEvery, logEntryMax, seqName, type LuaScript } from './lua.ts'
+import { cutEvery, logEntryMax, readTime, seqName, type LuaScript } from './lua.ts'
 import { seqAt } from './queues.ts'
 import { finishedCounted } from './settle.ts'
 
@@ -34,10 +34,8 @@ for i = 0, ${plainMax.ends} do DIGITS[i] = i .. '' end
   call: `
 local call, P, format, find, byte, sub = redis.call, KEYS[1], string.format, string.find, string.byte, string.sub
 local unpack, tonumber, DIGITS = unpack, tonumber, DIGITS
-local time = call('TIME')
-local clock = time[1] .. format('%03d', math.floor(time[2] / 1000))
-local now = ARGV[3] ~= '' and ARGV[3] or clock
-local nowMs, JOBS, CLAIMS = tonumber(now), P .. 'jobs', P .. 'claims'
+${readTime}
+local JOBS, CLAIMS = P .. 'jobs', P .. 'claims'
 local types, n = { ${seqName}, '' }, 2
 for type in ARGV[4]:gmatch('%Z+') do
   n = n + 1

@@ -19,9 +19,17 @@ const inBacklog = `{${jobStates.map((state) => String(statesTagged('backlog').ha
 export const noteClaim = (type: string, number: string): string =>
   `if ${number} > figuresOf(${type})[${figureAt.claimed}] then setFigure(${type}, ${figureAt.claimed}, ${number}) end`
 
+/** The numbers of a type as variables: a table would cost more than all else that a bare script does with them. */
+export const numberAt = (place: number): string => `f${place}`
+export const numbers = Array.from({ length: figuresSize }, (_, i) => numberAt(i + 1)).join(', ')
+/** The format of their text. */
+export const numbersFormat = `'>${'d'.repeat(figuresSize)}'`
+/** The first and the last byte of one of them in it. */
+export const bytesAt = (place: number): readonly [first: number, last: number] => [8 * place - 7, 8 * place]
+
 export const figuresLua = `
 local COUNT_AT, IN_BACKLOG, SEQ = ${countAt}, ${inBacklog}, ${seqName}
-local FIGURES = '>${'d'.repeat(figuresSize)}'
+local FIGURES = ${numbersFormat}
 -- The figures of types that were read, those of them that have changed, and the minute that the activity is counted in.
 local figures, changed, minuteNow
 

@@ -12,6 +12,8 @@ import { at, type LuaScript } from './lua.ts'
 
 /** Between inputs: no JSON, and no text of a row, has it. */
 export const inputEnd = '\x01'
+/** The pattern of an input with its end. */
+export const eachInput = String.raw`([^\1]*)\1`
 
 export const insertScript: LuaScript = {
   stores: true,
@@ -67,7 +69,7 @@ terms = cjson.decode(ARGV[5])
 -- that jobs have in common, with how many follow each other; and of those that have more the place, when it is due, the
 -- name of its unique key, and meta.
 local common, base = tonumber(ARGV[6]), seqNow
-local ids, ownInputs = split(ARGV[7 + common]), split(ARGV[8 + common], '([^\\1]*)\\1')
+local ids, ownInputs = split(ARGV[7 + common]), split(ARGV[8 + common], '${eachInput}')
 local dueOf, names, holders, metas, given = {}, {}, {}, {}, #ids
 for i = 10 + common, #ARGV, 4 do
   local place, name, meta = tonumber(ARGV[i]), ARGV[i + 2], ARGV[i + 3]

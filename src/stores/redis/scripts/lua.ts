@@ -65,6 +65,12 @@ function tableOf(indexes: Readonly<Record<string, ReadonlySet<JobState>>>): stri
   return `{${[...byState].map(([state, index]) => `${state}='${index}'`).join(',')}}`
 }
 
+/** How a bare script reads the time: of the server, and the one by which it judges. */
+export const readTime = `local time = call('TIME')
+local clock = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+local now = ARGV[3] ~= '' and ARGV[3] or clock
+local nowMs = tonumber(now)`
+
 /** A script in two parts. */
 export interface LuaScript {
   /** Functions, and the variables that they share. No library of Lua, nor Redis, may be used here. */

@@ -1,0 +1,126 @@
+/**
+ * Stores plain jobs: due at once, behind all others, without unique keys, of types without limits. It writes what
+ * `insert` writes, without the tables that all other jobs need.
+ * Answers a text: the server's time, the number of the last transition, the time of the enqueue, and how many jobs of
+ * each type are queued. Only the first two if it wrote nothing, because `insert` has to look closer.
+ */
+import { enqueueCounted } from '../../../core/activity.ts'
+import { jobStates } from '../../../core/lifecycle.ts'
+import { bornReady } from '../../../core/insert.ts'
+import { figureAt } from '../figures.ts'
+import { grownMark, timeChars } from '../grown.ts'
+import { blockMax } from './blocks.ts'
+import { bytesAt, numberAt, numbers, numbersFormat } from './figures.ts'
+import { eachInput } from './insert.ts'
+import { cutEvery, readTime, seqName, type LuaScript } from './lua.ts'
+
+/** Jobs of one call at most: the caller sees to it. */
+export const plainInsertsMax = 500
+
+const queuedAt = jobStates.indexOf(bornReady) + 1
+const queued = numberAt(queuedAt)
+const enqueued = numberAt(figureAt.activity + enqueueCounted.figure)
+const [listed, told] = [numberAt(figureAt.listed), numberAt(figureAt.told)]
+const [queuedFrom, queuedTo] = bytesAt(queuedAt)
+
+export const insertPlainScript: LuaScript = {
+  stores: true,
+  bare: true,
+  definitions: `
+local FIGURES = ${numbersFormat}
+local ZERO = ('\\0'):rep(8)
+`,
+  call: `
+local call, P, sub, format = redis.call, KEYS[1], string.sub, string.format
+${readTime}
+local types, n = { ${seqName}, '' }, 2
+for type in ARGV[4]:gmatch('%Z+') do
+  n = n + 1
+  types[n] = type
+end
+local texts = call('HMGET', P .. 'figures', unpack(types))
+local base, all = tonumber(texts[1] or '0'), texts[2]
+local before = clock .. ' ' .. format('%d', base)
+if not all or sub(all, ${bytesAt(figureAt.waits).join(', ')}) ~= ZERO then return before end
+local minute = struct.pack('>d', nowMs - nowMs % 60000)
+for i = 3, n do
+  local text = texts[i]
+  if not text or sub(text, ${bytesAt(figureAt.minute).join(', ')}) ~= minute or sub(text, ${bytesAt(figureAt.limited).join(', ')}) ~= ZERO then return before end
+end
+
+-- Rows, the entries of the queues by type, and the types of jobs if they are of several.
+local ids, given = {}, 0
+for id in ARGV[5]:gmatch('%Z+') do
+  given = given + 1
+  ids[given] = id
+end
+local rows, lists, kinds, i, isMixed = {}, {}, {}, 0, n > 3
+local head = format('${grownMark}%0${timeChars}d', nowMs) .. '1\\0'
+local inputs = ARGV[6]:gmatch('${eachInput}')
+for which, times in ARGV[7]:gmatch('(%d+)%*?(%d*)') do
+  local place, text = 2 + ARGV[6 + 2 * which], '\\0\\0\\0\\0\\0${bornReady}\\0' .. ARGV[7 + 2 * which]
+  local list, type = lists[place] or {}, types[place]
+  lists[place] = list
+  local l = #list
+  for _ = 1, tonumber(times) or 1 do
+    i, l = i + 1, l + 1
+    local seq, id = format('%d', base + i), ids[i]
+    rows[2 * i - 1], rows[2 * i] = id, head .. seq .. text .. inputs()
+    list[l] = seq .. ' ' .. id
+    if isMixed then kinds[i] = type end
+  end
+end
+if given == 1 then
+  if call('HSETNX', P .. 'jobs', rows[1], rows[2]) == 0 then return before end
+else
+  local found = call('HMGET', P .. 'jobs', unpack(ids))
+  for i = 1, given do if found[i] then return before end end
+  call('HSET', P .. 'jobs', unpack(rows))
+end
+
+-- From here on it is stored.
+local number = format('%d', base + given)
+local written = { ${seqName}, number, '', '' }
+local answer, news = clock .. ' ' .. number .. ' ' .. now, nil
+for i = 3, n do
+  local type, list = types[i], lists[i]
+  local amount, ${numbers} = #list, struct.unpack(FIGURES, texts[i])
+  call('RPUSH', P .. 'list:' .. type, unpack(list))
+  if ${told} == 0 then news = (news and news .. ',' or '') .. cjson.encode({ kind = 'ready', type = type }) end
+  ${queued}, ${enqueued}, ${listed}, ${told} = ${queued} + amount, ${enqueued} + amount, ${listed} + amount, 1
+  answer = answer .. ' ' .. ${queued}
+  written[2 * i - 1], written[2 * i] = type, struct.pack(FIGURES, ${numbers})
+end
+local allQueued = struct.pack('>d', struct.unpack('>d', all, ${queuedFrom}) + given)
+written[4] = sub(all, 1, ${queuedFrom - 1}) .. allQueued .. sub(all, ${queuedTo + 1})
+call('HSET', P .. 'figures', unpack(written))
+if news then call('PUBLISH', P .. 'hints', ARGV[1] .. ' [' .. news .. ']') end
+
+-- One transition of each, which differ in nothing but the job, and its type if there are several.
+local logged, text = {}, ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
+if given == 1 then
+  logged[1], logged[2] = ids[1], types[3] .. '\\0[' .. number .. text
+else
+  local first = (isMixed and '' or types[3]) .. '\\0' .. given .. '[' .. format('%d', base + 1) .. text
+  if isMixed then
+    logged[1], logged[2] = '', first
+    for i = 1, given do logged[2 * i + 1], logged[2 * i + 2] = ids[i], kinds[i] end
+  else
+    logged = { '', first, unpack(ids) }
+    if given % 2 == 1 then logged[given + 3] = '' end
+  end
+end
+if math.floor((base + given) / ${cutEvery}) > math.floor(base / ${cutEvery}) then
+  call('XADD', P .. 'log', 'MINID', '~', format('%d', math.max(0, base + given - ARGV[2] + 1)), number .. '-0', unpack(logged))
+else
+  call('XADD', P .. 'log', number .. '-0', unpack(logged))
+end
+for first = 1, given, ${blockMax} do
+  local last = math.min(first + ${blockMax - 1}, given)
+  local block = { unpack(ids, first, last) }
+  if #block % 2 == 1 then block[#block + 1] = '' end
+  call('XADD', P .. 'all', format('%d', base + last) .. '-0', '', format('%d', base + first), unpack(block))
+end
+`,
+  answer: 'answer',
+}
