@@ -59,7 +59,6 @@ export const enqueue: Section = {
   run(bench) {
     const many = { jobs: bench.sized(100_000), slots: 100 }
     const some = { jobs: bench.sized(20_000), slots: 100 }
-    const few = { jobs: bench.sized(5_000), slots: 100 }
     return measured(
       bench,
       'enqueue',
@@ -71,8 +70,8 @@ export const enqueue: Section = {
         '100 BullMQ adds at once': { contender: 'bullmq', mode: atOnce, ...some },
         '100 bee-queue saves at once': { contender: 'bee-queue', mode: atOnce, ...some },
         '100 enqueues at once': { contender: us, mode: atOnce, ...many },
-        'BullMQ add, one by one': { contender: 'bullmq', mode: singles, ...few },
-        'enqueue, one by one': { contender: us, mode: singles, ...few },
+        'BullMQ add, one by one': { contender: 'bullmq', mode: singles, ...some },
+        'enqueue, one by one': { contender: us, mode: singles, ...some },
       },
       [
         ['enqueueMany(100)', 'BullMQ addBulk(100)', { atLeast: 5 }],
@@ -92,7 +91,7 @@ export const processing: Section = {
   title: (bench) => `up to ${bench.sized(100_000).toLocaleString('en-US')} no-op jobs over 5 types that wait`,
   run(bench) {
     const jobs = bench.sized(100_000)
-    const some = bench.sized(20_000)
+    const [half, some] = [bench.sized(50_000), bench.sized(20_000)]
     return measured(
       bench,
       'process',
@@ -102,9 +101,9 @@ export const processing: Section = {
         'bee-queue, 100 slots': { contender: 'bee-queue', mode: hundreds, slots: 100, jobs: some },
         '100 slots': { contender: us, mode: hundreds, slots: 100, jobs },
         '100 slots, all kept': { contender: keeping, mode: hundreds, slots: 100, jobs },
-        'BullMQ, 10 slots': { contender: 'bullmq', mode: hundreds, slots: 10, jobs: some },
-        'bee-queue, 10 slots': { contender: 'bee-queue', mode: hundreds, slots: 10, jobs: some },
-        '10 slots': { contender: us, mode: hundreds, slots: 10, jobs: some },
+        'BullMQ, 10 slots': { contender: 'bullmq', mode: hundreds, slots: 10, jobs: half },
+        'bee-queue, 10 slots': { contender: 'bee-queue', mode: hundreds, slots: 10, jobs: half },
+        '10 slots': { contender: us, mode: hundreds, slots: 10, jobs: half },
       },
       [
         ['100 slots', 'BullMQ, 100 slots', { atLeast: 6 }],
