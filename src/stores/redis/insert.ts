@@ -10,7 +10,7 @@ import { typesText } from './figures.ts'
 import { separator } from './history-text.ts'
 import { headFields, inlineLetters, inlineMax, rowTextOf, scriptText, textOf } from './row-text.ts'
 import { inputEnd } from './scripts/insert.ts'
-import { plainInsertsMax } from './scripts/insert-plain.ts'
+import { plainInserts } from './scripts/insert-plain.ts'
 import type { PlainInserts, RedisServer, Stored } from './server.ts'
 
 /** The first field of a new row's head that is not written by the script. */
@@ -137,7 +137,7 @@ function newJobsOf(texts: RowTexts, requests: readonly InsertRequest[]): NewJobs
     }
     rooms?.add(request)
   }
-  arePlain &&= ids.size > 0 && ids.size <= plainInsertsMax
+  arePlain &&= ids.size >= plainInserts.min && ids.size <= plainInserts.max
   return { types, ids, inputs, common, indexes, own, rooms, arePlain }
 }
 

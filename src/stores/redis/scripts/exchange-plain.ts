@@ -11,7 +11,7 @@ import { jobStates, type JobState } from '../../../core/lifecycle.ts'
 import { figureAt, figuresSize } from '../figures.ts'
 import { finished, grownMark, started, timeChars, waiting } from '../grown.ts'
 import { claimBytesMax, claimJobsMax } from './claim.ts'
-import { cutEvery, logEntryMax, readTime, seqName, type LuaScript } from './lua.ts'
+import { bareLog, readTime, seqName, type LuaScript } from './lua.ts'
 import { seqAt } from './queues.ts'
 import { finishedCounted } from './settle.ts'
 
@@ -156,43 +156,7 @@ if wanted > 0 then
 end
 
 -- From here on it writes.
-local logged, l, number = {}, 0, base
-local function writeLog()
-  local key, id = P .. 'log', format('%d', number) .. '-0'
-  if math.floor(number / ${cutEvery}) > math.floor(base / ${cutEvery}) then
-    call('XADD', key, 'MINID', '~', format('%d', math.max(0, number - ARGV[2] + 1)), id, unpack(logged))
-  else
-    call('XADD', key, id, unpack(logged))
-  end
-  logged, l = {}, 0
-end
--- Transitions that differ in nothing but the job, or its type.
-local function logAll(list, amounts, kinds, parts, amount, text)
-  local isMixed = false
-  for k = 2, parts do isMixed = isMixed or kinds[k] ~= kinds[1] end
-  logged[l + 1] = ''
-  logged[l + 2] = (isMixed and '' or kinds[1]) .. '\\0' .. amount .. '[' .. format('%d', number + 1) .. text
-  l = l + 2
-  local i = 0
-  for k = 1, parts do
-    local kind = kinds[k]
-    for _ = 1, amounts[k] do
-      i, l = i + 1, l + 1
-      logged[l] = list[i]
-      if isMixed then
-        l = l + 1
-        logged[l] = kind
-      end
-    end
-  end
-  if l % 2 == 1 then
-    l = l + 1
-    logged[l] = ''
-  end
-  number = number + amount
-  if amount >= ${logEntryMax} then writeLog() end
-end
-
+${bareLog}
 if runCount > 0 then
   local amounts, kinds, parts, first = {}, {}, 0, 0
   local over, isOver = {}, nil

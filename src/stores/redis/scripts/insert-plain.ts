@@ -12,10 +12,10 @@ import { grownMark, timeChars } from '../grown.ts'
 import { blockMax } from './blocks.ts'
 import { bytesAt, numberAt, numbers, numbersFormat } from './figures.ts'
 import { eachInput } from './insert.ts'
-import { cutEvery, readTime, seqName, type LuaScript } from './lua.ts'
+import { bareLog, readTime, seqName, type LuaScript } from './lua.ts'
 
-/** Jobs of one call at most: the caller sees to it. */
-export const plainInsertsMax = 500
+/** How many jobs a call may have: the caller sees to it. One alone has a script of its own. */
+export const plainInserts = { min: 2, max: 500 } as const
 
 const queuedAt = jobStates.indexOf(bornReady) + 1
 const queued = numberAt(queuedAt)
@@ -48,40 +48,38 @@ for i = 3, n do
   if not text or sub(text, ${bytesAt(figureAt.minute).join(', ')}) ~= minute or sub(text, ${bytesAt(figureAt.limited).join(', ')}) ~= ZERO then return before end
 end
 
--- Rows, the entries of the queues by type, and the types of jobs if they are of several.
 local ids, given = {}, 0
 for id in ARGV[5]:gmatch('%Z+') do
   given = given + 1
   ids[given] = id
 end
-local rows, lists, kinds, i, isMixed = {}, {}, {}, 0, n > 3
+local found = call('HMGET', P .. 'jobs', unpack(ids))
+for i = 1, given do if found[i] then return before end end
+
+-- Of each run of jobs that have a row in common: how many, and their type.
+local amounts, kinds = {}, {}
+local rows, lists, i = {}, {}, 0
 local head = format('${grownMark}%0${timeChars}d', nowMs) .. '1\\0'
 local inputs = ARGV[6]:gmatch('${eachInput}')
 for which, times in ARGV[7]:gmatch('(%d+)%*?(%d*)') do
   local place, text = 2 + ARGV[6 + 2 * which], '\\0\\0\\0\\0\\0${bornReady}\\0' .. ARGV[7 + 2 * which]
   local list, type = lists[place] or {}, types[place]
   lists[place] = list
-  local l = #list
-  for _ = 1, tonumber(times) or 1 do
+  local l, amount = #list, tonumber(times) or 1
+  amounts[#amounts + 1], kinds[#kinds + 1] = amount, type
+  for _ = 1, amount do
     i, l = i + 1, l + 1
     local seq, id = format('%d', base + i), ids[i]
     rows[2 * i - 1], rows[2 * i] = id, head .. seq .. text .. inputs()
     list[l] = seq .. ' ' .. id
-    if isMixed then kinds[i] = type end
   end
 end
-if given == 1 then
-  if call('HSETNX', P .. 'jobs', rows[1], rows[2]) == 0 then return before end
-else
-  local found = call('HMGET', P .. 'jobs', unpack(ids))
-  for i = 1, given do if found[i] then return before end end
-  call('HSET', P .. 'jobs', unpack(rows))
-end
 
--- From here on it is stored.
-local number = format('%d', base + given)
-local written = { ${seqName}, number, '', '' }
-local answer, news = clock .. ' ' .. number .. ' ' .. now, nil
+-- From here on it writes.
+call('HSET', P .. 'jobs', unpack(rows))
+local last = format('%d', base + given)
+local written = { ${seqName}, last, '', '' }
+local answer, news = clock .. ' ' .. last .. ' ' .. now, nil
 for i = 3, n do
   local type, list = types[i], lists[i]
   local amount, ${numbers} = #list, struct.unpack(FIGURES, texts[i])
@@ -96,30 +94,14 @@ written[4] = sub(all, 1, ${queuedFrom - 1}) .. allQueued .. sub(all, ${queuedTo 
 call('HSET', P .. 'figures', unpack(written))
 if news then call('PUBLISH', P .. 'hints', ARGV[1] .. ' [' .. news .. ']') end
 
--- One transition of each, which differ in nothing but the job, and its type if there are several.
-local logged, text = {}, ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
-if given == 1 then
-  logged[1], logged[2] = ids[1], types[3] .. '\\0[' .. number .. text
-else
-  local first = (isMixed and '' or types[3]) .. '\\0' .. given .. '[' .. format('%d', base + 1) .. text
-  if isMixed then
-    logged[1], logged[2] = '', first
-    for i = 1, given do logged[2 * i + 1], logged[2 * i + 2] = ids[i], kinds[i] end
-  else
-    logged = { '', first, unpack(ids) }
-    if given % 2 == 1 then logged[given + 3] = '' end
-  end
-end
-if math.floor((base + given) / ${cutEvery}) > math.floor(base / ${cutEvery}) then
-  call('XADD', P .. 'log', 'MINID', '~', format('%d', math.max(0, base + given - ARGV[2] + 1)), number .. '-0', unpack(logged))
-else
-  call('XADD', P .. 'log', number .. '-0', unpack(logged))
-end
+${bareLog}
+logAll(ids, amounts, kinds, #kinds, given, ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]')
+if l > 0 then writeLog() end
 for first = 1, given, ${blockMax} do
-  local last = math.min(first + ${blockMax - 1}, given)
-  local block = { unpack(ids, first, last) }
+  local to = math.min(first + ${blockMax - 1}, given)
+  local block = { unpack(ids, first, to) }
   if #block % 2 == 1 then block[#block + 1] = '' end
-  call('XADD', P .. 'all', format('%d', base + last) .. '-0', '', format('%d', base + first), unpack(block))
+  call('XADD', P .. 'all', format('%d', base + to) .. '-0', '', format('%d', base + first), unpack(block))
 end
 `,
   answer: 'answer',

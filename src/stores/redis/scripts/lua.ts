@@ -71,6 +71,47 @@ local clock = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
 local now = ARGV[3] ~= '' and ARGV[3] or clock
 local nowMs = tonumber(now)`
 
+/**
+ * How a bare script logs, behind the number `base`, as prelude.ts does for all others: `logAll` gathers transitions,
+ * `writeLog` writes what is left of them.
+ */
+export const bareLog = `local logged, l, number = {}, 0, base
+local function writeLog()
+  local key, id = P .. 'log', format('%d', number) .. '-0'
+  if math.floor(number / ${cutEvery}) > math.floor(base / ${cutEvery}) then
+    call('XADD', key, 'MINID', '~', format('%d', math.max(0, number - ARGV[2] + 1)), id, unpack(logged))
+  else
+    call('XADD', key, id, unpack(logged))
+  end
+  logged, l = {}, 0
+end
+-- Transitions that differ in nothing but the job, or its type.
+local function logAll(list, amounts, kinds, parts, amount, text)
+  local isMixed = false
+  for k = 2, parts do isMixed = isMixed or kinds[k] ~= kinds[1] end
+  logged[l + 1] = ''
+  logged[l + 2] = (isMixed and '' or kinds[1]) .. '\\0' .. amount .. '[' .. format('%d', number + 1) .. text
+  l = l + 2
+  local i = 0
+  for k = 1, parts do
+    local kind = kinds[k]
+    for _ = 1, amounts[k] do
+      i, l = i + 1, l + 1
+      logged[l] = list[i]
+      if isMixed then
+        l = l + 1
+        logged[l] = kind
+      end
+    end
+  end
+  if l % 2 == 1 then
+    l = l + 1
+    logged[l] = ''
+  end
+  number = number + amount
+  if amount >= ${logEntryMax} then writeLog() end
+end`
+
 /** A script in two parts. */
 export interface LuaScript {
   /** Functions, and the variables that they share. No library of Lua, nor Redis, may be used here. */
