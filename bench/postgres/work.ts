@@ -78,9 +78,9 @@ export const enqueue: Section = {
 export const processing: Section = {
   name: 'process',
   needsPeers: true,
-  title: (bench) => `${bench.sized(20_000).toLocaleString('en-US')} no-op jobs over 5 types that wait`,
+  title: (bench) => `${bench.sized(50_000).toLocaleString('en-US')} no-op jobs over 5 types that wait`,
   run(bench) {
-    const work = { mode: hundreds, slots: 100, jobs: bench.sized(20_000) }
+    const work = { mode: hundreds, slots: 100, jobs: bench.sized(50_000) }
     return measured(
       bench,
       'process',
