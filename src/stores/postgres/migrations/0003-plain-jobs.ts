@@ -233,10 +233,11 @@ BEGIN
 END $$;
 
 -- What retention looks at: the jobs of a type that ended first, from a number of an end on. Documents have any state in
--- which a job has ended, plain jobs are done.
+-- which a job has ended, plain jobs are done. A plan that is made while there are few would sort all that have ended; a
+-- connection keeps its plan.
 CREATE FUNCTION @schema@.first_ended(of_type text, in_state text, first bigint, most int)
 RETURNS TABLE (id text, seq float8, ended float8, finished_at float8, plain boolean)
-LANGUAGE plpgsql STABLE ${settings} AS $$
+LANGUAGE plpgsql STABLE ${settings} SET enable_sort = off AS $$
 BEGIN
   RETURN QUERY SELECT j.id, f.seq::float8, f.ended::float8, f.finished_at::float8, f.plain FROM (
       (SELECT o.seq, o.last_seq AS ended, o.finished_at, false AS plain FROM @schema@.jobs o
