@@ -102,6 +102,17 @@ type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 /** Time from the timeout of a handler until it is abandoned, and from the end of its thread until its middleware is. */
 const abandonAfterMs = 1_000
 
+/** The listener for messages to a machine, and the number of the last delivered one. */
+export class Mailbox {
+  after: number
+  readonly listener: (messages: readonly InboxEntry[]) => void
+
+  constructor(after: number, listener: Mailbox['listener']) {
+    this.after = after
+    this.listener = listener
+  }
+}
+
 export class Run {
   readonly claimed: ClaimedJob
   readonly job: JobDefinition
@@ -119,8 +130,8 @@ export class Run {
   logs: LogLine[] | null = null
   steps: Steps | null = null
   enqueue: RunEnqueue | null = null
-  /** The listener for its messages, and the number of the last delivered one. */
-  mailbox: { after: number; readonly listener: (messages: readonly InboxEntry[]) => void } | null = null
+  /** For the messages to its machine. */
+  mailbox: Mailbox | null = null
   /** How the run of its machine ended. */
   machineResult: RunResult | null = null
   /** What it has written in transactions of its handler; null: nothing. */
@@ -406,6 +417,8 @@ export class Run {
     }
     this.ending = ending
     this.result = result
+    // Old objects may refer to this run until all of the memory is collected: its machine need not stay so long.
+    this.mailbox = this.abortListener = null
     if (this.timer !== null) this.timer.cancel()
     this.onEnd?.(this)
   }

@@ -1,9 +1,12 @@
 /** Implements the context of a machine's run with the parts of the worker: commits, steps, messages and child jobs. */
-import type { Random } from '../core/clock.ts'
+import type { Random, Timer } from '../core/clock.ts'
 import type { JobDefinition, ChildEnd, MachineRunContext } from '../core/definition.ts'
-import { inheritFrom } from '../core/inherit.ts'
+import type { JobchartError } from '../core/errors.ts'
+import { inheritFrom, type Inherit } from '../core/inherit.ts'
 import type { Inspect } from '../core/inspection.ts'
+import type { Logger } from '../core/logger.ts'
 import type { InboxEntry, NewCheckpoint, Parent } from '../core/machine-record.ts'
+import type { OpenTransaction } from '../core/open-transaction.ts'
 import type { Json } from '../core/payload.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
@@ -13,7 +16,7 @@ import type { EventHub } from '../client/event-hub.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { InboxChecks } from './inbox-checks.ts'
-import type { Run } from './attempt.ts'
+import { Mailbox, type Run } from './attempt.ts'
 import { withMeta } from './event-meta.ts'
 import type { Timers } from '../client/timers.ts'
 
@@ -38,42 +41,122 @@ export interface MachineRunContextOptions {
   readonly log: (run: Run, message: string) => void
 }
 
-export function machineRunContext(run: Run, input: unknown, options: MachineRunContextOptions): MachineRunContext {
-  const { store, timers, heartbeat, inboxChecks, enqueueChild, cancel, random, inspect, log } = options
-  const { id, type, generation, checkpoint, inbox, steps } = run.claimed
-  const inherit = inheritFrom(run.claimed)
-  return {
-    id,
-    type,
-    generation,
-    input,
-    checkpoint,
-    inbox,
-    hasFailed: () => run.claimed.record().errors.length > 0,
-    onAbort: (listener) => run.onAbort(listener),
-    logger: run.services.logger,
-    now: () => store.now(),
-    after: (delayMs, go) => timers.after(delayMs, go),
-    onMessages: (listener) => {
-      run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
-      inboxChecks.listens(run)
-    },
-    commit: (next) => run.tracedPart('checkpoint', next.note, () => commit(run, next, options)),
-    steps,
-    saveStep: (name, result, tx) => run.services.saveStep(run, name, result, tx),
-    refusal: () => heartbeat.refusal(run),
-    random,
-    log: (message) => log(run, message),
-    emitted: (event) => emitted(run, event, options),
-    inspect,
-    traced: (kind, name, work) => run.tracedPart(kind, name, work),
-    enqueueChild: async (job, childInput, enqueueOptions, checkins) => {
-      const send = (): Promise<JobRecord | null> =>
-        enqueueChild(job, childInput, inherit(enqueueOptions), { id, checkins })
-      const record = await run.traced(send)
-      return record === null ? null : endOf(record)
-    },
-    cancelChild: cancel,
+/**
+ * The context of one run. It is a class, with methods and not with members that are functions, because V8 makes an
+ * object literal that mostly outlives young memory, and the functions in it, as old objects: each would keep the run
+ * and its machine in memory until all of it is collected.
+ */
+export class WorkerRunContext implements MachineRunContext {
+  readonly input: unknown
+  private readonly run: Run
+  private readonly options: MachineRunContextOptions
+  /** Made at the first child. */
+  private inherit: Inherit | null = null
+
+  constructor(run: Run, input: unknown, options: MachineRunContextOptions) {
+    this.run = run
+    this.input = input
+    this.options = options
+  }
+
+  get id(): string {
+    return this.run.claimed.id
+  }
+
+  get type(): string {
+    return this.run.claimed.type
+  }
+
+  get generation(): number {
+    return this.run.claimed.generation
+  }
+
+  get checkpoint(): MachineRunContext['checkpoint'] {
+    return this.run.claimed.checkpoint
+  }
+
+  get inbox(): readonly InboxEntry[] {
+    return this.run.claimed.inbox
+  }
+
+  get steps(): MachineRunContext['steps'] {
+    return this.run.claimed.steps
+  }
+
+  get logger(): Logger {
+    return this.run.services.logger
+  }
+
+  get random(): Random {
+    return this.options.random
+  }
+
+  get inspect(): Inspect | null {
+    return this.options.inspect
+  }
+
+  hasFailed(): boolean {
+    return this.run.claimed.record().errors.length > 0
+  }
+
+  onAbort(listener: (reason: unknown) => void): void {
+    this.run.onAbort(listener)
+  }
+
+  now(): number {
+    return this.options.store.now()
+  }
+
+  after(delayMs: number, go: () => void): Timer {
+    return this.options.timers.after(delayMs, go)
+  }
+
+  onMessages(listener: (messages: readonly InboxEntry[]) => void): void {
+    this.run.mailbox = new Mailbox(this.inbox.at(-1)?.number ?? 0, listener)
+    this.options.inboxChecks.listens(this.run)
+  }
+
+  commit(next: NewCheckpoint): Promise<readonly InboxEntry[]> {
+    const { run, options } = this
+    return run.tracedPart('checkpoint', next.note, () => commit(run, next, options))
+  }
+
+  saveStep(name: string, result: Json, tx: OpenTransaction | null): ReturnType<MachineRunContext['saveStep']> {
+    return this.run.services.saveStep(this.run, name, result, tx)
+  }
+
+  refusal(): JobchartError | null {
+    return this.options.heartbeat.refusal(this.run)
+  }
+
+  log(message: string): void {
+    this.options.log(this.run, message)
+  }
+
+  traced<T>(kind: 'actor' | 'step', name: string, work: () => T): T {
+    return this.run.tracedPart(kind, name, work)
+  }
+
+  emitted(event: Json): void {
+    emitted(this.run, event, this.options)
+  }
+
+  async enqueueChild(
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    checkins: boolean,
+  ): Promise<ChildEnd | null> {
+    const { claimed } = this.run
+    const inherit = (this.inherit ??= inheritFrom(claimed))
+    const record = await this.run.traced(() =>
+      this.options.enqueueChild(job, input, inherit(options), { id: claimed.id, checkins }),
+    )
+    return record === null ? null : endOf(record)
+  }
+
+  cancelChild(id: string): Promise<unknown> {
+    return this.options.cancel(id)
   }
 }
 

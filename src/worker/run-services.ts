@@ -2,7 +2,7 @@
 import type { Logger } from '../core/logger.ts'
 import type { CancelRequest } from '../store.ts'
 import type { RunServices } from './attempt.ts'
-import { machineRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
+import { WorkerRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
 import { runEnds } from './run-ends.ts'
 import { runReports } from './run-reports.ts'
 import type { WritesInTransactions } from './writes-in-transactions.ts'
@@ -31,6 +31,6 @@ export function runServices(
   return {
     ...reports,
     ...runEnds(options),
-    machineContext: (run, input) => machineRunContext(run, input, machineOptions),
+    machineContext: (run, input) => new WorkerRunContext(run, input, machineOptions),
   }
 }
