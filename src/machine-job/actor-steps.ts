@@ -7,22 +7,23 @@ import { StepResults, Steps } from '../core/steps.ts'
 import type { MachineRunContext } from '../core/definition.ts'
 import { nameInAddress } from './addresses.ts'
 
-interface ActorStepsOptions {
-  readonly context: Pick<MachineRunContext, 'id' | 'steps' | 'saveStep' | 'refusal'>
-  /** The store did not confirm a result. The run must end: another process may have claimed the job. */
-  readonly failed: (error: unknown) => void
-}
+type Context = Pick<MachineRunContext, 'id' | 'steps' | 'saveStep' | 'refusal'>
 
 export class ActorSteps {
-  private readonly options: ActorStepsOptions
+  private readonly context: Context
+  private readonly failed: (error: unknown) => void
   private readonly results: StepResults
   /** Keys of finished steps, by the address of the actor. */
   private readonly byActor = new Map<string, Set<string>>()
 
-  constructor(options: ActorStepsOptions) {
-    const { id, steps } = options.context
-    this.options = options
-    this.results = new StepResults(id, steps)
+  /**
+   * @param failed called if the store did not confirm a result: the run must end, another process may have claimed the
+   *   job
+   */
+  constructor(context: Context, failed: (error: unknown) => void) {
+    this.context = context
+    this.failed = failed
+    this.results = new StepResults(context.id, context.steps)
     for (const key of this.results.names) this.keep(key.slice(0, Math.max(0, key.lastIndexOf('/'))), key)
   }
 
@@ -32,7 +33,7 @@ export class ActorSteps {
    * @param refusal why the attempt may begin or store no more steps; null while it may
    */
   of(address: string, attempt: string, refusal: () => JobchartError | null): Steps {
-    const { context } = this.options
+    const { context } = this
     return new Steps({
       results: this.results,
       attempt: `${attempt} in job ${context.id}`,
@@ -42,7 +43,7 @@ export class ActorSteps {
         const refused = refusal()
         if (refused !== null) throw refused
         const committed = await context.saveStep(key, result, tx).catch((error: unknown) => {
-          if (isStoreError(error)) this.options.failed(error)
+          if (isStoreError(error)) this.failed(error)
           throw error
         })
         this.keep(address, key)

@@ -8,17 +8,18 @@ import { notifyActor } from './from-job.ts'
 import type { ChildJob, JobActorServices } from './machine-run-services.ts'
 import type { MachineState } from './state.ts'
 
-interface ChildJobsOptions {
-  readonly attempt: MachineRunContext
+/** The run that the jobs are children of. */
+interface ParentRun {
   /** The actor of a job was stopped: after the checkpoint that says so, the job is to be cancelled. */
-  readonly stopped: (job: string) => void
-  /** Called when a call to the store has ended. */
-  readonly changed: () => void
-  readonly failed: (error: unknown) => void
+  childStopped(job: string): void
+  /** A call to the store has ended. */
+  wake(): void
+  fail(error: unknown): void
 }
 
 export class ChildJobs implements JobActorServices {
-  private readonly options: ChildJobsOptions
+  private readonly attempt: MachineRunContext
+  private readonly parent: ParentRun
   private inFlight = 0
   private ended = false
   private storedChanged = false
@@ -27,9 +28,10 @@ export class ChildJobs implements JobActorServices {
   /** Jobs that are in the store as children of this job: their ends arrive as messages. */
   private readonly stored: Set<string>
 
-  constructor(options: ChildJobsOptions, known: MachineState['jobs'] | undefined) {
-    this.options = options
-    this.stored = new Set(known?.generation === options.attempt.generation ? known.ids : [])
+  constructor(attempt: MachineRunContext, parent: ParentRun, known: MachineState['jobs'] | undefined) {
+    this.attempt = attempt
+    this.parent = parent
+    this.stored = new Set(known?.generation === attempt.generation ? known.ids : [])
   }
 
   /**
@@ -39,7 +41,7 @@ export class ChildJobs implements JobActorServices {
   storedAmong(list: () => readonly string[]): MachineState['jobs'] {
     this.storedChanged = false
     const ids = this.stored.size === 0 ? [] : list().filter((id) => this.stored.has(id))
-    return { generation: this.options.attempt.generation, ids }
+    return { generation: this.attempt.generation, ids }
   }
 
   /** Are there stored jobs that no checkpoint holds yet? That alone does not require a checkpoint. */
@@ -57,7 +59,7 @@ export class ChildJobs implements JobActorServices {
   }
 
   actorStarted(actor: AnyActorRef, { id, job, input, options, checkins }: ChildJob): void {
-    const { attempt } = this.options
+    const { attempt } = this
     if (this.stored.has(id)) return
     this.track(async () => {
       const end = await this.enqueued(actor, () => attempt.enqueueChild(job, input, options(), checkins))
@@ -82,22 +84,24 @@ export class ChildJobs implements JobActorServices {
   }
 
   actorStopped(job: string): void {
-    if (!this.ended) this.options.stopped(job)
+    if (!this.ended) this.parent.childStopped(job)
   }
 
   /** Cancels a job; one that is still being enqueued is cancelled when it is stored. */
   cancelChild(job: string): Promise<unknown> {
     this.cancelled.add(job)
-    return this.options.attempt.cancelChild(job)
+    return this.attempt.cancelChild(job)
   }
 
   private track(call: () => Promise<unknown>): void {
-    const { changed, failed } = this.options
     this.inFlight++
-    call().then(() => {
-      this.inFlight--
-      changed()
-    }, failed)
+    call().then(
+      () => {
+        this.inFlight--
+        this.parent.wake()
+      },
+      (error: unknown) => this.parent.fail(error),
+    )
   }
 }
 

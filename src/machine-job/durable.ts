@@ -26,7 +26,7 @@ import { attemptTimeoutOf, attemptTimeoutRules, type AttemptTimeoutOptions } fro
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import type { OpenTransaction } from '../core/open-transaction.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
-import { runnerOf, untraced } from './machine-run-services.ts'
+import { runnerOf } from './machine-run-services.ts'
 
 /** The argument of a durable promise's work: as of `fromPromise`, with the attempt and its steps. */
 export interface DurableScope<Input = NonReducibleUnknown, Emitted extends EventObject = EventObject> {
@@ -249,8 +249,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     const error = thrown instanceof Snooze ? snoozed(scope.self) : thrown
     const delayMs = error === thrown ? this.delayMs(error, number, scope) : null
     const { name, message, code } = recordError(error)
-    const log = runnerOf(scope.self)?.attempts.log
-    log?.(
+    runnerOf(scope.self)?.attempts.log(
       `${id}: attempt ${number} of ${this.maxAttempts} failed: ${name}: ${message}; ${delayMs === null ? 'it was the last' : `the next one begins in ${delayMs} ms`}`,
     )
     if (delayMs === null) return { ...snapshot, status: 'error', output: undefined, error, input: undefined }
@@ -262,7 +261,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   private delayMs(error: unknown, number: number, scope: AnyActorScope): number | null {
     if (error instanceof FatalError || number >= this.maxAttempts) return null
     const attempts = runnerOf(scope.self)?.attempts
-    const warn = attempts?.log ?? scope.logger
+    const warn = (line: string): void => (attempts === undefined ? scope.logger(line) : attempts.log(line))
     if (!this.isWorthRetrying(error, (what) => warn(`${scope.self.id}: ${what}; the attempt is retried`))) return null
     const random = attempts?.random ?? systemRandom
     try {
@@ -307,6 +306,9 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     const attempt: Attempt = { controller: new AbortController(), timer: null }
     this.attempts.set(self, attempt)
     this.armTimeout(attempt, scope)
+    const services = runnerOf(self)?.attempts
+    const traced = <T>(kind: 'actor' | 'step', name: string, run: () => T): T =>
+      services === undefined ? run() : services.traced(kind, name, run)
     const steps = this.stepsOf(self, number, () =>
       this.attempts.get(self) === attempt ? null : attemptEnded(self, number),
     )
@@ -320,7 +322,6 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       system,
       emit,
     }
-    const traced = runnerOf(self)?.attempts.traced ?? untraced
     const settled = (event: AttemptEvent): void => {
       // The attempt was stopped or has timed out: its late result is ignored.
       if (!this.endAttempt(self, attempt)) return

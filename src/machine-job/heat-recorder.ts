@@ -6,10 +6,9 @@ import { HeatTally, stayName, transitionName, timeBucket } from '../core/heat.ts
 import { pathOf } from './machines.ts'
 import type { Microstep, TakenTransition } from './xstate-internals.ts'
 
-interface HeatRecorderOptions {
-  readonly version: string
+interface Clock {
   /** ms since the epoch */
-  readonly now: () => number
+  now(): number
 }
 
 interface TransitionFacts {
@@ -30,7 +29,8 @@ const transitions = new WeakMap<object, TransitionFacts>()
 const stays = new WeakMap<AnyStateNode, string[]>()
 
 export class HeatRecorder {
-  private readonly options: HeatRecorderOptions
+  private readonly version: string
+  private readonly clock: Clock
   private readonly tally = new HeatTally()
   /**
    * When each active state was entered, ms since the epoch; null: that is not known. The root is left out: it is never
@@ -38,8 +38,10 @@ export class HeatRecorder {
    */
   private readonly entered = new Map<AnyStateNode, number | null>()
 
-  constructor(options: HeatRecorderOptions) {
-    this.options = options
+  /** @param version that of the machine */
+  constructor(version: string, clock: Clock) {
+    this.version = version
+    this.clock = clock
   }
 
   /**
@@ -54,15 +56,14 @@ export class HeatRecorder {
 
   /** The machine is new, and stands in these states. */
   begin(nodes: readonly AnyStateNode[]): void {
-    const now = this.options.now()
+    const now = this.clock.now()
     for (const node of nodes) if (!this.entered.has(node)) this.entered.set(node, now)
   }
 
   step({ transitions: taken, nodes }: Microstep): void {
     if (taken.length === 0) return
-    const { entered, tally } = this
-    const { version } = this.options
-    const now = this.options.now()
+    const { entered, tally, version } = this
+    const now = this.clock.now()
     const facts = taken.map((transition) => factsOf(transition, version))
     for (const { name } of facts) if (name !== null) tally.add(name)
     for (const [node, at] of entered) {

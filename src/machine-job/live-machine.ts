@@ -20,14 +20,15 @@ import { recordError } from '../core/failure.ts'
 import type { Inspect } from '../core/inspection.ts'
 import type { FailedPromise } from '../core/machine-record.ts'
 import type { MachineStanding } from '../core/machine-tally.ts'
+import { lineOf } from '../core/platform.ts'
 import { factsOf } from './actor-facts.ts'
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { encoder, withActors, type Encode } from './codec.ts'
 import { jobOf } from './from-job.ts'
 import { isNamedByState, activeNodes, standingOf } from './machines.ts'
-import type { ActorSteps } from './actor-steps.ts'
+import { LiveAttempts, type AttemptHost } from './live-attempts.ts'
 import { attemptNote, failedAttempt, isNextAttempt, isWaiting } from './durable.ts'
-import type { AttemptServices, MachineRunServices, JobActorServices } from './machine-run-services.ts'
+import type { MachineRunServices, JobActorServices } from './machine-run-services.ts'
 import { pendingOf, outboxOf } from './outbox.ts'
 import { HeatRecorder } from './heat-recorder.ts'
 import { Inspector } from './inspector.ts'
@@ -38,21 +39,20 @@ import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState, WrittenState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { LeanMachine, MachineVersion } from './versions.ts'
-import { dropChild, replaceScheduler, watchSnapshots, wrapRelays, type Microstep } from './xstate-internals.ts'
+import { dropChild, replaceScheduler, watchSnapshots, wrapRelays } from './xstate-internals.ts'
 
-interface LiveMachineOptions {
+/** The run that a machine lives in. */
+export interface MachineHost extends AttemptHost {
   readonly logic: PlannedLogic
   readonly version: MachineVersion
   readonly jobId: string
   readonly input: unknown
-  readonly now: () => number
   readonly jobs: JobActorServices
-  readonly attempts: Pick<AttemptServices, 'random' | 'after' | 'log' | 'traced'>
-  readonly steps: ActorSteps
   readonly inspect: Inspect | null
-  readonly logger: (...args: unknown[]) => void
+  /** ms since the epoch */
+  now(): number
   /** Called when the state of a machine, a timer, a pending effect or the failure has changed. */
-  readonly changed: () => void
+  changed(): void
 }
 
 /**
@@ -68,9 +68,10 @@ const failuresMax = 100
 
 type Status = 'active' | 'done' | 'error' | 'stopped'
 
-export class LiveMachine {
+export class LiveMachine implements MachineRunServices {
   readonly timers: DurableTimers
   readonly plan: Plan
+  readonly attempts: LiveAttempts
   readonly encode: Encode
   /** Events and states since the last checkpoint, for its note. */
   private notes: string[] = []
@@ -80,7 +81,7 @@ export class LiveMachine {
   failures: FailedPromise[] = []
   private readonly root: Actor<AnyActorLogic>
   private readonly inspector: Inspector | null
-  private readonly options: LiveMachineOptions
+  private readonly host: MachineHost
   private readonly addresses: ActorAddresses
   /** Deliveries to machines that are delayed until all actors of a step have started; null outside of `startWork`. */
   private relays: (() => void)[] | null = null
@@ -97,28 +98,24 @@ export class LiveMachine {
   private readonly jobActors = new Map<string, AnyActorRef>()
   private jobActorsListedAt = -1
 
-  constructor(options: LiveMachineOptions, from: MachineState | null) {
-    const { jobId, input, now, jobs, attempts, inspect, logger, changed } = options
-    this.options = options
+  constructor(host: MachineHost, from: MachineState | null) {
+    const { jobId, input, inspect } = host
+    this.host = host
     this.addresses = new ActorAddresses(jobId, from?.actors ?? null, () => this.root)
     const { addresses } = this
     this.isNew = from === null
     this.encode = encoder((actor) => addresses.find(actor))
     this.recorder = new Recorder(this.encode)
-    const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
-    this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
-    this.heat = new HeatRecorder({ version: options.version.version, now })
-    const stepped = (step: Microstep): void => this.heat.step(step)
-    this.plan = new Plan({ addresses, nextActorNumber: from?.actorNumber ?? 0, changed, log: attempts.log, stepped })
-    const inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
+    this.timers = new DurableTimers(host, addresses, delaysOf)
+    this.heat = new HeatRecorder(host.version.version, host)
+    this.plan = new Plan(host, addresses, this.heat, from?.actorNumber ?? 0)
+    this.attempts = new LiveAttempts(host, this.plan, this.timers, addresses)
+    const inspector = inspect === null ? null : new Inspector({ jobId, now: () => host.now(), inspect })
     this.inspector = inspector
-    const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
-      ...options.logic,
-      runServices: { jobs, plan: this.plan, attempts: this.attemptServices() },
-    }
+    const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = { ...host.logic, runServices: this }
     this.root = createActor(logic, {
       id: jobId,
-      logger,
+      logger: (...args: unknown[]) => host.log(lineOf(...args)),
       ...(from === null ? { input } : { snapshot: withoutContexts(from.snapshot) as never }),
       ...(inspector !== null && { inspect: (inspected: InspectionEvent) => inspector.take(inspected) }),
     })
@@ -146,15 +143,9 @@ export class LiveMachine {
     for (const actor of [this.root, ...this.actors()]) factsOf(actor).lastSnapshot = actor.getSnapshot()
   }
 
-  private attemptServices(): AttemptServices {
-    const { timers, addresses } = this
-    const { attempts, steps } = this.options
-    return {
-      ...attempts,
-      begin: (begin) => this.plan.hold({ kind: 'attempt', begin }),
-      isTimerSet: (actor, id) => timers.isSet(actor, id),
-      steps: (actor, attempt, refusal) => steps.of(addresses.of(actor), attempt, refusal),
-    }
+  /** The services for the actors of child jobs. */
+  get jobs(): JobActorServices {
+    return this.host.jobs
   }
 
   start(): void {
@@ -209,7 +200,7 @@ export class LiveMachine {
 
   /** Does the current state handle this event by its name, not by a wildcard? */
   namesEvent(event: EventObject): boolean {
-    if (!this.options.logic.events.has(event.type)) return false
+    if (!this.host.logic.events.has(event.type)) return false
     return this.status === 'active' && isNamedByState(this.root.getSnapshot(), event)
   }
 
@@ -244,7 +235,7 @@ export class LiveMachine {
 
   /** Starts the work of an actor. */
   startActor(actor: AnyActorRef): void {
-    factsOf(actor).beganAt = this.options.now()
+    factsOf(actor).beganAt = this.host.now()
     this.plan.startWork(actor)
   }
 
@@ -271,7 +262,7 @@ export class LiveMachine {
 
   private record(event: EventObject, target: AnyActorRef): void {
     const { firedBy: by, isFiring: timer } = this
-    this.recorder.record(event, { at: this.options.now(), by, to: this.addresses.of(target), timer })
+    this.recorder.record(event, { at: this.host.now(), by, to: this.addresses.of(target), timer })
   }
 
   /** Sends a recorded event to a machine of the job. */
@@ -334,8 +325,8 @@ export class LiveMachine {
     const passed = this.passedDelays(machines)
     return {
       format: 1,
-      machine: this.options.version,
-      job: this.options.jobId,
+      machine: this.host.version,
+      job: this.host.jobId,
       snapshot: this.persisted(),
       entered: this.status === 'active' ? this.heat.timesOf(this.activeStates) : undefined,
       timers: this.timers.records(),
@@ -392,7 +383,7 @@ export class LiveMachine {
 
   /** The pending effects that the outbox of a checkpoint holds. */
   pendingOf(from: MachineState): PendingEffect[] {
-    return pendingOf(from.outbox, { logic: this.options.logic, addresses: this.addresses })
+    return pendingOf(from.outbox, { logic: this.host.logic, addresses: this.addresses })
   }
 
   /** Stops all actors. Pending effects are dropped: the last checkpoint holds those that matter. */
@@ -415,7 +406,7 @@ export class LiveMachine {
 
   private fail(error: unknown): void {
     this.failed ??= { error }
-    this.options.changed()
+    this.host.changed()
   }
 
   private snapshotChanged(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
@@ -430,7 +421,7 @@ export class LiveMachine {
     if (note !== null) this.notes.push(note)
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
     else this.asides.add(asideOf(event, actor))
-    this.options.changed()
+    this.host.changed()
   }
 
   /**
@@ -438,11 +429,11 @@ export class LiveMachine {
    */
   private noticeFailure(event: EventObject, actor: AnyActorRef, snapshot: unknown): void {
     const facts = factsOf(actor)
-    if (isNextAttempt(event)) facts.beganAt = this.options.now()
+    if (isNextAttempt(event)) facts.beganAt = this.host.now()
     if (actor === this.root || !doesWork(actor) || this.failures.length >= failuresMax) return
     const failure = failedAttempt(event, actor, snapshot)
     if (failure === null) return
-    const now = this.options.now()
+    const now = this.host.now()
     this.failures.push({ error: recordError(failure.error), ms: Math.max(0, now - (facts.beganAt ?? now)) })
   }
 
@@ -460,6 +451,8 @@ export class LiveMachine {
     return machines
   }
 }
+
+const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
 
 interface MachineActor {
   readonly actor: AnyActorRef

@@ -5,7 +5,7 @@
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { Random, Timer } from '../core/clock.ts'
-import type { JobDefinition, MachineRunContext } from '../core/definition.ts'
+import type { JobDefinition } from '../core/definition.ts'
 import type { JobchartError } from '../core/errors.ts'
 import type { Steps } from '../core/steps.ts'
 import { logicOf, parentOf } from './xstate-internals.ts'
@@ -36,21 +36,18 @@ export interface JobActorServices {
 export interface AttemptServices {
   readonly random: Random
   /** A timer in memory: a crash loses it. */
-  readonly after: (delayMs: number, run: () => void) => Timer
+  after(delayMs: number, run: () => void): Timer
   /** Calls `begin` once the checkpoint that holds the attempt's number is written. */
-  readonly begin: (begin: () => void) => void
+  begin(begin: () => void): void
   /** Adds a line to the job's log. */
-  readonly log: (message: string) => void
+  log(message: string): void
   /** Calls the work of an attempt or of a step, so that telemetry sees it. */
-  readonly traced: MachineRunContext['traced']
+  traced<T>(kind: 'actor' | 'step', name: string, work: () => T): T
   /** Is a durable timer with this id set for the actor? */
-  readonly isTimerSet: (actor: AnyActorRef, id: string) => boolean
+  isTimerSet(actor: AnyActorRef, id: string): boolean
   /** The steps of an attempt. @param refusal why the attempt may begin or store no more steps; null while it may */
-  readonly steps: (actor: AnyActorRef, attempt: string, refusal: () => JobchartError | null) => Steps
+  steps(actor: AnyActorRef, attempt: string, refusal: () => JobchartError | null): Steps
 }
-
-/** `traced` where nothing is traced. */
-export const untraced: AttemptServices['traced'] = (_kind, _name, work) => work()
 
 /** Held by the logic of a job's root actor, as `runServices`. */
 export interface MachineRunServices {

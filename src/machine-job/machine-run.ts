@@ -9,20 +9,20 @@
  * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint.
  * After a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
  */
-import type { Timer } from '../core/clock.ts'
+import type { Random, Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
+import type { Inspect } from '../core/inspection.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
-import { lineOf } from '../core/platform.ts'
 import { innermost } from '../core/state-paths.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
 import { toDisplayJson } from './codec.ts'
 import { ChildJobs } from './child-jobs.ts'
 import { notifyActor } from './from-job.ts'
-import { LiveMachine } from './live-machine.ts'
+import { LiveMachine, type MachineHost } from './live-machine.ts'
 import { usableArgs } from './action-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
@@ -34,13 +34,19 @@ const commitsPerYield = 100
 
 const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
 
+const nothing = (): void => {}
+
 interface Reading {
   readonly number: number
   readonly what: string
   readonly isDeferred: boolean
 }
 
-export class MachineRun {
+export class MachineRun implements MachineHost {
+  readonly logic: PlannedLogic
+  readonly version: MachineVersion
+  readonly jobs: ChildJobs
+  readonly steps: ActorSteps
   private readonly attempt: MachineRunContext
   private readonly machine: LiveMachine
   /** Number of the last checkpoint. */
@@ -58,8 +64,6 @@ export class MachineRun {
   private commits = 0
   /** The cancel that was read in this generation. */
   private cancel: ReadCancel | null
-  private readonly childJobs: ChildJobs
-  private readonly steps: ActorSteps
   /**
    * After a failed attempt each message gets its own checkpoint: the message that causes the failure becomes the first
    * unread.
@@ -68,7 +72,8 @@ export class MachineRun {
   /** The message that the machine handles now. */
   private reading: Reading | null = null
   private failure: { readonly error: unknown } | null = null
-  private wake: () => void = () => {}
+  /** Ends the wait for a change. */
+  private endWait = nothing
 
   /** @param adopted has `from` changed since it was read from the store? */
   constructor(
@@ -79,6 +84,8 @@ export class MachineRun {
     adopted = false,
   ) {
     this.attempt = attempt
+    this.logic = logic
+    this.version = version
     this.number = attempt.checkpoint?.number ?? 0
     this.read = from?.read ?? 0
     const isRead = ({ number }: InboxEntry): boolean => number <= this.read
@@ -88,32 +95,60 @@ export class MachineRun {
     this.arrived = Math.max(attempt.inbox.at(-1)?.number ?? 0, this.read)
     this.dirty = from === null || adopted
     this.cancel = cancelOf(from, attempt.generation)
-    const stopped = (job: string): void => this.machine.plan.hold({ kind: 'cancelChild', job })
-    const callbacks = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
-    this.childJobs = new ChildJobs({ attempt, ...callbacks }, from?.jobs)
-    this.steps = new ActorSteps({ context: attempt, failed: (error) => this.fail(error) })
-    this.machine = new LiveMachine(
-      {
-        logic,
-        version,
-        jobId: attempt.id,
-        input: attempt.input,
-        now: attempt.now,
-        jobs: this.childJobs,
-        attempts: { random: attempt.random, after: attempt.after, log: attempt.log, traced: attempt.traced },
-        steps: this.steps,
-        inspect: attempt.inspect,
-        logger: (...args) => attempt.log(lineOf(...args)),
-        changed: () => this.changed(),
-      },
-      from,
-    )
+    this.jobs = new ChildJobs(attempt, this, from?.jobs)
+    this.steps = new ActorSteps(attempt, (error) => this.fail(error))
+    this.machine = new LiveMachine(this, from)
     this.restored = from === null ? null : this.machine.pendingOf(from)
     if (adopted) this.machine.asides.add('taken over by another definition')
   }
 
   /** The outbox of the last checkpoint: effects that may not have been executed before a crash. */
   private readonly restored: readonly PendingEffect[] | null
+
+  // ── what the machine asks ────────────────────────────────────────────────────────────────────────────────────────
+
+  get jobId(): string {
+    return this.attempt.id
+  }
+
+  get input(): unknown {
+    return this.attempt.input
+  }
+
+  get random(): Random {
+    return this.attempt.random
+  }
+
+  get inspect(): Inspect | null {
+    return this.attempt.inspect
+  }
+
+  now(): number {
+    return this.attempt.now()
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    return this.attempt.after(delayMs, run)
+  }
+
+  log(line: string): void {
+    this.attempt.log(line)
+  }
+
+  traced<T>(kind: 'actor' | 'step', name: string, work: () => T): T {
+    return this.attempt.traced(kind, name, work)
+  }
+
+  changed(): void {
+    this.dirty = true
+    this.wake()
+  }
+
+  childStopped(job: string): void {
+    this.machine.plan.hold({ kind: 'cancelChild', job })
+  }
+
+  // ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async run(): Promise<RunResult> {
     const { attempt, machine } = this
@@ -125,7 +160,7 @@ export class MachineRun {
       if (this.restored !== null) await this.executeRestored(this.restored)
       return await this.runUntilIdle()
     } finally {
-      this.childJobs.end()
+      this.jobs.end()
       machine.stop()
     }
   }
@@ -143,9 +178,9 @@ export class MachineRun {
       const done = machine.status === 'done'
       if (machine.plan.pending.length > 0) {
         await this.commitAndExecute()
-      } else if (done || (machine.isIdle && !this.childJobs.busy)) {
+      } else if (done || (machine.isIdle && !this.jobs.busy)) {
         if (done) this.warnUnread()
-        const checkpoint = this.dirty || this.childJobs.hasUnsavedIds ? this.checkpoint([]) : null
+        const checkpoint = this.dirty || this.jobs.hasUnsavedIds ? this.checkpoint([]) : null
         return done
           ? {
               kind: 'done',
@@ -205,7 +240,7 @@ export class MachineRun {
       this.dirty = true
       this.machine.asides.add('effects carried out')
       if (each.kind === 'emit') this.attempt.emitted(toDisplayJson(each.event))
-      else if (each.kind === 'cancelChild') await this.childJobs.cancelChild(each.job)
+      else if (each.kind === 'cancelChild') await this.jobs.cancelChild(each.job)
       else if (each.kind === 'action') await act(each)
       this.throwIfFailed()
     }
@@ -232,14 +267,14 @@ export class MachineRun {
 
   private checkpoint(pending: readonly PendingEffect[]): NewCheckpoint {
     const { machine } = this
-    if (this.childJobs.hasUnsavedIds) machine.asides.add('child jobs enqueued')
+    if (this.jobs.hasUnsavedIds) machine.asides.add('child jobs enqueued')
     const note = machine.takeNote()
     const takesCancel = machine.namesEvent(cancelled(null))
     try {
       const { read, cancel } = this
       const state = machine.state(pending)
       const forgetSteps = this.steps.takeStale((address) => machine.isActive(address))
-      const jobs = this.childJobs.storedAmong(() => machine.jobIds)
+      const jobs = this.jobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
       const failures = machine.failures.splice(0)
       const heat = machine.takeHeat()
@@ -395,11 +430,6 @@ export class MachineRun {
     this.wake()
   }
 
-  private changed(): void {
-    this.dirty = true
-    this.wake()
-  }
-
   /** @throws the error that the machine failed with, or the reason to end the run */
   private throwIfFailed(): void {
     const failure = this.failure ?? this.machine.failure
@@ -409,14 +439,18 @@ export class MachineRun {
     throw error instanceof JobchartError && error.code === 'NOT_DURABLE' ? fatal(error) : error
   }
 
-  private fail(error: unknown): void {
+  fail(error: unknown): void {
     this.failure ??= { error }
     this.wake()
   }
 
+  wake(): void {
+    this.endWait()
+  }
+
   private yieldTurn(): Promise<void> {
     return new Promise((resolve) => {
-      this.wake = resolve
+      this.endWait = resolve
       this.attempt.after(1, resolve)
     })
   }
@@ -426,11 +460,11 @@ export class MachineRun {
     const { nextAt } = this
     let timer: Timer | null = null
     await new Promise<void>((resolve) => {
-      this.wake = resolve
-      if (nextAt !== null) timer = this.attempt.after(nextAt - this.attempt.now(), resolve)
+      this.endWait = resolve
+      if (nextAt !== null) timer = this.attempt.after(nextAt - this.now(), resolve)
       if (this.inbox.length > 0 || this.failure !== null || this.dirty) resolve()
     })
-    this.wake = () => {}
+    this.endWait = nothing
     ;(timer as Timer | null)?.cancel()
   }
 }

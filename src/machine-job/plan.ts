@@ -13,7 +13,8 @@ import { JobchartError } from '../core/errors.ts'
 import { isDurable, isReportedSnapshot } from './durable.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isSnapshotOnly, doesWork } from './actor-kinds.ts'
-import { countActorIds, parentOf, watchMicrosteps, type Microstep } from './xstate-internals.ts'
+import type { HeatRecorder } from './heat-recorder.ts'
+import { countActorIds, parentOf, watchMicrosteps } from './xstate-internals.ts'
 
 export interface PendingAction {
   readonly kind: 'action'
@@ -63,16 +64,11 @@ interface PlannedMachine {
 
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
-interface PlanOptions {
-  readonly addresses: ActorAddresses
-  /** Number of ids generated so far for actors without one. */
-  readonly nextActorNumber: number
-  /** Called when an effect is added. */
-  readonly changed: () => void
+interface PlanHost {
+  /** An effect was added. */
+  changed(): void
   /** Writes a line of the job's log. */
-  readonly log: (line: string) => void
-  /** Called after each step of the root machine. */
-  readonly stepped: (step: Microstep) => void
+  log(line: string): void
 }
 
 export class Plan {
@@ -85,9 +81,8 @@ export class Plan {
   nextActorNumber: number
   /** Number of actors registered so far: tells whether one was added. */
   actorsAdded = 0
-  private readonly changed: () => void
-  private readonly log: (line: string) => void
-  private readonly stepped: (step: Microstep) => void
+  private readonly host: PlanHost
+  private readonly heat: HeatRecorder
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots that were restored from the checkpoint; null if there is none. */
@@ -95,17 +90,20 @@ export class Plan {
   /** Wraps the calls that XState defers while a built-in action executes; null otherwise. */
   private planning: ((run: () => void) => () => void) | null = null
 
-  constructor({ addresses, nextActorNumber, changed, log, stepped }: PlanOptions) {
+  /**
+   * @param heat told of each step of the root machine
+   * @param nextActorNumber number of ids generated so far for actors without one
+   */
+  constructor(host: PlanHost, addresses: ActorAddresses, heat: HeatRecorder, nextActorNumber: number) {
+    this.host = host
     this.addresses = addresses
+    this.heat = heat
     this.nextActorNumber = nextActorNumber
-    this.changed = changed
-    this.log = log
-    this.stepped = stepped
   }
 
   hold(effect: PendingEffect): void {
     this.pending.push(effect)
-    this.changed()
+    this.host.changed()
   }
 
   /** A machine starts or resumes: its actors start before its own actions, as in XState. */
@@ -162,7 +160,9 @@ export class Plan {
     if (planned === null) {
       // XState numbers generated ids per process: in a job the numbers continue after a restart.
       countActorIds(scope.system, () => `x:${++this.nextActorNumber}`)
-      if (parentOf(scope.self) === undefined) watchMicrosteps(scope.system, scope.self, this.stepped)
+      if (parentOf(scope.self) === undefined) {
+        watchMicrosteps(scope.system, scope.self, (step) => this.heat.step(step))
+      }
       planned = {
         ...scope,
         // Outside of an action XState defers only starts of actors that `assign` has spawned: `registerChildren` starts
@@ -274,7 +274,7 @@ export class Plan {
   private warnReplaced(before: AnyActorRef | undefined, actor: AnyActorRef): void {
     if (before === undefined || before === actor) return
     if (factsOf(before).isStopped || before.getSnapshot().status !== 'active') return
-    this.log(
+    this.host.log(
       `the actor ${actor.id} was started while another actor of this id is active: after a restart only the later one goes on`,
     )
   }

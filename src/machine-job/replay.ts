@@ -3,7 +3,7 @@
  * timers. Effects are planned and dropped; the answers of actors are among the events.
  */
 import type { EventObject } from 'xstate'
-import { seededRandom } from '../core/clock.ts'
+import { seededRandom, type Timer } from '../core/clock.ts'
 import type { LifeReplay } from '../core/definition.ts'
 import type { RecordedLife } from '../core/recorded-life.ts'
 import { recordError } from '../core/failure.ts'
@@ -13,8 +13,7 @@ import { statesIn } from '../core/state-paths.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { decode } from './codec.ts'
-import { LiveMachine } from './live-machine.ts'
-import { untraced } from './machine-run-services.ts'
+import { LiveMachine, type MachineHost } from './live-machine.ts'
 import type { RecordedEvent } from './recorder.ts'
 import { unpackState, type MachineState } from './state.ts'
 import type { MachineVersion } from './versions.ts'
@@ -92,36 +91,49 @@ function attempted<T>(act: () => T): { readonly value: T } | { readonly error: u
   }
 }
 
+const nothing = (): void => {}
+
 /** A machine whose time is that of the events, and whose effects are dropped. */
-class VirtualMachine {
+class VirtualMachine implements MachineHost {
+  readonly jobId: string
+  readonly logic: PlannedLogic
+  readonly version: MachineVersion
+  readonly input: unknown
+  readonly steps: ActorSteps
+  readonly random = seededRandom(1)
+  readonly inspect = null
+  readonly jobs = { actorStarted: nothing, actorStopped: nothing }
+  readonly log = nothing
+  readonly changed = nothing
   private readonly machine: LiveMachine
-  private now: number
+  private time: number
   private readonly isNew: boolean
 
   constructor(id: string, { logic, identity, input }: ReplayOptions, from: MachineState | null, now: number) {
-    this.now = now
+    this.jobId = id
+    this.logic = logic
+    this.version = identity
+    this.input = input
+    this.time = now
     this.isNew = from === null
-    const nothing = (): void => {}
     const context = { id, steps: null, saveStep: () => Promise.resolve(null), refusal: () => null }
-    this.machine = new LiveMachine(
-      {
-        logic,
-        version: identity,
-        jobId: id,
-        input,
-        now: () => this.now,
-        jobs: { actorStarted: nothing, actorStopped: nothing },
-        attempts: { random: seededRandom(1), after: () => ({ cancel: nothing }), log: nothing, traced: untraced },
-        steps: new ActorSteps({ context, failed: nothing }),
-        inspect: null,
-        logger: nothing,
-        changed: nothing,
-      },
-      from,
-    )
+    this.steps = new ActorSteps(context, nothing)
+    this.machine = new LiveMachine(this, from)
     if (from === null) return
     this.machine.start()
     this.settle()
+  }
+
+  now(): number {
+    return this.time
+  }
+
+  after(): Timer {
+    return { cancel: nothing }
+  }
+
+  traced<T>(_kind: string, _name: string, work: () => T): T {
+    return work()
   }
 
   get states(): string[] {
@@ -131,7 +143,7 @@ class VirtualMachine {
   /** @throws what the machine throws */
   live(events: readonly RecordedEvent[]): void {
     for (const { at, by = at, to = '', event, timer } of events) {
-      this.now = at
+      this.time = at
       const received = decode(event) as EventObject
       if (received.type === initType && this.isNew) this.machine.start()
       else {

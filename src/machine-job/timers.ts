@@ -60,19 +60,21 @@ export function delayPlaces(machine: AnyStateMachine): ReadonlyMap<string, Delay
   return new Map(places)
 }
 
-interface DurableTimersOptions {
+/** The delayed transitions of a machine actor; null for any other actor. */
+type DelaysOf = (actor: AnyActorRef) => ReadonlyMap<string, DelayPlace> | null
+
+interface TimersHost {
   /** ms since the epoch */
-  readonly now: () => number
-  readonly addresses: ActorAddresses
-  /** The delayed transitions of a machine actor; null for any other actor. */
-  readonly delaysOf: (actor: AnyActorRef) => ReadonlyMap<string, DelayPlace> | null
+  now(): number
   /** A timer was set, cancelled or taken. */
-  readonly changed: () => void
+  changed(): void
 }
 
 /** Replaces the scheduler of an actor system. */
 export class DurableTimers {
-  private readonly options: DurableTimersOptions
+  private readonly host: TimersHost
+  private readonly addresses: ActorAddresses
+  private readonly delaysOf: DelaysOf
   /** In the order in which they were set. */
   private readonly timers = new Set<TimerRecord>()
   /**
@@ -82,17 +84,19 @@ export class DurableTimers {
   private readonly cancellable = new Map<string, TimerRecord>()
   private unnamed = 0
 
-  constructor(options: DurableTimersOptions) {
-    this.options = options
+  constructor(host: TimersHost, addresses: ActorAddresses, delaysOf: DelaysOf) {
+    this.host = host
+    this.addresses = addresses
+    this.delaysOf = delaysOf
   }
 
   schedule(source: AnyActorRef, target: AnyActorRef, event: EventObject, delayMs: number, id?: string): void {
-    const { now, addresses, delaysOf } = this.options
+    const { host, addresses } = this
     const from = addresses.of(source)
     const to = addresses.find(target)
     if (to === null) throw foreignTarget(from, event)
-    const setAt = now()
-    const after = id === event.type ? delaysOf(source)?.get(id) : undefined
+    const setAt = host.now()
+    const after = id === event.type ? this.delaysOf(source)?.get(id) : undefined
     this.add({
       id: id ?? this.freshId(from),
       source: from,
@@ -102,16 +106,16 @@ export class DurableTimers {
       setAt,
       ...(after && { after }),
     })
-    this.options.changed()
+    host.changed()
   }
 
   cancel(source: AnyActorRef, id: string): void {
-    const timer = this.cancellable.get(keyOf(this.options.addresses.of(source), id))
+    const timer = this.cancellable.get(keyOf(this.addresses.of(source), id))
     if (timer !== undefined) this.take(timer)
   }
 
   cancelAll(source: AnyActorRef): void {
-    const address = this.options.addresses.of(source)
+    const address = this.addresses.of(source)
     for (const timer of this.timers) {
       // A detached one for another actor fires, as in XState; the actor itself takes no event any more.
       if (timer.source === address && (timer.target === address || !this.isDetached(timer))) this.take(timer)
@@ -120,7 +124,7 @@ export class DurableTimers {
 
   /** Is a timer with this id set by the actor? */
   isSet(source: AnyActorRef, id: string): boolean {
-    const address = this.options.addresses.of(source)
+    const address = this.addresses.of(source)
     if (this.cancellable.has(keyOf(address, id))) return true
     return [...this.timers].some((timer) => timer.source === address && timer.id === id)
   }
@@ -163,7 +167,7 @@ export class DurableTimers {
     if (!this.timers.delete(timer)) return false
     const key = keyOf(timer.source, timer.id)
     if (this.cancellable.get(key) === timer) this.cancellable.delete(key)
-    this.options.changed()
+    this.host.changed()
     return true
   }
 

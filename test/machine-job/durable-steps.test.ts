@@ -217,10 +217,8 @@ test.each<[code: 'LEASE_LOST' | 'STORE_REFUSED', fails: boolean]>([
 ])('%s when a result is kept: does the run of the job fail? %s', async (code, fails) => {
   const error = new JobchartError(code, 'no')
   const failures: unknown[] = []
-  const steps = new ActorSteps({
-    context: { id: 'job', steps: null, refusal: () => null, saveStep: () => Promise.reject(error) },
-    failed: (failure) => failures.push(failure),
-  })
+  const context = { id: 'job', steps: null, refusal: () => null, saveStep: () => Promise.reject(error) }
+  const steps = new ActorSteps(context, (failure) => failures.push(failure))
   await expect(steps.of('a/1', 'attempt 1', () => null).once('s', () => 1)).rejects.toBe(error)
   expect(failures).toEqual(fails ? [error] : [])
 })
