@@ -63,9 +63,29 @@ export class Checkpoints {
    * @param run when it aborts, the checkpoint does not wait for other calls
    */
   write(request: CheckpointRequest, run: AbortableRun): Promise<CheckpointAnswer> {
+    return this.underWay === null && !this.isSlow ? this.writeAlone(request) : this.writeTogether(request, run)
+  }
+
+  /** Nothing waits, and the last answer came at once. */
+  private async writeAlone(request: CheckpointRequest): Promise<CheckpointAnswer> {
+    let answers = this.options.store.checkpoint([request])
+    if (answers instanceof Promise) {
+      const wave: Wave = { unanswered: 1 }
+      this.underWay = wave
+      this.isSlow = true
+      try {
+        answers = await answers
+      } finally {
+        this.answered(wave)
+      }
+    }
+    return answers[0] as CheckpointAnswer
+  }
+
+  private writeTogether(request: CheckpointRequest, run: AbortableRun): Promise<CheckpointAnswer> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ request, resolve, reject, run })
-      if (run.abortReason !== null || (this.underWay === null && !this.isSlow)) return this.send()
+      if (run.abortReason !== null) return this.send()
       if (this.isHeld) {
         run.signal.addEventListener('abort', this.sendNow)
         this.isListening = true

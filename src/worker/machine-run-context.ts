@@ -118,6 +118,7 @@ export class WorkerRunContext implements MachineRunContext {
 
   commit(next: NewCheckpoint): Promise<readonly InboxEntry[]> {
     const { run, options } = this
+    if (run.span === null) return commit(run, next, options)
     return run.tracedPart('checkpoint', next.note, () => commit(run, next, options))
   }
 
