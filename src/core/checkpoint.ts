@@ -32,9 +32,11 @@ export function checkpoint(unit: Unit, request: CheckpointRequest): CheckpointAn
 export function keepCheckpoint(unit: Unit, row: JobRow, next: NewCheckpoint): boolean {
   if (row.machine?.checkpoint?.number === next.number) return false
   readMessages(unit, row, next)
-  for (const { error, ms } of next.failures ?? []) {
-    unit.count(row, promiseFailed, ms)
-    unit.countFailure(row, failureOf(error))
+  if (next.failures !== undefined) {
+    for (const { error, ms } of next.failures) {
+      unit.count(row, promiseFailed, ms)
+      unit.countFailure(row, failureOf(error))
+    }
   }
   if (next.heat !== undefined) unit.countHeat(row, next.heat)
   unit.addCheckpoint(row, next)

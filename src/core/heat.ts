@@ -97,20 +97,22 @@ export const stayName = (version: string, state: string, bucket: number): string
 
 /** Numbers by their names: what a machine has done since its last checkpoint. */
 export class HeatTally {
-  private readonly counts = new Map<string, number>()
+  /** A list and not a map: mostly it has two names. */
+  private readonly counts: [name: string, count: number][] = []
 
   add(name: string): void {
     const { counts } = this
-    const count = counts.get(name)
-    if (count === undefined && (counts.size >= namesMax || name.length > nameCharsMax)) return
-    counts.set(name, (count ?? 0) + 1)
+    for (const counted of counts) {
+      if (counted[0] !== name) continue
+      counted[1]++
+      return
+    }
+    if (counts.length < namesMax && name.length <= nameCharsMax) counts.push([name, 1])
   }
 
   /** What was counted since the last call. */
   take(): readonly (readonly [name: string, count: number])[] {
-    const taken = [...this.counts]
-    this.counts.clear()
-    return taken
+    return this.counts.splice(0)
   }
 }
 

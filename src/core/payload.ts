@@ -143,8 +143,9 @@ function copy(value: unknown, path: Path, depth: number, walk: Walk): Json {
 
 function list(value: readonly unknown[], path: Path, depth: number, walk: Walk): Json[] {
   spend(walk, 1 + value.length, path)
-  const result: Json[] = []
-  for (let i = 0; i < value.length; i++) result.push(copy(value[i], itemPath(path, i), depth + 1, walk))
+  // oxlint-disable-next-line unicorn/no-new-array -- most have one member; one that grows has room for 17 at once
+  const result = new Array<Json>(value.length)
+  for (let i = 0; i < value.length; i++) result[i] = copy(value[i], itemPath(path, i), depth + 1, walk)
   return result
 }
 

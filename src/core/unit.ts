@@ -24,6 +24,8 @@ import type { LeaseKey, SettleAnswer, WrittenTransition } from './values.ts'
 
 const timed = statesTagged('timed')
 
+const noMessages: readonly InboxEntry[] = []
+
 export class Unit<Row extends JobRow = JobRow> {
   private tick = new Tick(0)
   /** The number of the last transition. */
@@ -348,13 +350,13 @@ export class Unit<Row extends JobRow = JobRow> {
   /** Messages with a number greater than `after`, ascending: deferred and unread ones. */
   inbox(row: Row, after: number): readonly InboxEntry[] {
     const { machine } = row
-    if (machine === null) return []
+    if (machine === null) return noMessages
     const { lastRead, lastMessage, deferred } = machine
-    const kept = deferred.filter((number) => number > after)
-    if (lastMessage <= Math.max(after, lastRead) && kept.length === 0) return []
+    const hasKept = deferred.some((number) => number > after)
+    if (lastMessage <= Math.max(after, lastRead) && !hasKept) return noMessages
     const added = row.change?.added?.messages ?? []
     const first = added[0]?.number ?? Infinity
-    const areAllAdded = kept.length === 0 && first <= Math.max(after, lastRead) + 1
+    const areAllAdded = !hasKept && first <= Math.max(after, lastRead) + 1
     const stored = areAllAdded ? [] : this.source.inbox(row).filter(({ number }) => number < first)
     return [...stored, ...added].filter(
       ({ number }) => number > after && (number > lastRead || deferred.includes(number)),

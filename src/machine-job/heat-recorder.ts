@@ -64,10 +64,12 @@ export class HeatRecorder {
     if (taken.length === 0) return
     const { entered, tally, version } = this
     const now = this.clock.now()
-    const facts = taken.map((transition) => factsOf(transition, version))
-    for (const { name } of facts) if (name !== null) tally.add(name)
+    for (const transition of taken) {
+      const { name } = factsOf(transition, version)
+      if (name !== null) tally.add(name)
+    }
     for (const [node, at] of entered) {
-      if (nodes.includes(node) && !isEnteredAgain(node, taken, facts)) continue
+      if (nodes.includes(node) && !isEnteredAgain(node, taken, version)) continue
       entered.delete(node)
       if (at !== null) tally.add(nameOfStay(node, version, now - at))
     }
@@ -76,13 +78,8 @@ export class HeatRecorder {
 
   /** When each of these states was entered; undefined if that is not known of all of them. */
   timesOf(nodes: readonly AnyStateNode[]): number[] | undefined {
-    const times: number[] = []
-    for (const node of nodes) {
-      const at = this.entered.get(node)
-      if (at === undefined || at === null) return undefined
-      times.push(at)
-    }
-    return times
+    const times = nodes.map((node) => this.entered.get(node) ?? null)
+    return times.every((at) => at !== null) ? times : undefined
   }
 
   /** What was counted since the last call. */
@@ -114,14 +111,11 @@ function nameOfStay(node: AnyStateNode, version: string, ms: number): string {
   return (names[bucket] ??= stayName(version, pathOf(node), bucket))
 }
 
-const isEnteredAgain = (
-  node: AnyStateNode,
-  taken: readonly TakenTransition[],
-  facts: readonly TransitionFacts[],
-): boolean =>
-  facts.some(({ entersAgain }, i) => {
+const isEnteredAgain = (node: AnyStateNode, taken: readonly TakenTransition[], version: string): boolean =>
+  taken.some((transition) => {
+    const { entersAgain } = factsOf(transition, version)
     if (entersAgain === 'nothing') return false
-    const { source } = taken[i] as TakenTransition
+    const { source } = transition
     return isWithin(node, source) || (entersAgain === 'source' && node === source)
   })
 

@@ -34,13 +34,16 @@ export class MachineIndex {
 }
 
 function change(index: Map<string, Set<Row>>, row: Row, old: readonly string[], next: readonly string[]): void {
-  for (const name of old) {
+  // Not by iterators: V8 makes an object for each of their steps, as some of the lists are frozen.
+  for (let i = 0; i < old.length; i++) {
+    const name = old[i] as string
     if (next.includes(name)) continue
     const rows = index.get(name)
     rows?.delete(row)
     if (rows?.size === 0) index.delete(name)
   }
-  for (const name of next) {
+  for (let i = 0; i < next.length; i++) {
+    const name = next[i] as string
     if (old.includes(name)) continue
     const rows = index.get(name)
     if (rows === undefined) index.set(name, new Set([row]))

@@ -297,8 +297,12 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     const { states, tags } = to === null ? nothing : machine
     const before = was.machine ?? nothing
     this.machineIndex.change(row, before, { states, tags })
-    if (from !== null && !from.ended) row.queue.machineTally.add(before, -1)
-    if (to !== null && !to.ended) row.queue.machineTally.add(machine, 1)
+    const wasLive = from !== null && !from.ended
+    const isLive = to !== null && !to.ended
+    if (wasLive !== isLive || before.states !== machine.states || before.tags !== machine.tags) {
+      if (wasLive) row.queue.machineTally.add(before, -1)
+      if (isLive) row.queue.machineTally.add(machine, 1)
+    }
     this.machineIndex.changeUnsupported(row, to !== null && machine.unsupported !== null)
     if (from === null) this.families.add(row)
     else if (to === null) this.families.remove(row)
