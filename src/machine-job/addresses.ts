@@ -135,12 +135,11 @@ export class ActorAddresses {
 }
 
 function startCountsOf(starts: Starts, children: Children): StartCounts | null {
-  const isGone = (name: string): boolean => !Object.hasOwn(children, idIn(name))
   let gone = 0
-  if (starts.counts.size > goneCountsMax) for (const name of starts.counts.keys()) if (isGone(name)) gone++
+  if (starts.counts.size > goneCountsMax) for (const name of starts.counts.keys()) if (isGone(name, children)) gone++
   let kept: Record<string, number> | null = null
   for (const [name, count] of starts.counts) {
-    if (!isGone(name)) {
+    if (!isGone(name, children)) {
       if (count > 1) setMember((kept ??= {}), name, count)
     } else if (gone-- > goneCountsMax) {
       starts.floor = Math.max(starts.floor, count)
@@ -149,6 +148,8 @@ function startCountsOf(starts: Starts, children: Children): StartCounts | null {
   }
   return starts.floor === 0 && kept === null ? null : { floor: starts.floor, counts: kept ?? {} }
 }
+
+const isGone = (name: string, children: Children): boolean => !Object.hasOwn(children, idIn(name))
 
 export type Children = Readonly<Record<string, AnyActorRef | undefined>>
 

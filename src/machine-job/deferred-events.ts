@@ -32,7 +32,8 @@ export class DeferredEvents {
   private readonly machine: string
   /** Ascending by number. */
   private entries: EventEntry[]
-  private dropped: DroppedEvent[] = []
+  /** Those that were dropped since the last checkpoint. */
+  readonly dropped: DroppedEvent[] = []
 
   /** @param entries those that the checkpoint has deferred, ascending by number */
   constructor(machine: string, entries: readonly InboxEntry[]) {
@@ -71,15 +72,6 @@ export class DeferredEvents {
     this.entries = this.entries.filter((entry) => !expired.includes(entry))
     this.dropped.push(...expired.map(({ number }) => ({ number, why: 'expired' }) as const))
     return expired
-  }
-
-  /** For the next checkpoint: the numbers of those that are kept, and of those that were dropped since the last one. */
-  takeChanges(): { readonly deferred?: readonly number[]; readonly dropped?: readonly DroppedEvent[] } {
-    const dropped = this.dropped.splice(0)
-    return {
-      ...(this.entries.length > 0 && { deferred: this.entries.map(({ number }) => number) }),
-      ...(dropped.length > 0 && { dropped }),
-    }
   }
 
   get all(): readonly EventEntry[] {

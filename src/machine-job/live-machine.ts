@@ -10,7 +10,6 @@ import {
   type AnyEventObject,
   type AnyMachineSnapshot,
   type AnyStateMachine,
-  type AnyStateNode,
   type EventObject,
   type InspectionEvent,
   type StateValue,
@@ -19,13 +18,12 @@ import { actorInWords, checkpointNote, eventInWords } from '../core/event-words.
 import { recordError } from '../core/failure.ts'
 import type { Inspect } from '../core/inspection.ts'
 import type { FailedPromise } from '../core/machine-record.ts'
-import type { MachineStanding } from '../core/machine-tally.ts'
 import { lineOf } from '../core/platform.ts'
 import { factsOf } from './actor-facts.ts'
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { encoder, withActors, type Encode } from './codec.ts'
 import { jobOf } from './from-job.ts'
-import { isNamedByState, activeNodes, standingOf } from './machines.ts'
+import { isNamedByState, activeNodes, standingOf, type StandingNodes } from './machines.ts'
 import { LiveAttempts, type AttemptHost } from './live-attempts.ts'
 import { attemptNote, failedAttempt, isNextAttempt, isWaiting } from './durable.ts'
 import type { MachineRunServices, JobActorServices } from './machine-run-services.ts'
@@ -74,11 +72,11 @@ export class LiveMachine implements MachineRunServices {
   readonly attempts: LiveAttempts
   readonly encode: Encode
   /** Events and states since the last checkpoint, for its note. */
-  private notes: string[] = []
+  private readonly notes: string[] = []
   /** What else has changed since the last checkpoint: its note if no state of the root has. */
   readonly asides = new Set<string>()
   /** Attempts of promises that have failed since the last checkpoint. */
-  failures: FailedPromise[] = []
+  readonly failures: FailedPromise[] = []
   private readonly root: Actor<AnyActorLogic>
   private readonly inspector: Inspector | null
   private readonly host: MachineHost
@@ -95,7 +93,7 @@ export class LiveMachine implements MachineRunServices {
   private firedBy = 0
   private isFiring = false
   /** Actors of child jobs by the id of the job; complete while `plan.actorsAdded` equals `jobActorsListedAt`. */
-  private readonly jobActors = new Map<string, AnyActorRef>()
+  private jobActors: Map<string, AnyActorRef> | null = null
   private jobActorsListedAt = -1
 
   constructor(host: MachineHost, from: MachineState | null) {
@@ -130,10 +128,10 @@ export class LiveMachine implements MachineRunServices {
     })
     this.root.subscribe({ error: (error) => this.fail(error) })
     if (from === null) {
-      if (this.status !== 'error') this.heat.begin(this.activeStates)
+      if (this.status !== 'error') this.heat.begin(this.standing.nodes)
       return
     }
-    this.heat.restore(this.activeStates, from.entered)
+    this.heat.restore(this.standing.nodes, from.entered)
     const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
     restoreContexts(this.root, from.snapshot, actorAt)
     this.timers.restore(
@@ -204,8 +202,8 @@ export class LiveMachine implements MachineRunServices {
     return this.status === 'active' && isNamedByState(this.root.getSnapshot(), event)
   }
 
-  /** Paths of the active states, the outer ones first, and the tags. Child machines are not included. */
-  get standing(): MachineStanding {
+  /** The active states, the outer ones first, and the tags. Child machines are not included. */
+  get standing(): StandingNodes {
     const { machine, value } = this.root.getSnapshot() as AnyMachineSnapshot
     return standingOf(machine as AnyStateMachine, value as StateValue)
   }
@@ -213,12 +211,6 @@ export class LiveMachine implements MachineRunServices {
   /** How the machine has gone through its chart since the last call. */
   takeHeat(): ReturnType<HeatRecorder['take']> {
     return this.heat.take()
-  }
-
-  /** In the order of the paths of `standing`. */
-  private get activeStates(): readonly AnyStateNode[] {
-    const { machine, value } = this.root.getSnapshot() as AnyMachineSnapshot
-    return activeNodes((machine as AnyStateMachine).root, value as StateValue).slice(1)
   }
 
   send(event: AnyEventObject): void {
@@ -288,14 +280,15 @@ export class LiveMachine implements MachineRunServices {
 
   /** The actor of a child job; null if there is none. */
   jobActor(jobId: string): AnyActorRef | null {
+    const jobActors = (this.jobActors ??= new Map())
     if (this.jobActorsListedAt !== this.plan.actorsAdded) {
       this.jobActorsListedAt = this.plan.actorsAdded
       for (const actor of this.actors()) {
         const job = jobOf(actor)
-        if (job !== null) this.jobActors.set(job.id, actor)
+        if (job !== null) jobActors.set(job.id, actor)
       }
     }
-    return this.jobActors.get(jobId) ?? null
+    return jobActors.get(jobId) ?? null
   }
 
   /** The ids of the child jobs that active actors wait for. */
@@ -320,15 +313,17 @@ export class LiveMachine implements MachineRunServices {
 
   /** The state for a checkpoint. @throws JobchartError NOT_DURABLE */
   state(pending: readonly PendingEffect[]): Omit<WrittenState, 'read' | 'jobs' | 'cancel'> {
-    const machines = this.machines()
-    this.dropEnded(machines)
-    const passed = this.passedDelays(machines)
+    const passed: PassedDelay[] = []
+    eachMachine(this.root, (actor, logic) => {
+      dropEnded(actor, logic)
+      if (logic.delays.size > 0) passed.push(...this.passedDelays(actor, logic))
+    })
     return {
       format: 1,
       machine: this.host.version,
       job: this.host.jobId,
       snapshot: this.persisted(),
-      entered: this.status === 'active' ? this.heat.timesOf(this.activeStates) : undefined,
+      entered: this.status === 'active' ? this.heat.timesOf(this.standing.nodes) : undefined,
       timers: this.timers.records(),
       passed: passed.length > 0 ? passed : undefined,
       actors: this.addresses.state(),
@@ -339,37 +334,13 @@ export class LiveMachine implements MachineRunServices {
   }
 
   /** Delayed transitions of active states whose timer has fired or was cancelled. */
-  private passedDelays(machines: readonly MachineActor[]): PassedDelay[] {
-    const passed: PassedDelay[] = []
-    for (const { actor, logic } of machines) {
-      const { status, value } = actor.getSnapshot() as { readonly status: Status; readonly value: StateValue }
-      if (logic.delays.size === 0 || status !== 'active') continue
-      const active = activeNodes(logic.machine.root, value)
-      for (const [type, after] of logic.delays) {
-        if (active.every(({ id }) => id !== after.node) || this.timers.isSet(actor, type)) continue
-        passed.push({ source: this.addresses.of(actor), after })
-      }
-    }
-    return passed
-  }
-
-  /**
-   * Removes spawned actors that have ended from their machines: else the state of a machine that spawns many would grow
-   * without limit. An invoked actor stays until its state is left: without it, a restore would start it again.
-   */
-  private dropEnded(machines: readonly MachineActor[]): void {
-    for (const { actor: machine, logic } of machines) {
-      const { value, children } = machine.getSnapshot() as { readonly value?: StateValue; readonly children?: Children }
-      if (value === undefined || children === undefined) continue
-      let invoked: Set<string> | null = null
-      for (const id of Object.keys(children)) {
-        const actor = children[id]
-        if (actor === undefined || actor.getSnapshot().status === 'active' || isSnapshotOnly(actor)) continue
-        invoked ??= new Set(
-          activeNodes(logic.machine.root, value).flatMap((node) => node.invoke.map((each) => each.id)),
-        )
-        if (!invoked.has(id)) dropChild(children, id)
-      }
+  private *passedDelays(actor: AnyActorRef, { machine, delays }: PlannedLogic): Iterable<PassedDelay> {
+    const { status, value } = actor.getSnapshot() as { readonly status: Status; readonly value: StateValue }
+    if (status !== 'active') return
+    const active = activeNodes(machine.root, value)
+    for (const [type, after] of delays) {
+      if (active.every(({ id }) => id !== after.node) || this.timers.isSet(actor, type)) continue
+      yield { source: this.addresses.of(actor), after }
     }
   }
 
@@ -398,9 +369,11 @@ export class LiveMachine implements MachineRunServices {
 
   /** What led to the checkpoint that is written now. */
   takeNote(): string {
-    const note = checkpointNote(this.notes.length > 0 ? this.notes : [...this.asides])
-    this.notes = []
-    this.asides.clear()
+    const { asides } = this
+    const notes = this.notes.splice(0)
+    const note = checkpointNote(notes.length > 0 ? notes : [...asides])
+    // To clear an empty set makes a new table, too.
+    if (asides.size > 0) asides.clear()
     return note
   }
 
@@ -443,21 +416,9 @@ export class LiveMachine implements MachineRunServices {
     addDescendants(this.root, actors)
     return actors
   }
-
-  /** The root and all machines below it, parents first. */
-  private machines(): MachineActor[] {
-    const machines: MachineActor[] = []
-    addMachines(this.root, machines)
-    return machines
-  }
 }
 
 const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
-
-interface MachineActor {
-  readonly actor: AnyActorRef
-  readonly logic: PlannedLogic
-}
 
 /** Does an actor below this one do work? */
 function hasWorker(of: AnyActorRef): boolean {
@@ -480,12 +441,32 @@ function addDescendants(of: AnyActorRef, actors: AnyActorRef[]): void {
   }
 }
 
-/** Only machines have children. */
-function addMachines(actor: AnyActorRef, machines: MachineActor[]): void {
+/** Calls back for a machine and all machines below it, parents first. Only machines have children. */
+function eachMachine(actor: AnyActorRef, visit: (actor: AnyActorRef, logic: PlannedLogic) => void): void {
   const logic = plannedLogicOf(actor)
   if (logic === null) return
-  machines.push({ actor, logic })
-  for (const child of Object.values(childrenOf(actor))) if (child !== undefined) addMachines(child, machines)
+  visit(actor, logic)
+  const children = childrenOf(actor)
+  for (const id in children) {
+    const child = children[id]
+    if (child !== undefined) eachMachine(child, visit)
+  }
+}
+
+/**
+ * Removes spawned actors that have ended from their machine: else the state of a machine that spawns many would grow
+ * without limit. An invoked actor stays until its state is left: without it, a restore would start it again.
+ */
+function dropEnded(machine: AnyActorRef, logic: PlannedLogic): void {
+  const { value, children } = machine.getSnapshot() as { readonly value?: StateValue; readonly children?: Children }
+  if (value === undefined || children === undefined) return
+  let invoked: Set<string> | null = null
+  for (const id in children) {
+    const actor = children[id]
+    if (actor === undefined || actor.getSnapshot().status === 'active' || isSnapshotOnly(actor)) continue
+    invoked ??= new Set(activeNodes(logic.machine.root, value).flatMap((node) => node.invoke.map((each) => each.id)))
+    if (!invoked.has(id)) dropChild(children, id)
+  }
 }
 
 function dropChildren(machine: AnyActorRef): void {

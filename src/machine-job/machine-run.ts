@@ -33,8 +33,13 @@ import { nameOf, type MachineVersion } from './versions.ts'
 const commitsPerYield = 100
 
 const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
+/** For the question whether a state takes a cancel. */
+const anyCancel = cancelled(null)
 
 const nothing = (): void => {}
+
+/** Mutable, because it is made field by field: most checkpoints have no more than the first ones. */
+type MadeCheckpoint = { -readonly [K in keyof NewCheckpoint]: NewCheckpoint[K] }
 
 interface Reading {
   readonly number: number
@@ -46,8 +51,9 @@ export class MachineRun implements MachineHost {
   readonly logic: PlannedLogic
   readonly version: MachineVersion
   readonly jobs: ChildJobs
-  readonly steps: ActorSteps
   private readonly attempt: MachineRunContext
+  /** The steps of its durable promises; null before the first. */
+  private ownSteps: ActorSteps | null = null
   private readonly machine: LiveMachine
   /** Number of the last checkpoint. */
   private number: number
@@ -96,7 +102,8 @@ export class MachineRun implements MachineHost {
     this.dirty = from === null || adopted
     this.cancel = cancelOf(from, attempt.generation)
     this.jobs = new ChildJobs(attempt, this, from?.jobs)
-    this.steps = new ActorSteps(attempt, (error) => this.fail(error))
+    // The first checkpoint may have to remove some.
+    if (attempt.steps !== null) this.ownSteps = this.steps
     this.machine = new LiveMachine(this, from)
     this.restored = from === null ? null : this.machine.pendingOf(from)
     if (adopted) this.machine.asides.add('taken over by another definition')
@@ -121,6 +128,10 @@ export class MachineRun implements MachineHost {
 
   get inspect(): Inspect | null {
     return this.attempt.inspect
+  }
+
+  get steps(): ActorSteps {
+    return (this.ownSteps ??= new ActorSteps(this.attempt, (error) => this.fail(error)))
   }
 
   now(): number {
@@ -266,19 +277,18 @@ export class MachineRun implements MachineHost {
   }
 
   private checkpoint(pending: readonly PendingEffect[]): NewCheckpoint {
-    const { machine } = this
+    const { machine, deferred } = this
     if (this.jobs.hasUnsavedIds) machine.asides.add('child jobs enqueued')
     const note = machine.takeNote()
-    const takesCancel = machine.namesEvent(cancelled(null))
+    const takesCancel = machine.namesEvent(anyCancel)
     try {
       const { read, cancel } = this
       const state = machine.state(pending)
-      const forgetSteps = this.steps.takeStale((address) => machine.isActive(address))
+      const forgetSteps = this.ownSteps?.takeStale((address) => machine.isActive(address))
       const jobs = this.jobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.standing
-      const failures = machine.failures.splice(0)
       const heat = machine.takeHeat()
-      const next: NewCheckpoint = {
+      const next: MadeCheckpoint = {
         number: ++this.number,
         state: packState(state, { jobs, read, cancel }, machine.encode),
         read,
@@ -287,13 +297,12 @@ export class MachineRun implements MachineHost {
         states,
         tags,
       }
-      return Object.assign(
-        next,
-        this.deferred.takeChanges(),
-        forgetSteps.length > 0 && { forgetSteps },
-        failures.length > 0 && { failures },
-        heat.length > 0 && { heat },
-      )
+      if (!deferred.isEmpty) next.deferred = deferred.all.map(({ number }) => number)
+      if (deferred.dropped.length > 0) next.dropped = deferred.dropped.splice(0)
+      if (forgetSteps !== undefined && forgetSteps.length > 0) next.forgetSteps = forgetSteps
+      if (machine.failures.length > 0) next.failures = machine.failures.splice(0)
+      if (heat.length > 0) next.heat = heat
+      return next
     } catch (error) {
       // A state that cannot be encoded now cannot be encoded by a retry.
       throw fatal(error)

@@ -219,9 +219,9 @@ class VersionedRunner implements MachineRunner {
       if (newDelays.length > 0) return { kind: 'outdated' }
       const isOther = machine !== null && nameOf(machine) !== nameOf(version.identity)
       if (isOther && deferred.length > 0 && this.takesDeferred(record)) return { kind: 'outdated' }
-      const standing = standingOf(version.chart, state.snapshot.value)
-      const isListed = hasSame(standing.states, machineStates) && hasSame(standing.tags, machineTags)
-      return isListed ? { kind: 'current' } : { kind: 'moved', standing }
+      const { states, tags } = standingOf(version.chart, state.snapshot.value)
+      const isListed = hasSame(states, machineStates) && hasSame(tags, machineTags)
+      return isListed ? { kind: 'current' } : { kind: 'moved', standing: { states, tags } }
     } catch (error) {
       return unsupported(machine?.version ?? this.version, error)
     }

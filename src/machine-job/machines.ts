@@ -66,41 +66,46 @@ export function isNamedByState(snapshot: AnyMachineSnapshot, event: EventObject)
 
 /** The active nodes for a state value, the given node first. */
 export function activeNodes(node: AnyStateNode, value: StateValue): AnyStateNode[] {
-  const inner: [key: string, below: StateValue | undefined][] =
-    typeof value === 'string' ? [[value, {}]] : Object.entries(value)
   const nodes = [node]
-  for (const [key, below] of inner) {
-    const child = node.states[key]
-    if (child !== undefined && below !== undefined) nodes.push(...activeNodes(child, below))
-  }
+  addActive(nodes, node, value)
   return nodes
 }
 
-/** Standings of values that are a name. They are frozen, as all jobs share them. */
-const standings = new WeakMap<AnyStateMachine, Map<string, MachineStanding>>()
+function addActive(nodes: AnyStateNode[], { states }: AnyStateNode, value: StateValue): void {
+  const inner = typeof value === 'string' ? { [value]: {} } : value
+  for (const key of Object.keys(inner)) {
+    const child = states[key]
+    const below = inner[key]
+    if (child === undefined || below === undefined) continue
+    nodes.push(child)
+    addActive(nodes, child, below)
+  }
+}
+
+/** Where a machine stands, with the active nodes below the root, in the order of their paths. */
+export interface StandingNodes extends MachineStanding {
+  readonly nodes: readonly AnyStateNode[]
+}
+
+/** Standings of values that are a name. All jobs share them. */
+const standings = new WeakMap<AnyStateMachine, Map<string, StandingNodes>>()
 
 /** Paths of the active states for a value, the outer ones first, and their tags. */
-export function standingOf(machine: AnyStateMachine, value: StateValue): MachineStanding {
+export function standingOf(machine: AnyStateMachine, value: StateValue): StandingNodes {
   // Each checkpoint has one: those of the charts without inner states are made once.
   if (typeof value !== 'string') return madeStanding(machine, value)
   let known = standings.get(machine)
-  if (known === undefined) standings.set(machine, (known = new Map<string, MachineStanding>()))
+  if (known === undefined) standings.set(machine, (known = new Map<string, StandingNodes>()))
   let standing = known.get(value)
-  if (standing === undefined) {
-    const { states, tags } = madeStanding(machine, value)
-    known.set(value, (standing = { states: Object.freeze(states), tags: Object.freeze(tags) }))
-  }
+  if (standing === undefined) known.set(value, (standing = madeStanding(machine, value)))
   return standing
 }
 
-function madeStanding(machine: AnyStateMachine, value: StateValue): { states: string[]; tags: string[] } {
-  const states: string[] = []
-  const tags: string[] = []
-  for (const node of activeNodes(machine.root, value)) {
-    if (node.path.length > 0) states.push(pathOf(node))
-    for (const tag of node.tags) if (!tags.includes(tag)) tags.push(tag)
-  }
-  return { states, tags }
+/** Its lists are not frozen: V8 makes an object for each step of an iteration over a frozen one. */
+function madeStanding(machine: AnyStateMachine, value: StateValue): StandingNodes {
+  const active = activeNodes(machine.root, value)
+  const nodes = active.slice(1)
+  return { nodes, states: nodes.map(pathOf), tags: [...new Set(active.flatMap(({ tags }) => tags))] }
 }
 
 /** The paths of nodes are made once for all jobs. */

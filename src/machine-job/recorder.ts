@@ -34,7 +34,7 @@ const charsMax = 16_384
 
 export class Recorder {
   private readonly encode: Encode
-  private events: RecordedEvent[] = []
+  private readonly events: RecordedEvent[] = []
   private chars = 0
 
   constructor(encode: Encode) {
@@ -65,9 +65,9 @@ export class Recorder {
 
   /** The events since the last call; null if they were more than are kept. */
   take(): readonly RecordedEvent[] | null {
-    const taken = this.chars > charsMax ? null : this.events
-    this.events = []
+    const taken = this.events.splice(0)
+    const isWhole = this.chars <= charsMax
     this.chars = 0
-    return taken
+    return isWhole ? taken : null
   }
 }

@@ -139,7 +139,8 @@ export class DurableTimers {
   }
 
   /** All timers for a checkpoint, in the order in which they were set. */
-  records(): TimerRecord[] {
+  records(): readonly TimerRecord[] {
+    if (this.isEmpty) return noTimers
     return [...this.timers].map((timer) => (this.isDetached(timer) ? { ...timer, detached: true } : timer))
   }
 
@@ -187,6 +188,8 @@ export class DurableTimers {
     return id
   }
 }
+
+const noTimers: readonly TimerRecord[] = []
 
 const keyOf = (source: string, id: string): string => `${source}\n${id}`
 
