@@ -36,17 +36,33 @@ export type Encode = (value: unknown) => Json
 
 /** Encodes the states and events of a job. Made once per run: a checkpoint encodes several values. */
 export function encoder(addressOf: AddressOf): Encode {
-  const encoding: Encoding = {
-    object: standIns({
-      actor: (actor) => {
-        const address = addressOf(actor)
-        return address === null ? undefined : { [actorKey]: address }
-      },
-      error: (record) => ({ [errorKey]: record }),
-    }),
-    key: escaped,
-  }
+  const encoding = new StateEncoding(addressOf)
   return (value) => toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, encoding)
+}
+
+class StateEncoding implements Encoding {
+  private readonly addressOf: AddressOf
+
+  constructor(addressOf: AddressOf) {
+    this.addressOf = addressOf
+  }
+
+  object(value: object): unknown {
+    return standIn(value, this)
+  }
+
+  key(key: string): string {
+    return escaped(key)
+  }
+
+  actor(actor: AnyActorRef): unknown {
+    const address = this.addressOf(actor)
+    return address === null ? undefined : { [actorKey]: address }
+  }
+
+  error(record: ErrorRecord): unknown {
+    return { [errorKey]: record }
+  }
 }
 
 /** Encodes what holds no actors. */
@@ -54,22 +70,21 @@ export const encode: Encode = encoder(() => null)
 
 /** JSON for people to read, which cannot be decoded: errors as records, actors by name. @throws as `encode` */
 export const toDisplayJson = (value: unknown): Json =>
-  toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, {
-    object: standIns({ actor: (actor) => actor.toJSON?.(), error: (record) => record }),
-    key: (key) => key,
-  })
+  toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, displayEncoding)
+
+const displayed: StandIns = { actor: (actor) => actor.toJSON?.(), error: (record) => record }
+const displayEncoding: Encoding = { object: (value) => standIn(value, displayed), key: (key) => key }
 
 interface StandIns {
-  readonly actor: (actor: AnyActorRef) => unknown
-  readonly error: (record: ErrorRecord) => unknown
+  actor(actor: AnyActorRef): unknown
+  error(record: ErrorRecord): unknown
 }
 
-function standIns({ actor, error }: StandIns): Encoding['object'] {
-  return (value) => {
-    if (value instanceof Actor) return actor(value as AnyActorRef)
-    if (value instanceof NotStorable) return { [notStorableKey]: value.what }
-    return value instanceof Error ? error(recordError(value)) : undefined
-  }
+/** What stands for an object that is not plain data; undefined if nothing does. */
+function standIn(value: object, by: StandIns): unknown {
+  if (value instanceof Actor) return by.actor(value as AnyActorRef)
+  if (value instanceof NotStorable) return { [notStorableKey]: value.what }
+  return value instanceof Error ? by.error(recordError(value)) : undefined
 }
 
 /** A new copy at each call, because machines may change it. Actors are decoded as `ActorReference`. */

@@ -10,7 +10,7 @@ import type { OpenTransaction } from '../core/open-transaction.ts'
 import type { Json } from '../core/payload.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
-import type { Store } from '../store.ts'
+import type { CheckpointAnswer, Store } from '../store.ts'
 import { refusedBy } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Checkpoints } from './checkpoints.ts'
@@ -167,8 +167,8 @@ async function commit(
   checkpoint: NewCheckpoint,
   options: MachineRunContextOptions,
 ): Promise<readonly InboxEntry[]> {
-  const { store, heartbeat, checkpoints, inboxChecks, hub, worker } = options
-  const { id, type, attempt, token } = run.claimed
+  const { store, heartbeat, checkpoints, inboxChecks, hub } = options
+  const { id, attempt, token } = run.claimed
   const request = { id, attempt, token, checkpoint }
   const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write(request, run))
   if (answer.outcome === 'lost') throw heartbeat.leaseRefused(run)
@@ -176,24 +176,20 @@ async function commit(
   inboxChecks.answered(run)
   run.maxAttempts = answer.maxAttempts
   if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
-  if (hub.hasListener(id)) {
-    const state = answer.outcome === 'kept' ? 'running' : 'cancelling'
-    const { seq, at } = answer
-    hub.emit({
-      seq,
-      at,
-      id,
-      type,
-      event: 'CHECKPOINT',
-      from: state,
-      to: state,
-      attempt,
-      worker,
-      reason: checkpoint.note,
-      ...withMeta(run.claimed),
-    })
-  }
+  if (hub.hasListener(id)) emitCheckpoint(run, checkpoint, answer, options)
   return answer.inbox
+}
+
+function emitCheckpoint(
+  run: Run,
+  { note: reason }: NewCheckpoint,
+  { outcome, seq, at }: CheckpointAnswer,
+  { hub, worker }: MachineRunContextOptions,
+): void {
+  const { id, type, attempt } = run.claimed
+  const state = outcome === 'kept' ? 'running' : 'cancelling'
+  const event = { seq, at, id, type, event: 'CHECKPOINT', from: state, to: state, attempt, worker, reason } as const
+  hub.emit({ ...event, ...withMeta(run.claimed) })
 }
 
 function emitted(run: Run, value: Json, { hub, store, worker }: MachineRunContextOptions): void {

@@ -29,14 +29,30 @@ export class KeptCheckpoint {
   }
 }
 
+const noSteps: ReadonlyMap<string, Json> = new Map()
+
 /** The lists that few jobs have. */
 class Lists {
   /** Messages that were not read, and deferred ones. */
   messages: InboxEntry[] = []
   /** The oldest first; the last one is the current one. */
   checkpoints: KeptCheckpoint[] = []
+  private ownSteps: Map<string, Json> | null = null
+
   /** Results of finished steps, by name. */
-  readonly steps = new Map<string, Json>()
+  get steps(): ReadonlyMap<string, Json> {
+    return this.ownSteps ?? noSteps
+  }
+
+  changeSteps({ steps, forgetsSteps }: Additions): void {
+    if (forgetsSteps) this.ownSteps = null
+    if (steps.size === 0) return
+    const own = (this.ownSteps ??= new Map())
+    for (const [name, result] of steps) {
+      if (result === null) own.delete(name)
+      else own.set(name, result)
+    }
+  }
 }
 
 const sampleTerms = { type: '', priority: 0, maxAttempts: 1, tags: [], key: null, concurrencyKey: null }

@@ -300,8 +300,9 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     const wasLive = from !== null && !from.ended
     const isLive = to !== null && !to.ended
     if (wasLive !== isLive || before.states !== machine.states || before.tags !== machine.tags) {
-      if (wasLive) row.queue.machineTally.add(before, -1)
-      if (isLive) row.queue.machineTally.add(machine, 1)
+      // Before its first checkpoint a machine is in no state.
+      if (wasLive && before.states.length > 0) row.queue.machineTally.add(before, -1)
+      if (isLive && machine.states.length > 0) row.queue.machineTally.add(machine, 1)
     }
     this.machineIndex.changeUnsupported(row, to !== null && machine.unsupported !== null)
     if (from === null) this.families.add(row)
@@ -311,7 +312,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
 
   /** Writes what was added to the lists of a row. */
   private extendLists(row: Row, added: Additions): void {
-    const { messages, checkpoints, forgetsCheckpoints, steps, forgetsSteps } = added
+    const { messages, checkpoints, forgetsCheckpoints } = added
     const lists = row.withLists()
     if (messages.length > 0) {
       lists.messages.push(...messages)
@@ -322,11 +323,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     for (const entry of checkpoints) lists.checkpoints.push(new KeptCheckpoint(entry))
     if (lists.checkpoints.length > caps.checkpoints)
       lists.checkpoints.splice(0, lists.checkpoints.length - caps.checkpoints)
-    if (forgetsSteps) lists.steps.clear()
-    for (const [name, result] of steps) {
-      if (result === null) lists.steps.delete(name)
-      else lists.steps.set(name, result)
-    }
+    lists.changeSteps(added)
   }
 
   /** Removes the messages that the machine has read, except the deferred ones. */
