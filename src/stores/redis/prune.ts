@@ -31,11 +31,9 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
     if (loaded.hasOldLimits) await server.run('forget', [])
     const { going, looks } = loaded
     if (loaded.goesOn) pruned = { ...pruned, nextAt: null, more: true }
-    if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
-    // Empty lists would not be told from objects by the script's JSON.
-    const request = { ...(looks.length > 0 && { looks }), ...(going.length > 0 && { trims: trimsOf(going) }) }
-    const [, skipped] = await server.run('remove', [JSON.stringify(request), ...runsOf(going)])
-    return { facts: loaded, answer: pruned, others: new Set<unknown>(skipped as readonly Reply[]) }
+    if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<string>() }
+    const skipped = await removed(server, going, looks)
+    return { facts: loaded, answer: pruned, others: new Set(skipped) }
   })
   if (left.size > 0) {
     const withMachine = facts.going.filter(({ id }) => left.has(id))
@@ -45,11 +43,35 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
   return answer
 }
 
-/** The same, in scripts of a bounded number of jobs. Afterwards the index of terms is filled on. */
+/**
+ * Removes jobs by scripts of a bounded number of jobs, which are sent together. The last one sets the looks: where an
+ * earlier one was in vain, the types are looked at again.
+ * @returns the ids of those that are left to the core
+ */
+async function removed(server: RedisServer, going: readonly EndedId[], looks: Facts['looks']): Promise<string[]> {
+  const parts = Array.from({ length: Math.max(1, Math.ceil(going.length / partMax)) }, (_, i) =>
+    going.slice(i * partMax, (i + 1) * partMax),
+  )
+  const skipped = await Promise.all(
+    parts.map(async (part, i) => {
+      const setsLooks = looks.length > 0 && i === parts.length - 1
+      // Empty lists would not be told from objects by the script's JSON.
+      const request = { ...(setsLooks && { looks }), ...(part.length > 0 && { trims: trimsOf(part) }) }
+      const [, others] = await server.run('remove', [JSON.stringify(request), ...runsOf(part)])
+      return texts(others)
+    }),
+  )
+  return skipped.flat()
+}
+
+/** How many jobs are decided about at once: to ask which are there takes several round trips. */
+const decidedMax = 5 * partMax
+
+/** The same, in steps of a bounded number of jobs. Afterwards the index of terms is filled on. */
 export async function prune(redis: Redis, limit: number): Promise<PruneAnswer> {
   const { filling, time } = redis.server
   for (let pruned = 0; ;) {
-    const answer = await pruneEnded(redis, Math.min(limit - pruned, partMax))
+    const answer = await pruneEnded(redis, Math.min(limit - pruned, decidedMax))
     pruned += answer.pruned
     if (answer.more && pruned < limit) continue
     const goesOn = !answer.more && (await filling.turn())

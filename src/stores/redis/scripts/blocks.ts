@@ -3,7 +3,7 @@ import { finished } from '../grown.ts'
 import { at, type LuaScript } from './lua.ts'
 
 /** Rows that one call looks at of each index, to find those that were asked for. */
-const lookMax = 300
+const lookMax = 600
 /** Ids of an entry. */
 export const blockMax = 100
 
