@@ -300,9 +300,8 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     const wasLive = from !== null && !from.ended
     const isLive = to !== null && !to.ended
     if (wasLive !== isLive || before.states !== machine.states || before.tags !== machine.tags) {
-      // Before its first checkpoint a machine is in no state.
-      if (wasLive && before.states.length > 0) row.queue.machineTally.add(before, -1)
-      if (isLive && machine.states.length > 0) row.queue.machineTally.add(machine, 1)
+      if (wasLive) row.queue.machineTally.add(before, -1)
+      if (isLive) row.queue.machineTally.add(machine, 1)
     }
     this.machineIndex.changeUnsupported(row, to !== null && machine.unsupported !== null)
     if (from === null) this.families.add(row)

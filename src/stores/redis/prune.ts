@@ -2,7 +2,7 @@
 import { endedStates, looksMax, prune as choose, type EndedState, type PruneUnit } from '../../core/prune.ts'
 import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
 import type { Reply } from './connection.ts'
-import { partMax } from '../remote/parts.ts'
+import { partMax, partsOf } from '../remote/parts.ts'
 import type { Redis, RedisServer } from './server.ts'
 import { countsByName, figuresFrom } from './figures.ts'
 import { scored, texts } from './loading.ts'
@@ -49,9 +49,7 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
  * @returns the ids of those that are left to the core
  */
 async function removed(server: RedisServer, going: readonly EndedId[], looks: Facts['looks']): Promise<string[]> {
-  const parts = Array.from({ length: Math.max(1, Math.ceil(going.length / partMax)) }, (_, i) =>
-    going.slice(i * partMax, (i + 1) * partMax),
-  )
+  const parts = going.length === 0 ? [going] : partsOf(going)
   const skipped = await Promise.all(
     parts.map(async (part, i) => {
       const setsLooks = looks.length > 0 && i === parts.length - 1

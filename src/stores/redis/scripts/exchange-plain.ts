@@ -11,7 +11,8 @@ import { jobStates, type JobState } from '../../../core/lifecycle.ts'
 import { figureAt, figuresSize } from '../figures.ts'
 import { finished, grownMark, started, timeChars, waiting } from '../grown.ts'
 import { claimBytesMax, claimJobsMax } from './claim.ts'
-import { bareLog, readTime, seqName, type LuaScript } from './lua.ts'
+import { numbersFormat } from './figures.ts'
+import { bareLog, readFigures, readTime, seqName, type LuaScript } from './lua.ts'
 import { seqAt } from './queues.ts'
 import { finishedCounted } from './settle.ts'
 
@@ -26,7 +27,7 @@ const mark = grownMark.charCodeAt(0)
 export const exchangePlainScript: LuaScript = {
   bare: true,
   definitions: `
-local FIGURES = '>${'d'.repeat(figuresSize)}'
+local FIGURES = ${numbersFormat}
 -- Small numbers as texts.
 local DIGITS = {}
 for i = 0, ${plainMax.ends} do DIGITS[i] = i .. '' end
@@ -36,13 +37,7 @@ local call, P, format, find, byte, sub = redis.call, KEYS[1], string.format, str
 local unpack, tonumber, DIGITS = unpack, tonumber, DIGITS
 ${readTime}
 local JOBS, CLAIMS = P .. 'jobs', P .. 'claims'
-local types, n = { ${seqName}, '' }, 2
-for type in ARGV[4]:gmatch('%Z+') do
-  n = n + 1
-  types[n] = type
-end
-local figures = call('HMGET', P .. 'figures', unpack(types))
-local base = tonumber(figures[1] or '0')
+${readFigures}
 local baseText = format('%d', base)
 local generic = { clock .. ' ' .. baseText }
 local minute = nowMs - nowMs % 60000

@@ -12,7 +12,7 @@ import { grownMark, timeChars } from '../grown.ts'
 import { blockMax } from './blocks.ts'
 import { bytesAt, numberAt, numbers, numbersFormat } from './figures.ts'
 import { eachInput } from './insert.ts'
-import { bareLog, readTime, seqName, type LuaScript } from './lua.ts'
+import { bareLog, readFigures, readTime, seqName, type LuaScript } from './lua.ts'
 
 /** How many jobs a call may have: the caller sees to it. One alone has a script of its own. */
 export const plainInserts = { min: 2, max: 500 } as const
@@ -33,18 +33,13 @@ local ZERO = ('\\0'):rep(8)
   call: `
 local call, P, sub, format = redis.call, KEYS[1], string.sub, string.format
 ${readTime}
-local types, n = { ${seqName}, '' }, 2
-for type in ARGV[4]:gmatch('%Z+') do
-  n = n + 1
-  types[n] = type
-end
-local texts = call('HMGET', P .. 'figures', unpack(types))
-local base, all = tonumber(texts[1] or '0'), texts[2]
+${readFigures}
+local all = figures[2]
 local before = clock .. ' ' .. format('%d', base)
 if not all or sub(all, ${bytesAt(figureAt.waits).join(', ')}) ~= ZERO then return before end
 local minute = struct.pack('>d', nowMs - nowMs % 60000)
 for i = 3, n do
-  local text = texts[i]
+  local text = figures[i]
   if not text or sub(text, ${bytesAt(figureAt.minute).join(', ')}) ~= minute or sub(text, ${bytesAt(figureAt.limited).join(', ')}) ~= ZERO then return before end
 end
 
@@ -82,7 +77,7 @@ local written = { ${seqName}, last, '', '' }
 local answer, news = clock .. ' ' .. last .. ' ' .. now, nil
 for i = 3, n do
   local type, list = types[i], lists[i]
-  local amount, ${numbers} = #list, struct.unpack(FIGURES, texts[i])
+  local amount, ${numbers} = #list, struct.unpack(FIGURES, figures[i])
   call('RPUSH', P .. 'list:' .. type, unpack(list))
   if ${told} == 0 then news = (news and news .. ',' or '') .. cjson.encode({ kind = 'ready', type = type }) end
   ${queued}, ${enqueued}, ${listed}, ${told} = ${queued} + amount, ${enqueued} + amount, ${listed} + amount, 1

@@ -72,6 +72,18 @@ local now = ARGV[3] ~= '' and ARGV[3] or clock
 local nowMs = tonumber(now)`
 
 /**
+ * How a bare script reads the figures of the types that its first argument names: texts, that of all types together in
+ * the second place; and the number of the last transition.
+ */
+export const readFigures = `local types, n = { ${seqName}, '' }, 2
+for type in ARGV[4]:gmatch('%Z+') do
+  n = n + 1
+  types[n] = type
+end
+local figures = call('HMGET', P .. 'figures', unpack(types))
+local base = tonumber(figures[1] or '0')`
+
+/**
  * How a bare script logs, behind the number `base`, as prelude.ts does for all others: `logAll` gathers transitions,
  * `writeLog` writes what is left of them.
  */
