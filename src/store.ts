@@ -421,4 +421,10 @@ export interface Store {
   announce?(ids: readonly string[], forMs: number): Promise<void>
   /** Calls `listener` with each hint until the returned function is called. A listener must not throw. */
   watch(listener: (hint: Hint) => void): () => void
+  /**
+   * From now on until the store is closed, hints `ended` of other processes arrive, too, after a `missed`. To be called
+   * by who begins to wait for the end of a job; another call does nothing. A store that sends them to every process
+   * omits the method.
+   */
+  watchEnds?(): void
 }

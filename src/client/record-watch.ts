@@ -76,6 +76,7 @@ export class RecordWatch {
     watchers.add(watcher)
     this.watchers.set(id, watchers)
     const off = this.options.hub.onJob(id, () => this.want([id]))
+    if (!this.announces) this.options.store.watchEnds?.()
     this.want([id])
     this.readIn(this.everyMs, readMax)
     return () => {

@@ -100,6 +100,7 @@ export class Results {
       leave()
       waiter.done(event)
     })
+    this.options.store.watchEnds?.()
     this.wanted.add(id)
     this.announce(mayEndSoon)
     this.schedulePoll()

@@ -5,7 +5,7 @@ import { sameJson } from '../core/unique.ts'
 import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities, TransactionStore } from '../store.ts'
 
 /** Methods that a store may omit. */
-const optionalMethods = ['announce', 'confirm', 'repair', 'terms', 'unreadable'] as const
+const optionalMethods = ['announce', 'confirm', 'repair', 'terms', 'unreadable', 'watchEnds'] as const
 
 interface LateStoreOptions {
   readonly name: string
@@ -19,7 +19,7 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
   let loading: Promise<Store> | null = null
   let loaded: Store | null = null
   let now = (): number => Math.floor(systemClock.now())
-  const listeners = new Set<(hint: Hint) => void>()
+  const hints = new LateHints()
   const store = (): Store => {
     if (loaded !== null) return loaded
     throw new JobchartError('STORE_UNAVAILABLE', `the ${name} store is not open`, {
@@ -32,9 +32,7 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
       sameJson({ ...made.capabilities }, { ...capabilities }) &&
       optionalMethods.every((method) => (made[method] !== undefined) === optional.includes(method))
     if (!isAsSaid) throw new TypeError(`the ${name} store is not what was said of it before it was loaded`)
-    made.watch((hint) => {
-      for (const listener of listeners) listener(hint)
-    })
+    hints.comeFrom(made)
     return (loaded = made)
   }
   return {
@@ -53,11 +51,8 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
       }
     },
     close: async () => loaded?.close(),
-    watch(listener) {
-      const own = (hint: Hint): void => listener(hint)
-      listeners.add(own)
-      return () => void listeners.delete(own)
-    },
+    watch: (listener) => hints.watch(listener),
+    ...(optional.includes('watchEnds') && { watchEnds: () => hints.watchEnds() }),
     insert: (requests) => store().insert(requests),
     claim: (request) => store().claim(request),
     ...optionalOf(store, optional),
@@ -96,10 +91,36 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
   }
 }
 
+/** Hints of a store, for those who watch before it is loaded, too. */
+class LateHints {
+  private readonly listeners = new Set<(hint: Hint) => void>()
+  private source: Store | null = null
+  private watchesEnds = false
+
+  comeFrom(store: Store): void {
+    this.source = store
+    store.watch((hint) => {
+      for (const listener of this.listeners) listener(hint)
+    })
+    if (this.watchesEnds) store.watchEnds?.()
+  }
+
+  watch(listener: (hint: Hint) => void): () => void {
+    const own = (hint: Hint): void => listener(hint)
+    this.listeners.add(own)
+    return () => void this.listeners.delete(own)
+  }
+
+  watchEnds(): void {
+    this.watchesEnds = true
+    this.source?.watchEnds?.()
+  }
+}
+
 const optionalOf = (
   store: () => Store,
   optional: LateStoreOptions['optional'],
-): Pick<Store, (typeof optionalMethods)[number]> => ({
+): Pick<Store, Exclude<(typeof optionalMethods)[number], 'watchEnds'>> => ({
   ...(optional.includes('announce') && {
     announce: (ids: readonly string[], forMs: number) => expected(store().announce?.(ids, forMs)),
   }),

@@ -31,7 +31,7 @@ export function storeAt(address: string, option: string): Store {
       return lateStore({
         name: 'redis',
         capabilities: { durable: true, shared: true },
-        optional: ['announce', 'repair', 'terms', 'unreadable'],
+        optional: ['announce', 'repair', 'terms', 'unreadable', 'watchEnds'],
         load: () => redis(parsed.url, parsed.prefix),
       })
     case 'postgres':

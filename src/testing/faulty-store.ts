@@ -132,6 +132,7 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     capabilities,
     now: () => store.now(),
     watch: (listener) => store.watch(listener),
+    ...(store.watchEnds && { watchEnds: () => store.watchEnds?.() }),
     calm: () => injector.disturb({}),
     disturb: (faults) => injector.disturb(faults),
     done: injector.done,

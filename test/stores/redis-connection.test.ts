@@ -20,7 +20,7 @@ class Clients {
     return {
       connect: async () => void (await ask('connect')),
       send: ([name = '']) => ask(name),
-      subscribe: async () => void (await ask('subscribe')),
+      subscribe: async (channel) => void (await ask(`subscribe ${channel}`)),
       onReady: () => void this.seen.push(`${number} listens`),
       close: () => void this.seen.push(`${number} closed`),
       duplicate: () => this.make(),
@@ -123,27 +123,56 @@ test('a call that is not answered is rejected after 10 s, also if others are', a
 
 test('a connection for a channel comes to it again, also if that is refused at first', async () => {
   let began = 0
-  const { pass, clients } = await connected({ channel: 'c', told() {}, began: () => began++ })
+  const { pass, clients } = await connected({ channels: ['c'], told() {}, began: () => began++ })
   expect(began).toBe(1)
   let refusals = 2
   clients.answer = async (client, command) => {
     if (client === 1) return never
-    if (command === 'subscribe' && refusals-- > 0) throw new RedisError('NOPERM')
+    if (command === 'subscribe c' && refusals-- > 0) throw new RedisError('NOPERM')
     return 'OK'
   }
   await pass(12_000)
   await pass(6_000)
-  const again = ['2 connect', '2 subscribe']
+  const again = ['2 connect', '2 subscribe c']
   expect(clients.seen).toEqual(['1 PING', '2 listens', '1 closed', ...again, ...again, ...again, '2 PING'])
   expect(began).toBe(2)
 })
 
+test('a channel that is added is one of those that a connection comes to again', async () => {
+  let began = 0
+  const { pass, clients, redis } = await connected({ channels: ['c'], told() {}, began: () => began++ })
+  redis.addChannel('d')
+  await pass(50)
+  expect(clients.seen.splice(0)).toEqual(['1 subscribe d'])
+  expect(began).toBe(2)
+  clients.answer = async (_, command) => {
+    if (command === 'subscribe e') throw new RedisError('NOPERM')
+    return 'OK'
+  }
+  redis.addChannel('e')
+  await pass(50)
+  clients.answer = async () => 'OK'
+  await pass(10_000)
+  expect(clients.seen).toEqual(['1 subscribe e', '1 subscribe c', '1 subscribe d', '1 subscribe e', '1 PING'])
+  expect(began).toBe(3)
+})
+
+test('a channel that is added before the connection is there is come to with the others', async () => {
+  const { clients, redis } = unconnected({ channels: ['c'], told() {}, began() {} })
+  clients.answer = async (_, command) => {
+    if (command === 'subscribe c') redis.addChannel('d')
+    return 'OK'
+  }
+  await redis.connect()
+  expect(clients.seen).toEqual(['1 listens', '1 connect', '1 subscribe c', '1 subscribe d'])
+})
+
 test('a first connection that is refused at its channel tries again', async () => {
-  const { pass, clients, redis } = unconnected({ channel: 'c', told() {}, began() {} })
+  const { pass, clients, redis } = unconnected({ channels: ['c'], told() {}, began() {} })
   clients.answer = (_, command) =>
-    command === 'subscribe' ? Promise.reject(new RedisError('NOPERM')) : Promise.resolve('OK')
+    command === 'subscribe c' ? Promise.reject(new RedisError('NOPERM')) : Promise.resolve('OK')
   await expect(redis.connect()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
   clients.answer = async () => 'OK'
   await pass(12_000)
-  expect(clients.seen).toEqual(['1 listens', '1 connect', '1 subscribe', '1 subscribe', '1 PING'])
+  expect(clients.seen).toEqual(['1 listens', '1 connect', '1 subscribe c', '1 subscribe c', '1 PING'])
 })

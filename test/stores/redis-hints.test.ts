@@ -5,6 +5,8 @@ import { expect, onTestFinished } from 'vitest'
 import { createClient, createRuntime, defineJob, type Clock, type Runtime, type Store } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { systemClock } from '../../src/core/clock.ts'
+import { lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import type { NewJob } from '../../src/store.ts'
 import { seededRandom } from '../../src/testing/index.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 
@@ -20,6 +22,42 @@ const withoutPolls: Clock = {
 }
 /** For one round of jobs that take some turns of the event loop, also on a busy machine. */
 const roundMsMax = 60_000
+
+test.for<[string, Partial<NewJob>]>([
+  ['plain jobs', {}],
+  ['jobs with a key', { key: 'k' }],
+])('another process hears of ends of %s only once it waits for one', async ([, terms]) => {
+  const prefix = randomUUID()
+  const open = async (): Promise<Store> => {
+    const store = redisStore({ url: server().url, prefix })
+    await store.open({ clock: systemClock })
+    onTestFinished(() => store.close())
+    return store
+  }
+  const [here, there] = [await open(), await open()]
+  const heard: string[] = []
+  const hears = (kind: string): Promise<void> => expect.poll(() => heard, { interval: 5 }).toContain(kind)
+  here.watch(({ kind }) => heard.push(kind))
+  await hears('missed')
+  const end = async (id: string): Promise<void> => {
+    await put(there, newJob(id, terms))
+    const [job] = await take(there)
+    if (job === undefined) throw new Error('no job was claimed')
+    await there.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  }
+  await end('first')
+  // What was told before it has arrived with it.
+  await there.queue('mail', { paused: true })
+  await hears('queue')
+  await there.queue('mail', { paused: false })
+  expect(heard).not.toContain('ended')
+  heard.length = 0
+  here.watchEnds?.()
+  here.watchEnds?.()
+  await hears('missed')
+  await end('second')
+  await hears('ended')
+})
 
 test.for([[3], [3, 20]])('no job waits beside workers of %j slots, whoever has enqueued it', async (slotsOf) => {
   const seed = Math.floor(Math.random() * 1e9)

@@ -284,12 +284,13 @@ test('other processes are told of plain inserts once, until a type has no job', 
   expect(ofType('a')).toBe(1)
 })
 
-test('other processes are told of plain ends', async () => {
+test('other processes that watch ends are told of plain ones', async () => {
   const at = await world(movingClock(), true)
   const { store, second } = at
   await put(store, newJob('first', { type: 'a' }), newJob('second', { type: 'a' }))
   const [, jobs] = await at.act([], { a: 2 }, { worker: 'w', token: 't' })
   const told: Hint[] = []
+  second.watchEnds?.()
   second.watch((hint) => void told.push(hint))
   await expect.poll(() => told, { timeout: 10_000 }).toContainEqual({ kind: 'missed' })
   await at.act(

@@ -79,6 +79,7 @@ export const watchCases: Cases = {
     await hinted(store, 'room', '"mail"', () => take(store))
   },
   'the end of a job sends an ended hint': async ({ store }) => {
+    store.watchEnds?.()
     const job = await putAndTake(store, 'a')
     await hinted(store, 'ended', null, () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
     await put(store, newJob('b'))

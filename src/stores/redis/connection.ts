@@ -23,7 +23,10 @@ export interface RedisClient {
   connect(): Promise<void>
   /** Sends a command; it rejects at once while there is no connection. */
   send(command: Command): Promise<Reply>
-  /** Calls `told` with each message of a channel, on this connection: it sends nothing else from then on. */
+  /**
+   * Calls `told` with each message of a channel, on this connection: it sends nothing else from then on but calls for
+   * other channels. A call for the same channel changes nothing.
+   */
   subscribe(channel: string, told: (message: string) => void): Promise<void>
   /** Calls the listener each time it has connected again, before anything else is sent. */
   onReady(listener: () => void): void
@@ -66,7 +69,7 @@ const looksMax = {
 const withoutAnswer = (looks: number): Error => new Error(`no answer within ${looks * lookMs} ms`)
 
 interface Subscription {
-  readonly channel: string
+  readonly channels: readonly string[]
   readonly told: (message: string) => void
   /** Called when messages arrive from now on; those before may be lost. */
   readonly began: () => void
@@ -81,6 +84,7 @@ export class Redis implements Commands {
   private client: RedisClient
   private readonly where: string
   private readonly subscription: Subscription | null
+  private readonly channels: string[]
   /** Network time is real time, also where a host has a clock of its own. */
   private readonly clock: Clock
   private readyListener: (() => void) | null = null
@@ -98,7 +102,7 @@ export class Redis implements Commands {
   private timer: Timer | null = null
   private isClosed = false
 
-  /** @param subscription the channel that this connection is for: it is used for nothing else */
+  /** @param subscription the channels that this connection is for: it is used for nothing else */
   constructor(
     client: RedisClient,
     where: string,
@@ -108,8 +112,9 @@ export class Redis implements Commands {
     this.client = client
     this.where = where
     this.subscription = subscription
+    this.channels = [...(subscription?.channels ?? [])]
     this.clock = clock
-    // A driver that connects again comes to its channel again.
+    // A driver that connects again comes to its channels again.
     if (subscription !== null) {
       this.onReady(() => {
         if (this.isSubscribed) subscription.began()
@@ -127,6 +132,16 @@ export class Redis implements Commands {
   onReady(listener: () => void): void {
     this.readyListener = listener
     this.client.onReady(listener)
+  }
+
+  /** Comes to another channel, on a connection that is for channels. */
+  addChannel(channel: string): void {
+    this.channels.push(channel)
+    if (!this.isSubscribed) return
+    this.subscribe([channel]).catch(() => {
+      // A look comes to all of them again.
+      this.isSubscribed = false
+    })
   }
 
   /** Another client of the same server. */
@@ -234,17 +249,18 @@ export class Redis implements Commands {
     this.lookLater()
   }
 
-  /** A connection that has not come to its channel tries again. */
+  /** A connection that has not come to its channels tries again. */
   private async askForLife(): Promise<void> {
     if (this.subscription === null || this.isSubscribed) await this.send(['PING'])
     else await this.subscribe()
   }
 
-  private async subscribe(): Promise<void> {
+  /** @param channels all: also those that are added meanwhile */
+  private async subscribe(channels: readonly string[] = this.channels): Promise<void> {
     if (this.subscription === null) return
     const { client } = this
-    const { channel, told } = this.subscription
-    await this.within(() => client.subscribe(channel, told))
+    const { told } = this.subscription
+    for (const channel of channels) await this.within(() => client.subscribe(channel, told))
     if (client !== this.client) return
     this.isSubscribed = true
     this.subscription.began()

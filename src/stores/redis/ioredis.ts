@@ -9,7 +9,6 @@ interface Common {
   call(command: string, ...args: readonly string[]): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
   on(event: string, listener: (...args: readonly unknown[]) => void): unknown
-  off(event: string, listener: (...args: readonly unknown[]) => void): unknown
   disconnect(reconnect?: boolean): void
 }
 
@@ -48,9 +47,12 @@ const clusterOptions = {
 
 class IoredisClient implements RedisClient {
   private readonly inside: Single | Cluster
+  /** Who is told of messages, by channel. */
+  private readonly told = new Map<string, (message: string) => void>()
 
   constructor(inside: Single | Cluster) {
     this.inside = inside
+    inside.on('message', (channel, message) => this.told.get(String(channel))?.(String(message)))
     // Without a listener errors of the connection would be printed; calls tell of them.
     inside.on('error', () => {})
   }
@@ -71,16 +73,8 @@ class IoredisClient implements RedisClient {
   }
 
   async subscribe(channel: string, told: (message: string) => void): Promise<void> {
-    const onMessage = (from: unknown, message: unknown): void => {
-      if (from === channel) told(String(message))
-    }
-    this.inside.on('message', onMessage)
-    try {
-      await this.inside.subscribe(channel)
-    } catch (error) {
-      this.inside.off('message', onMessage)
-      throw error
-    }
+    this.told.set(channel, told)
+    await this.inside.subscribe(channel)
   }
 
   onReady(listener: () => void): void {

@@ -57,8 +57,10 @@ export class Keys {
   readonly looks: string
   /** Types with limits, by the time when it is looked whether they are still used. */
   readonly limitLooks: string
-  /** The channel of wake-ups. */
+  /** The channel of wake-ups, but for ends. */
   readonly hints: string
+  /** The channel of ends, which most processes need not hear of. */
+  readonly ends: string
 
   constructor(namespace: string) {
     this.namespace = namespace
@@ -80,6 +82,7 @@ export class Keys {
     this.looks = `${namespace}looks`
     this.limitLooks = `${namespace}limit-looks`
     this.hints = `${namespace}hints`
+    this.ends = `${namespace}hints:ended`
   }
 
   /** A field of all jobs that is kept apart, by id. */

@@ -4,7 +4,7 @@
  *   call ─▶ load what is needed ─▶ operation of the core ─▶ one script that commits under conditions ─▶ answer, then
  *   hints
  *
- * Claims are a script of their own. Other processes are heard of by a channel.
+ * Claims are a script of their own. Other processes are heard of by two channels, one of them for those who await ends.
  */
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
@@ -114,7 +114,7 @@ interface Open {
 export function redisStoreOf(settings: Settings): Store {
   const keys = new Keys(settings.namespace)
   const origin = randomUUID()
-  const hints = new Hints(keys.hints, origin)
+  const hints = new Hints(keys, origin)
   let open: Open | null = null
   let time: StoreTime | null = null
 
@@ -157,6 +157,7 @@ export function redisStoreOf(settings: Settings): Store {
       ending?.redis.close()
     },
     watch: (listener) => hints.watch(listener),
+    watchEnds: () => hints.watchEnds(),
     unreadable: () => read((reading) => reading.unreadable()),
     repair: async () => driver().inTurn(() => opened().server.repair()),
     announce: async (ids, forMs) => opened().server.announce(ids, forMs),

@@ -60,10 +60,13 @@ export class Partner {
 }
 
 /**
- * `confirm` answers in the call itself, so it is always asked here; SQLite has no repair and announces nothing; the
- * groups have tests with processes of their own.
+ * `confirm` answers in the call itself, so it is always asked here; SQLite has no repair, announces nothing and always
+ * tells of ends; the groups have tests with processes of their own.
  */
-type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair' | 'announce' | 'transactions'>
+type Shared = Exclude<
+  Method,
+  'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair' | 'announce' | 'watchEnds' | 'transactions'
+>
 
 const methods = {
   insert: true,

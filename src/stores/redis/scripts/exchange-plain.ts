@@ -187,7 +187,7 @@ if runCount > 0 then
     end
   end
   logAll(ids, amounts, kinds, parts, last, ',' .. now .. ',"COMPLETE","${started}","${finished}",1,' .. ARGV[9] .. ']')
-  call('PUBLISH', P .. 'hints', ARGV[1] .. ' [' .. ARGV[14] .. ']')
+  call('PUBLISH', P .. 'hints:ended', ARGV[1] .. ' [' .. ARGV[14] .. ']')
 end
 
 local runs, lefts = {}, {}

@@ -503,8 +503,6 @@ function finish()
   if waits then uncap() end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
-  if #ended > ${namedEndsMax} then hints[#hints + 1] = { kind = 'ended' }
-  elseif #ended > 0 then hints[#hints + 1] = { kind = 'ended', ids = ended } end
   if waits then
     if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
     for type, by in pairs(shrunkOf) do
@@ -522,6 +520,11 @@ function finish()
   for i, hint in ipairs(hints) do
     own[i] = cjson.encode(hint)
     news[i] = own[i]
+  end
+  if #ended > 0 then
+    local hint = cjson.encode(#ended > ${namedEndsMax} and { kind = 'ended' } or { kind = 'ended', ids = ended })
+    own[#own + 1] = hint
+    call('PUBLISH', P .. 'hints:ended', origin .. ' [' .. hint .. ']')
   end
   for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
   for _, type in ipairs(quiet) do
