@@ -422,9 +422,9 @@ export interface Store {
   /** Calls `listener` with each hint until the returned function is called. A listener must not throw. */
   watch(listener: (hint: Hint) => void): () => void
   /**
-   * From now on until the store is closed, hints `ended` of other processes arrive, too, after a `missed`. To be called
-   * by who begins to wait for the end of a job; another call does nothing. A store that sends them to every process
-   * omits the method.
+   * For a minute at least, hints `ended` of other processes arrive, too; of ends before them, one without `ids` or a
+   * `missed` tells. To be called again and again by who waits for the end of a job. A store that sends them to every
+   * process omits the method.
    */
   watchEnds?(): void
 }

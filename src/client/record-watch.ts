@@ -76,7 +76,6 @@ export class RecordWatch {
     watchers.add(watcher)
     this.watchers.set(id, watchers)
     const off = this.options.hub.onJob(id, () => this.want([id]))
-    if (!this.announces) this.options.store.watchEnds?.()
     this.want([id])
     this.readIn(this.everyMs, readMax)
     return () => {
@@ -166,6 +165,7 @@ export class RecordWatch {
       for (const id of ids) this.wanted.delete(id)
       try {
         await ready()
+        if (!this.announces) store.watchEnds?.()
         await this.announce(ids)
         this.readAt = timers.clock.monotonic()
         const records = await store.get(ids)

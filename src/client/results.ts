@@ -100,7 +100,6 @@ export class Results {
       leave()
       waiter.done(event)
     })
-    this.options.store.watchEnds?.()
     this.wanted.add(id)
     this.announce(mayEndSoon)
     this.schedulePoll()
@@ -109,6 +108,7 @@ export class Results {
 
   hint(hint: Hint): void {
     if (this.waiting.size === 0) return
+    this.options.store.watchEnds?.()
     const { kind } = hint
     if (kind === 'ended' && hint.ids !== undefined) this.fetch(hint.ids)
     else if (kind === 'ended' || kind === 'missed' || kind === 'rollback' || kind === 'restart') this.scheduleQuery(0)
@@ -198,6 +198,7 @@ export class Results {
 
   private async queryStore(ids: readonly string[]): Promise<void> {
     try {
+      this.options.store.watchEnds?.()
       for (const some of queriesOf(ids)) {
         const records = await this.options.store.get(some)
         for (let i = 0; i < some.length; i++) this.notify(some[i] as string, records[i] ?? null)

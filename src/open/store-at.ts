@@ -38,7 +38,7 @@ export function storeAt(address: string, option: string): Store {
       return lateStore({
         name: 'postgres',
         capabilities: { durable: true, shared: true, transactions: true, wholeClaims: true },
-        optional: ['repair', 'terms', 'unreadable'],
+        optional: ['repair', 'terms', 'unreadable', 'watchEnds'],
         load: () => postgres(parsed.url, parsed.schema),
       })
   }

@@ -70,6 +70,17 @@ test('notifications that a pooler swallows are told, and jobs of other processes
   expect((await inspectPostgresServer({ url: pooler.url, schema })).notifies).toBe(false)
 })
 
+test('who cannot be asked, behind a pooler that swallows notifications, tells of its ends all the same', async () => {
+  const [there, here] = [await opened(pooler.url, 'told'), await opened(server().url, 'told')]
+  const hints: Hint[] = []
+  here.watch((hint) => hints.push(hint))
+  there.watch(() => {})
+  for (let i = 0; !hints.some(({ kind }) => kind === 'ready'); i++) await put(there, newJob(`job ${i}`))
+  const job = await takeOne(there, { max: 1 })
+  await there.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  await expect.poll(() => hints).toContainEqual({ kind: 'ended', ids: [job.id] })
+})
+
 test('through a pooler that keeps connections apart notifications arrive', async () => {
   const apart = await pgbouncer(server(), 20, 'client')
   onTestFinished(() => apart.remove())

@@ -2,6 +2,9 @@
  * Hints of other processes, by LISTEN and NOTIFY on a connection of its own. A NOTIFY is a statement of its own, behind
  * the commit that it tells of: in a transaction it would make commits of the whole cluster wait for each other. Without
  * the connection, workers find what there is to do by asking.
+ *
+ * Ends are told only while a process has asked for them: a busy worker that tells of all spends a fifth of its time on
+ * its own messages.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { systemClock, type Timer } from '../../core/clock.ts'
@@ -13,12 +16,22 @@ import { pause, type Connection, type Link } from './connection.ts'
 const togetherMs = 10
 /** Bytes of a payload; the server takes 8,000. */
 const payloadMax = 7_500
+/** After a process has asked for ends others tell of them for so long, ms. It asks again before. */
+const endsToldMs = 120_000
+const endsAskedEveryMs = 20_000
+/** What ended before others were asked is looked for after so long, ms. */
+const endsLookMs = 250
 /** The connection is asked for a sign of life, and whether it still listens, so often, ms. */
 const lookMs = 10_000
 
 /** Names of channels are 63 bytes at most. */
 const channelOf = (schema: string): string =>
   `jobchart_${createHash('sha256').update(schema).digest('hex').slice(0, 32)}`
+
+/** Among hints on the channel: whoever ends jobs is to tell of it; a process has come that was not asked yet. */
+const [endsAsked, came] = [{ kind: 'ends asked' }, { kind: 'came' }] as const
+type Told = Hint | typeof endsAsked | typeof came
+const isHint = (told: Told): told is Hint => told.kind !== endsAsked.kind && told.kind !== came.kind
 
 export class Hints {
   private readonly channel: string
@@ -31,6 +44,10 @@ export class Hints {
   private readonly toldBehind = new WeakSet<Hint>()
   private timer: Timer | null = null
   private isOpen = false
+  /** When this process has asked for ends last; monotonic, ms. */
+  private endsAskedAt = -Infinity
+  /** Until when others are told of those here. Who cannot be asked, because it does not listen, always tells. */
+  private endsToldUntil = Infinity
 
   /**
    * @param origin what the messages of this store begin with
@@ -60,9 +77,30 @@ export class Hints {
   }
 
   /** Tells other processes: at once, unless something was told a moment ago. */
-  tell(hints: readonly Hint[]): void {
-    for (const hint of hints) if (!this.toldBehind.has(hint)) this.waiting.add(JSON.stringify(hint))
+  tell(hints: readonly Told[]): void {
+    const tellsEnds = systemClock.monotonic() < this.endsToldUntil
+    for (const hint of hints) {
+      if (hint.kind === 'ended' && !tellsEnds) continue
+      if (!isHint(hint) || !this.toldBehind.has(hint)) this.waiting.add(JSON.stringify(hint))
+    }
     if (this.timer === null) this.flush()
+  }
+
+  /** Asks others to tell of ends. */
+  watchEnds(): void {
+    const sinceMs = systemClock.monotonic() - this.endsAskedAt
+    if (!this.isOpen || sinceMs < endsAskedEveryMs) return
+    this.askForEnds()
+    if (sinceMs >= endsToldMs) this.lookForEnds()
+  }
+
+  private askForEnds(): void {
+    this.endsAskedAt = systemClock.monotonic()
+    this.tell([endsAsked])
+  }
+
+  private lookForEnds(): void {
+    systemClock.timer(() => this.notify([{ kind: 'ended' }]), endsLookMs, { keepAlive: false })
   }
 
   /**
@@ -103,11 +141,14 @@ export class Hints {
         if (await this.isDeaf()) continue
         const link = await this.connection.listen(this.channel, told)
         tries = 0
+        this.endsToldUntil = -Infinity
+        this.tell([came])
         this.notify(await this.news())
         await this.untilLost(link)
       } catch (error) {
         ignoreUnavailable(error)
       }
+      this.endsToldUntil = Infinity
       if (this.isOpen) await pause(Math.min(50 * 2 ** Math.min(tries, 6), 2_000))
     }
   }
@@ -140,7 +181,16 @@ export class Hints {
 
   private receive(payload: string): void {
     const space = payload.indexOf(' ')
-    if (payload.slice(0, space) !== this.origin) this.notify(JSON.parse(payload.slice(space + 1)) as Hint[])
+    if (payload.slice(0, space) === this.origin) return
+    const told = JSON.parse(payload.slice(space + 1)) as Told[]
+    const now = systemClock.monotonic()
+    const isTold = ({ kind }: typeof endsAsked | typeof came): boolean => told.some((each) => each.kind === kind)
+    if (isTold(endsAsked)) this.endsToldUntil = now + endsToldMs
+    if (isTold(came) && now - this.endsAskedAt < endsToldMs) {
+      this.askForEnds()
+      this.lookForEnds()
+    }
+    this.notify(told.filter(isHint))
   }
 }
 

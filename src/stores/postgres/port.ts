@@ -163,6 +163,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     },
     tell: (hints) => open?.hints.tell(hints),
     watch: (listener) => opened().hints.watch(listener),
+    watchEnds: () => open?.hints.watchEnds(),
     ...unreadableOf({ opened, aside, schema, settings, now }),
   }
 }

@@ -139,4 +139,6 @@ export interface StorePort {
   tell?(hints: readonly Hint[]): void
   /** Hears of other processes. @returns ends it */
   watch?(listener: (hint: Hint) => void): () => void
+  /** For a minute at least, ends are among these: see `Store.watchEnds`. */
+  watchEnds?(): void
 }

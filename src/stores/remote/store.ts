@@ -94,6 +94,7 @@ export function remoteStore(port: StorePort): Store {
       await port.close()
     },
     watch: (listener) => hints.add(listener),
+    ...(port.watchEnds && { watchEnds: () => port.watchEnds?.() }),
     ...writes,
     async claim(request) {
       if (plain !== undefined) return claimPlain(driver, plain, request, carry)
