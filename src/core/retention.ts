@@ -27,6 +27,10 @@ export function goesAt(
   return endedAt + (kept > count ? Math.min(minAgeMs, ageMs) : ageMs)
 }
 
+/** Up to how many jobs the first ended one of `kept` is removed no earlier: more of them do not change its time. */
+export const keptMax = ({ count, countMax = Infinity }: RetentionBounds, kept: number): number =>
+  kept <= count ? Math.min(count, countMax) : countMax
+
 /**
  * How many of `kept` jobs are removed at most.
  * @param endedAt when the first of them ended

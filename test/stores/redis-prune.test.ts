@@ -1,6 +1,6 @@
 /** Retention on Redis: what a look costs, and a server that is lost in the middle of one. */
 import { expect, onTestFinished } from 'vitest'
-import { lease, newJob, prune as pruneStore, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { cancel, lease, newJob, prune as pruneStore, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { RemoteDriver } from '../../src/stores/remote/driver.ts'
 import { prune } from '../../src/stores/redis/prune.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
@@ -53,4 +53,45 @@ test('a busy worker removes as many jobs as it ends: 500 of them take six script
   }
   expect(await store.prune(500)).toMatchObject({ pruned: 199, more: false })
   expect((await store.list({ limit: 10 })).length).toBe(0)
+})
+
+test('a type of which nothing is to be removed is looked at again when its bound is reached, not at each prune', async () => {
+  const { store } = await redisSubject(server().url, nodeRedisAt, { prefix: 'bound' })
+  onTestFinished(() => store.close())
+  const dueAt = async (): Promise<string> => String(await server().command('ZSCORE', '{bound}:looks', 'mail'))
+  let last = 0
+  const end = async (count: number): Promise<void> => {
+    await put(store, ...Array.from({ length: count }, () => newJob(`job ${last++}`)))
+    const claimed = await take(store, { max: count })
+    await store.settle(claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+  }
+  const hour = 3_600_000
+  const bounds = { count: 40, ageMs: 3 * hour, minAgeMs: hour, countMax: 60 }
+  const policies = { done: bounds, dead: bounds, cancelled: bounds }
+  await end(1)
+  expect(await dueAt()).toBe('0')
+  expect(await pruneStore(store, policies, 100)).toMatchObject({ pruned: 0 })
+  const oldest = Number(await dueAt())
+  expect(oldest).toBeGreaterThan(store.now() + 2 * hour)
+  await end(39)
+  expect(Number(await dueAt())).toBe(oldest)
+  // Of more than are kept for long, the first one goes earlier.
+  await end(1)
+  expect(await dueAt()).toBe('0')
+  expect(await store.prune(100)).toMatchObject({ pruned: 0 })
+  expect(Number(await dueAt())).toBe(oldest - 2 * hour)
+  await end(19)
+  expect(Number(await dueAt())).toBe(oldest - 2 * hour)
+  // And of more than are kept at all at once.
+  await end(2)
+  expect(await dueAt()).toBe('0')
+  expect(await store.prune(100)).toMatchObject({ pruned: 2, more: false })
+  expect(await store.prune(100)).toMatchObject({ pruned: 0 })
+  await end(1)
+  expect(await store.prune(100)).toMatchObject({ pruned: 1 })
+  // Other ends are always looked at.
+  await store.prune(100)
+  await put(store, newJob('cancelled'))
+  await cancel(store, ['cancelled'])
+  expect(await dueAt()).toBe('0')
 })

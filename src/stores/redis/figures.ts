@@ -16,8 +16,9 @@ export const figureAt = {
   /** When the minute has begun of which the activity is. */
   minute,
   activity: minute + 1,
-  /** Were others told that it has jobs? Are its ended jobs to be looked at? Is it paused? Has it, or had it, limits? */
+  /** Were others told that it has jobs? Is it paused? Has it, or had it, limits? */
   told: minute + 1 + activityFigures.length,
+  /** 1: its ended jobs are to be looked at. Otherwise at the end of one if more than this are done. */
   looked: minute + 2 + activityFigures.length,
   paused: minute + 3 + activityFigures.length,
   limited: minute + 4 + activityFigures.length,

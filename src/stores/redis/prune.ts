@@ -1,5 +1,6 @@
 /** Retention: what the core decides over the indexes of ended jobs, and the policies that it decides by. */
 import { endedStates, looksMax, prune as choose, type EndedState, type PruneUnit } from '../../core/prune.ts'
+import { keptMax } from '../../core/retention.ts'
 import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import { partMax, partsOf } from '../remote/parts.ts'
@@ -153,8 +154,8 @@ class Facts implements PruneUnit<EndedId> {
   /** Is there anything kept for limits of types that has not been used for long? */
   readonly hasOldLimits: boolean
   going: EndedId[] = []
-  /** Types, when they are to be looked at again, and the numbers of their ended jobs that this was decided by. */
-  looks: (readonly [type: string, at: string, counts: Readonly<Record<string, string>>])[] = []
+  /** Types, when they are to be looked at again, and of how many ended jobs of each state at once. */
+  looks: (readonly [type: string, at: string, upTo: Readonly<Record<string, number>>])[] = []
   nextLookAt: number
   private readonly firstAt: number
   private readonly due: readonly string[]
@@ -241,10 +242,20 @@ class Facts implements PruneUnit<EndedId> {
   }
 
   lookAgain(type: string, at: number): void {
-    const counts = endedStates.map((state) => [state, String(this.endedCount(type, state))])
     if (this.unfinished.has(type)) at = this.now
-    this.looks.push([scriptText(type), at === Infinity ? '+inf' : String(at), Object.fromEntries(counts)])
     this.nextLookAt = Math.min(this.nextLookAt, at)
+    // Its numbers change with what is removed: the next prune looks at it again.
+    if (this.going.some((job) => job.type === type)) return
+    const upTo = endedStates.map((state) => [state, this.keptMax(type, state)])
+    this.looks.push([scriptText(type), at === Infinity ? '+inf' : String(at), Object.fromEntries(upTo)])
+  }
+
+  /** Up to how many jobs of the state the type is looked at no earlier. */
+  private keptMax(type: string, state: EndedState): number {
+    const kept = this.endedCount(type, state)
+    const bounds = this.retentionOf(type)?.[state]
+    if (bounds === undefined) return Number.MAX_SAFE_INTEGER
+    return kept === 0 ? 0 : Math.min(keptMax(bounds, kept), Number.MAX_SAFE_INTEGER)
   }
 }
 

@@ -181,7 +181,8 @@ if runCount > 0 then
       call('XADD', key, to, now, from, unpack(even))
     end
     first = first + amount
-    if figures[place][${figureAt.looked}] == 0 then
+    local looked = figures[place][${figureAt.looked}]
+    if looked ~= 1 and figures[place][${done}] > looked then
       figures[place][${figureAt.looked}] = 1
       call('ZADD', P .. 'looks', '0', type)
     end

@@ -37,8 +37,9 @@ local seqNow, seqFirst, logCount, logWritten
 local groups, shares, ready, more, quiet, left, ended, cancelled, hints
 local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
--- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less.
-local looks
+-- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less, or if more than so
+-- many are done.
+local looks, looksFrom
 -- Lists of the jobs that were written: the id of each, and what follows it; rows that are written at the end.
 local touched, later
 -- What is entered into indexes in the order of numbers, and into lists of queues.
@@ -148,7 +149,7 @@ local function begin(KEYS, ARGV, types)
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged, alike = {}, {}, {}, { amount = 0 }
-  looks, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, false
+  looks, looksFrom, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, {}, false
   beginFigures(types)
 end
 
@@ -475,8 +476,8 @@ end
 local function writeLooks()
   local list = {}
   for type, at in pairs(looks) do
-    local isNow = at == '0' and 1 or 0
-    if setFigure(type, ${figureAt.looked}, isNow) or isNow == 0 then
+    local isNow = at == '0'
+    if setFigure(type, ${figureAt.looked}, isNow and 1 or looksFrom[type] or 0) or not isNow then
       list[#list + 1] = at
       list[#list + 1] = type
     end

@@ -1,6 +1,6 @@
 /**
  * Removes ended jobs, each if it is still the one that the transition of this number has ended, and sets when types are
- * looked at again, unless the numbers of their ended jobs have changed since they were read. Answers the time, the
+ * looked at again, unless so many jobs have ended since that they are to be looked at now. Answers the time, the
  * wake-ups, and those that have a machine or a parent: they stand in more indexes, and are left to the core.
  */
 import { flagLetters } from '../row-text.ts'
@@ -70,12 +70,15 @@ for _, trim in ipairs(request.trims or {}) do
   if call('XLEN', key) == 0 then call('DEL', key) end
 end
 tidyAll(2 * #gone + 10)
--- Before the numbers of what was removed here are written.
 for _, look in ipairs(request.looks or {}) do
-  local type, at, counted = look[1], look[2], look[3]
-  local isSame = true
-  for state, number in pairs(counted) do if countOf(state, type) ~= tonumber(number) then isSame = false end end
-  if isSame then looks[type] = at end
+  local type, at, upTo = look[1], look[2], look[3]
+  local isWithin = true
+  for state, most in pairs(upTo) do isWithin = isWithin and countOf(state, type) <= most end
+  if isWithin then
+    looks[type] = at
+    -- 1 says that it is to be looked at.
+    looksFrom[type] = upTo.${grownState} > 1 and upTo.${grownState} or 0
+  end
 end
 for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. FIELDS[letter], list) end
 `,
