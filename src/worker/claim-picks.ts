@@ -15,7 +15,7 @@ export interface ClaimPicksOptions {
   /** `startedAt`: when the worker started, by the store's clock, ms. */
   readonly registration: { readonly startedAt: number }
   readonly leaseMs: number
-  readonly claims: Pick<Claims, 'answered' | 'failed'>
+  readonly claims: Pick<Claims, 'answered' | 'take' | 'failed'>
   readonly time: Pick<LeaseClock, 'read'>
   readonly health: Health
   readonly logger: Logger
@@ -39,7 +39,8 @@ export function claimPicks(options: ClaimPicksOptions): OperatorFunction<Claim, 
       (answer) => {
         claims.answered()
         health.answered()
-        out.next({ claim, answer, lease: { confirmedAt: sentAt, fenceAt: fenceAt(sentAt, leaseMs) } })
+        const lease = { confirmedAt: sentAt, fenceAt: fenceAt(sentAt, leaseMs) }
+        claims.take(() => out.next({ claim, answer, lease }))
       },
       (error) => {
         health.failed(error)

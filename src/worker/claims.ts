@@ -1,9 +1,8 @@
 /**
  * The claims in flight, each from its pick to the starts of its jobs. One is in flight at a time; slots that become
  * free meanwhile go into the next, together with the settles. With 100 slots and more and a store that takes a round
- * trip it is two, each for half of the slots at most: while the store carries out one, the jobs of the other run. The
- * second is sent when the first has been written: a server that reads both at once answers both at once. A store whose
- * calls cost much, whatever their size, says that it is faster with one.
+ * trip it is two, each for half of the slots at most: while the store carries out one, the jobs of the other run. A
+ * store whose calls cost much, whatever their size, says that it is faster with one.
  */
 import type { JobchartError } from '../core/errors.ts'
 import type { ClaimAnswer, ClaimedJob } from '../store.ts'
@@ -73,8 +72,10 @@ export class Claims {
   private failures = 0
   private isBackingOff = false
   private isClosed = false
-  /** Was the last claim picked just now, so that it may not have been written to the store's connection? */
-  private isUnwritten = false
+  /** Was the answer of a claim taken just now? */
+  private hasTaken = false
+  /** Answers that have arrived together with another one. */
+  private readonly untaken: (() => void)[] = []
   /** How many jobs of admitted claims have not started. */
   private unstarted = 0
   private readonly options: ClaimsOptions
@@ -89,8 +90,7 @@ export class Claims {
 
   /** May one more claim be sent now? */
   get mayBegin(): boolean {
-    const inFlightMax = this.isDivided && !this.isUnwritten ? 2 : 1
-    return this.inFlight.length < inFlightMax && !this.isBackingOff
+    return this.inFlight.length < (this.isDivided ? 2 : 1) && !this.isBackingOff
   }
 
   /** How many jobs the next claim may request. */
@@ -110,23 +110,28 @@ export class Claims {
     permits.take(picks.jobs)
     workload.add(1)
     this.inFlight.push(claim)
-    if (this.isDivided) this.awaitWrite()
     return claim
   }
 
   /**
-   * Keeps the second claim back until the first has been written: the next turn of the loop writes, and in the one
-   * after it the store reads.
+   * Takes the answer of a claim: at once, or, of two that have arrived together, when the ends of the jobs of the first
+   * have been written, with the next claim. The next turn of the loop writes, and in the one after it the store reads.
+   * Otherwise both would go together from then on, and no job would run while the store works.
    */
-  private awaitWrite(): void {
-    if (this.isUnwritten) return
-    const { timers, lanes } = this.options
-    const { clock } = timers
-    this.isUnwritten = true
+  take(answer: () => void): void {
+    if (this.hasTaken) {
+      this.untaken.push(answer)
+      return
+    }
+    answer()
+    if (!this.isDivided) return
+    const { clock } = this.options.timers
+    this.hasTaken = true
     clock.nextTurn(() =>
       clock.nextTurn(() => {
-        this.isUnwritten = false
-        lanes.nudge()
+        this.hasTaken = false
+        const next = this.untaken.shift()
+        if (next !== undefined) this.take(next)
       }),
     )
   }

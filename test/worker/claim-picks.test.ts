@@ -71,6 +71,28 @@ test('a claim that fails gives its permits back, is logged once, and claims rest
   expect(logger.error).toHaveBeenCalledTimes(2)
 })
 
+test.each([
+  ['two claims', 100, true, ['first'], ['first', 'second']],
+  ['claims that are not divided', 99, true, ['first', 'second'], ['first', 'second']],
+  ['claims of a store that does it whole', 100, false, ['first', 'second'], ['first', 'second']],
+])('of %s that are answered together', async (_which, slots, isDivided, atOnce, afterwards) => {
+  const parts = workerParts({ slots, isDivided })
+  const taken: string[] = []
+  const turn = (): Promise<void> => new Promise((resolve) => parts.clock.nextTurn(resolve))
+  for (const which of ['first', 'second']) parts.claims.take(() => taken.push(which))
+  expect(taken).toEqual(atOnce)
+  // The ends of the jobs of the first are written in this one.
+  await turn()
+  expect(taken).toEqual(atOnce)
+  await turn()
+  expect(taken).toEqual(afterwards)
+  // One that comes later is taken at once.
+  await turn()
+  await turn()
+  parts.claims.take(() => taken.push('third'))
+  expect(taken.at(-1)).toBe('third')
+})
+
 test('a store may answer later', async () => {
   const { stage, pick } = claiming([Promise.resolve(answer)])
   const picked = new Subject<Claim>()
