@@ -1,6 +1,6 @@
 /**
  * Beside a transaction that stays open, rows that were changed since stay in the indexes: who looks for the first job
- * does not pass over all of them, and finds those that came back.
+ * does not pass over all of them, and finds those that came back. Nor does a plan that was made before.
  */
 import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
@@ -51,6 +51,18 @@ async function blocksOf(client: Client, statement: string): Promise<number> {
   const plan = rows[0]?.['QUERY PLAN'][0]?.Plan
   return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
 }
+
+/** A claim of a type of plain jobs, without ends. */
+const exchangeOf = (schema: string, type: string): string =>
+  `SELECT * FROM ${schema}.exchange(1000, 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '', '', '', '', '',
+    '{${type}}', '{100}', 'token', 'w1', 30000, '{}', '{}', '', '')`
+
+/** Writes a job again, and removes small values. */
+const commitOf = (schema: string, id: string, kinds: string, fields: string): string =>
+  `SELECT * FROM ${schema}.commit(1000, true, '{${id}}', ARRAY(SELECT s.rev || ':' || s.seq FROM ${schema}.standing s
+    WHERE s.id = '${id}'), '{}', '{}', '{}', '{}', '{}', (SELECT json_agg(to_jsonb(j) || '{"rev": 2}')
+    FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '{}', '{}', '{}', '{}', '{}', '${kinds}', '${fields}', '{NULL}', '{}', '{}', '{}',
+    '{}', '{}', '{}')`
 
 /** @param most of each claim */
 async function complete(store: Store, count: number, most = 100): Promise<void> {
@@ -114,6 +126,45 @@ test('what ended first is found without a look at all that has ended, by a plan 
     await complete(store, 200)
   }
   expect(await blocksOf(client, statement)).toBeLessThanOrEqual(15)
+})
+
+test('a claim looks at no job of another type, after an ANALYZE that has found few types', async () => {
+  const store = await opened('types')
+  await put(store, ...documents(0, 1_000).map((job, i) => ({ ...job, type: i % 2 === 0 ? 'mail' : 'image' })))
+  await put(store, ...plainJobs(0, 1_000).map((job) => ({ ...job, type: 'report' })))
+  const client = await connected()
+  await client.query('ANALYZE types.jobs')
+  const statements: readonly (readonly [statement: string, blocksMax: number])[] = [
+    ["SELECT * FROM types.heads('other', 100)", 25],
+    ["SELECT * FROM types.load('{}', '{}', '{}', '{other}', '{100}')", 25],
+    [exchangeOf('types', 'other'), 40],
+  ]
+  for (const [statement, blocksMax] of statements) {
+    // The first time a connection reads the catalogue; and it keeps from where on it has to look.
+    await client.query(statement)
+    await client.query('RESET ALL')
+    expect(await blocksOf(client, statement), statement).toBeLessThanOrEqual(blocksMax)
+  }
+})
+
+test('a commit looks at what it names only, by plans that were made while little was stored', async () => {
+  const store = await opened('named')
+  const unique = (from: number, count: number) => documents(from, count).map((job) => ({ ...job, key: job.id }))
+  await put(store, ...unique(0, 2))
+  const client = await connected()
+  await client.query('ANALYZE')
+  const statements: readonly (readonly [statement: string, blocksMax: number])[] = [
+    [commitOf('named', 'document 0', '{holders}', '{none}'), 60],
+    ["SELECT * FROM named.load('{}', '{holders}', '{none}', '{}', '{}')", 10],
+  ]
+  for (const [statement] of statements) await client.query(statement)
+  for (let i = 0; i < 20; i++) {
+    await put(store, ...unique(1_000 + 100 * i, 100))
+    await put(store, ...plainJobs(100 * i, 100))
+  }
+  for (const [statement, blocksMax] of statements) {
+    expect(await blocksOf(client, statement), statement).toBeLessThanOrEqual(blocksMax)
+  }
 })
 
 for (const [kind, make] of [

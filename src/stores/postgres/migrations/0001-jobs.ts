@@ -32,13 +32,24 @@ CREATE TABLE @schema@.jobs (
   terms text[] COLLATE "C",
   doc text NOT NULL
 );
+-- A connection keeps its plans, and an ANALYZE may come while all jobs are of one type, or in one state: another index,
+-- which is in the order of the rows, then seems to be cheaper than the one that was made for a search, and a claim of a
+-- type without queued jobs passes over those of all others. So nothing is known of the columns, whenever it comes, but
+-- that few jobs have the same type.
+ALTER TABLE @schema@.jobs ALTER COLUMN type SET (n_distinct = -1), ALTER id SET STATISTICS 0,
+  ALTER plain SET STATISTICS 0, ALTER seq SET STATISTICS 0, ALTER enqueued_at SET STATISTICS 0,
+  ALTER state SET STATISTICS 0, ALTER last_seq SET STATISTICS 0, ALTER place SET STATISTICS 0,
+  ALTER priority SET STATISTICS 0, ALTER concurrency SET STATISTICS 0, ALTER wake_at SET STATISTICS 0,
+  ALTER unique_key SET STATISTICS 0, ALTER parent SET STATISTICS 0, ALTER failure SET STATISTICS 0,
+  ALTER unsupported SET STATISTICS 0;
 CREATE UNIQUE INDEX jobs_enqueued ON @schema@.jobs (seq);
 CREATE INDEX jobs_by_time ON @schema@.jobs USING brin (enqueued_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX jobs_plain ON @schema@.jobs (type, seq) WHERE plain;
 CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq) WHERE NOT plain;
 CREATE INDEX jobs_queued ON @schema@.jobs (type, concurrency, priority DESC, place) WHERE state = 'queued';
 CREATE INDEX jobs_queued_by_place ON @schema@.jobs (type, place) WHERE state = 'queued' AND NOT plain;
-CREATE INDEX jobs_queued_first ON @schema@.jobs (place) WHERE state = 'queued' AND NOT plain;
+-- Of all types: an expression, so that nobody looks in it for a job of one type.
+CREATE INDEX jobs_queued_first ON @schema@.jobs ((place + 0)) WHERE state = 'queued' AND NOT plain;
 CREATE INDEX jobs_leased ON @schema@.jobs (wake_at, seq) WHERE state IN ('running', 'cancelling');
 CREATE INDEX jobs_leased_of_key ON @schema@.jobs (type, concurrency)
   WHERE state IN ('running', 'cancelling') AND concurrency <> '';
@@ -92,8 +103,8 @@ BEGIN
     IF of_type IS NULL THEN
       SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
           (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = ''),
-          (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.place >= v_from
-            ORDER BY j.place LIMIT 1)
+          (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.place + 0 >= v_from
+            ORDER BY j.place + 0 LIMIT 1)
         INTO v_last, v_returned, v_place;
     ELSE
       SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
@@ -356,14 +367,15 @@ DECLARE
 BEGIN
   IF turn THEN PERFORM @schema@.take_turn(); END IF;
   v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
+  -- Each row and value is looked up by itself: a join that is planned while there are few would read all of them.
   stale_rows := ARRAY(
     SELECT r.number::int FROM unnest(read_ids, read_revisions) WITH ORDINALITY AS r(id, revision, number)
-    LEFT JOIN @schema@.standing s ON s.id = r.id
+    LEFT JOIN LATERAL (SELECT o.rev, o.seq FROM @schema@.standing o WHERE o.id = r.id LIMIT 1) s ON true
     WHERE (s.rev || ':' || s.seq) IS DISTINCT FROM r.revision);
   stale_cells := ARRAY(
     SELECT r.number::int
     FROM unnest(read_kinds, read_fields, read_values) WITH ORDINALITY AS r(kind, field, value, number)
-    LEFT JOIN @schema@.cells c ON c.kind = r.kind AND c.field = r.field
+    LEFT JOIN LATERAL (SELECT x.value FROM @schema@.cells x WHERE x.kind = r.kind AND x.field = r.field LIMIT 1) c ON true
     WHERE c.value IS DISTINCT FROM r.value);
   is_full := rooms <> '{}' AND @schema@.lacks_room(room_types, rooms);
   IF cardinality(stale_rows) > 0 OR cardinality(stale_cells) > 0 OR is_full THEN
@@ -375,9 +387,10 @@ BEGIN
   v_written := ARRAY(SELECT u.id FROM json_to_recordset(written) AS u(id text, rev bigint) WHERE u.rev > 1) || gone_ids;
   IF v_written <> '{}' THEN
     v_ending := ARRAY(SELECT u.id FROM json_to_recordset(written) AS u(id text, rev bigint, state text)
-      JOIN @schema@.standing s ON s.id = u.id
+      CROSS JOIN LATERAL (SELECT o.state FROM @schema@.standing o WHERE o.id = u.id LIMIT 1) s
       WHERE u.rev > 1 AND s.state IN ('running', 'cancelling') AND u.state <> s.state) || gone_ids;
-    v_plain := ARRAY(SELECT j.seq FROM @schema@.jobs j WHERE j.id = ANY(v_written) AND j.plain);
+    -- By their ids: while no job is plain, the whole of an index of plain jobs would be cheaper.
+    v_plain := ARRAY(SELECT j.seq FROM @schema@.jobs j WHERE j.id = ANY(v_written) AND CASE WHEN j.plain THEN true END);
     WITH ending AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j WHERE j.id = ANY(v_ending) FOR UPDATE SKIP LOCKED),
     others AS MATERIALIZED (SELECT j.id FROM @schema@.jobs j
       WHERE j.id = ANY(v_written) AND j.id <> ALL(v_ending) FOR NO KEY UPDATE SKIP LOCKED)
@@ -396,7 +409,8 @@ BEGIN
   IF back_ids <> '{}' THEN
     INSERT INTO @schema@.cells (kind, field, value)
       SELECT 'returned', b.type, v_base FROM (
-        SELECT u.type FROM json_to_recordset(written) AS u(id text, type text) LEFT JOIN @schema@.jobs j ON j.id = u.id
+        SELECT u.type FROM json_to_recordset(written) AS u(id text, type text) LEFT JOIN LATERAL (
+          SELECT o.state FROM @schema@.jobs o WHERE o.id = u.id LIMIT 1) j ON true
         WHERE u.id = ANY(back_ids) AND (j.state = 'queued') IS NOT TRUE) r
       CROSS JOIN LATERAL (VALUES (r.type), ('')) AS b(type) GROUP BY b.type
       ON CONFLICT (kind, field) DO UPDATE SET value = excluded.value;
@@ -427,8 +441,10 @@ BEGIN
   END IF;
 
   IF cell_kinds <> '{}' THEN
-    DELETE FROM @schema@.cells c USING unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value)
-      WHERE w.value IS NULL AND c.kind = w.kind AND c.field = w.field;
+    DELETE FROM @schema@.cells c WHERE c.ctid = ANY(ARRAY(
+      SELECT o.ctid FROM unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value) CROSS JOIN LATERAL (
+        SELECT x.ctid FROM @schema@.cells x WHERE x.kind = w.kind AND x.field = w.field LIMIT 1 FOR UPDATE) o
+      WHERE w.value IS NULL));
     INSERT INTO @schema@.cells (kind, field, value)
       SELECT w.kind, w.field, w.value FROM unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value)
       WHERE w.value IS NOT NULL
@@ -499,7 +515,8 @@ BEGIN
   IF cell_kinds <> '{}' THEN
     RETURN QUERY SELECT -2, x.kind, x.field, x.value, NULL::text, NULL::float8, NULL::float8, NULL::float8, NULL::float8,
       NULL::float8, NULL::float8 FROM unnest(cell_kinds, cell_fields) AS w(kind, field)
-      JOIN @schema@.cells x ON x.kind = w.kind AND x.field = w.field;
+      CROSS JOIN LATERAL (SELECT c.kind, c.field, c.value FROM @schema@.cells c
+        WHERE c.kind = w.kind AND c.field = w.field LIMIT 1) x;
   END IF;
   FOR i IN 1 .. cardinality(head_types) LOOP
     RETURN QUERY SELECT -2 - i, h.concurrency, h.id, h.doc, h.facts, h.base::float8, h.priority::float8, h.place::float8,
