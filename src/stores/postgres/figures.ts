@@ -130,14 +130,6 @@ export interface Figures {
  */
 export const lastOf = (schema: string): string => `(SELECT last FROM ${schema}.log ORDER BY last DESC LIMIT 1)`
 
-/** Rows of several kinds: where the folded ones end, the folded ones if there are others than were known, and moves. */
-const readText = (schema: string): string => `
-  SELECT 0, f.upto::float8, NULL, NULL, ${lastOf(schema)}::float8 FROM ${schema}.folds f
-  UNION ALL SELECT 1, NULL, g.type, g.value, NULL FROM ${schema}.figures g
-    WHERE (SELECT upto FROM ${schema}.folds) > $1
-  UNION ALL SELECT 2, m.move::float8, NULL, m.body, m.base::float8 FROM ${schema}.moves m
-    WHERE m.move > greatest($1, (SELECT upto FROM ${schema}.folds))`
-
 export class FigureReader {
   private readonly ask: Ask
   private readonly schema: string
@@ -157,7 +149,7 @@ export class FigureReader {
   /** The figures as they are now. Answers may come in any order: what is known already is not added again. */
   async read(ask = this.ask): Promise<Figures> {
     const { timesForgotten } = this
-    const rows = await ask(readText(this.schema), [this.upto], 'jobchart figures')
+    const rows = await ask(`SELECT * FROM ${this.schema}.figures_after($1)`, [this.upto], 'jobchart figures')
     // It tells what came after figures that are known no more.
     if (timesForgotten !== this.timesForgotten) return this.read(ask)
     const head = rows.find(([kind]) => kind === 0)

@@ -167,6 +167,17 @@ test('a commit looks at what it names only, by plans that were made while little
   }
 })
 
+test('figures are read without a look at all moves that were folded, by a plan that was made before', async () => {
+  const store = await opened('moves')
+  await pin()
+  const client = await connected()
+  const statement = 'SELECT * FROM moves.figures_after((SELECT upto FROM moves.folds))'
+  // From then on the server takes a plan for all values.
+  for (let i = 0; i < 10; i++) await client.query(statement)
+  for (const job of plainJobs(0, 2_000)) await put(store, job)
+  expect(await blocksOf(client, statement)).toBeLessThanOrEqual(30)
+})
+
 for (const [kind, make] of [
   ['documents', documents],
   ['plain jobs', plainJobs],

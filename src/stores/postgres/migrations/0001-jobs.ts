@@ -247,6 +247,24 @@ CREATE TABLE @schema@.figures (type text COLLATE "C" PRIMARY KEY, backlog bigint
 CREATE TABLE @schema@.folds (one boolean PRIMARY KEY DEFAULT true CHECK (one), upto bigint NOT NULL);
 INSERT INTO @schema@.folds (upto) VALUES (0);
 
+-- What a reader adds to the figures that it knows up to a move, of several kinds: 0 where the folded ones end, 1 the
+-- folded ones if there are others than were known, 2 moves. A plan that is made while there are few would read all that
+-- were ever there.
+CREATE FUNCTION @schema@.figures_after(known bigint)
+RETURNS TABLE (kind int, number float8, type text, value text, last float8) LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+DECLARE
+  v_upto bigint := (SELECT f.upto FROM @schema@.folds f WHERE f.one);
+BEGIN
+  RETURN QUERY SELECT 0, v_upto::float8, NULL::text, NULL::text,
+    (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)::float8;
+  IF v_upto > known THEN
+    RETURN QUERY SELECT 1, NULL::float8, g.type, g.value, NULL::float8 FROM @schema@.figures g;
+  END IF;
+  RETURN QUERY SELECT 2, m.move::float8, NULL::text, m.body, m.base::float8 FROM @schema@.moves m
+    WHERE m.move > greatest(known, v_upto);
+END $$;
+
 -- Commits are one after the other: each takes the turn first, and keeps it until its transaction has ended. What is
 -- read afterwards is what all commits before it have left.
 CREATE FUNCTION @schema@.take_turn() RETURNS void LANGUAGE plpgsql AS $$
