@@ -25,7 +25,7 @@ export interface RedisStoreOptions {
    * All keys of a prefix have one hash tag, which is the prefix, or the `{tag}` in it.
    */
   readonly prefix?: string
-  /** Entries of the transition log that are kept at least, default 10,000; up to 200 more may be. */
+  /** Entries of the transition log that are kept at least, default 10,000; up to 1,000 more may be. */
   readonly transitionsMax?: number
 }
 
