@@ -61,8 +61,8 @@ const exchangeOf = (schema: string, type: string): string =>
 const commitOf = (schema: string, id: string, kinds: string, fields: string): string =>
   `SELECT * FROM ${schema}.commit(1000, true, '{${id}}', ARRAY(SELECT s.rev || ':' || s.seq FROM ${schema}.standing s
     WHERE s.id = '${id}'), '{}', '{}', '{}', '{}', '{}', (SELECT json_agg(to_jsonb(j) || '{"rev": 2}')
-    FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '{}', '{}', '{}', '{}', '{}', '${kinds}', '${fields}', '{NULL}', '{}', '{}', '{}',
-    '{}', '{}', '{}')`
+    FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '{}', '{}', '{}', '{}', '{}', '${kinds}', '${fields}',
+    '{NULL}', '{}', '{}', '{}', '{}', '{}', '{}')`
 
 /** @param most of each claim */
 async function complete(store: Store, count: number, most = 100): Promise<void> {
@@ -165,6 +165,17 @@ test('a commit looks at what it names only, by plans that were made while little
   for (const [statement, blocksMax] of statements) {
     expect(await blocksOf(client, statement), statement).toBeLessThanOrEqual(blocksMax)
   }
+})
+
+test('a claim looks once at each job of many concurrency keys, and once per key for what is leased', async () => {
+  const store = await opened('keys')
+  const keyed = Array.from({ length: 1_000 }, (_, i) => newJob(`keyed ${i}`, { concurrencyKey: `key ${i % 20}` }))
+  await put(store, ...keyed)
+  const client = await connected()
+  const statement = "SELECT * FROM keys.heads('mail', 10)"
+  await client.query(statement)
+  // Of each of 20 keys eleven jobs are looked at.
+  expect(await blocksOf(client, statement)).toBeLessThanOrEqual(700)
 })
 
 test('figures are read without a look at all moves that were folded, by a plan that was made before', async () => {

@@ -496,23 +496,24 @@ BEGIN
     SELECT (SELECT j.concurrency FROM @schema@.jobs j WHERE j.state = 'queued' AND j.place >= v_queued
       AND j.type = of_type AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
     FROM keys WHERE keys.name IS NOT NULL),
-  first AS MATERIALIZED (SELECT keys.name, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank,
-      row_number() OVER (PARTITION BY keys.name ORDER BY f.priority DESC, f.place) AS turn,
-      count(*) OVER (PARTITION BY keys.name) AS queued
-    FROM keys CROSS JOIN LATERAL (
-      (SELECT j.seq, j.priority, j.place, j.weight FROM @schema@.jobs j
-        WHERE j.state = 'queued' AND j.place >= v_queued AND j.type = of_type AND j.concurrency = keys.name
+  -- What is known of a key is counted once, and not for each of its jobs.
+  counted AS MATERIALIZED (SELECT keys.name, CASE WHEN keys.name = '' THEN 0 ELSE (
+      SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running', 'cancelling') AND j.concurrency <> ''
+        AND j.type = of_type AND j.concurrency = keys.name) END AS leased
+    FROM keys WHERE keys.name IS NOT NULL),
+  first AS MATERIALIZED (SELECT c.name, c.leased, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank,
+      row_number() OVER (PARTITION BY c.name ORDER BY f.priority DESC, f.place) AS turn,
+      count(*) OVER (PARTITION BY c.name) AS queued
+    FROM counted c CROSS JOIN LATERAL (
+      (SELECT j.seq, j.id, j.priority, j.place, j.weight FROM @schema@.jobs j
+        WHERE j.state = 'queued' AND j.place >= v_queued AND j.type = of_type AND j.concurrency = c.name
         ORDER BY j.priority DESC, j.place LIMIT most + 1)
       UNION ALL
-      (SELECT j.seq, 0, j.seq, 1 FROM @schema@.jobs j
-        WHERE j.plain AND j.type = of_type AND j.seq > v_front AND keys.name = '' ORDER BY j.seq LIMIT most + 1)) f)
-  SELECT first.name, j.id, first.priority, first.place, first.weight, first.queued,
-    CASE WHEN first.name = '' THEN 0 ELSE (SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running',
-    'cancelling')
-      AND j.concurrency <> '' AND j.type = of_type AND j.concurrency = first.name) END,
-    s.base, s.doc, s.facts
-  FROM first JOIN @schema@.jobs j ON j.seq = first.seq
-  LEFT JOIN @schema@.standing s ON s.seq = first.seq AND first.rank <= most
+      (SELECT j.seq, j.id, 0, j.seq, 1 FROM @schema@.jobs j
+        WHERE j.plain AND j.type = of_type AND j.seq > v_front AND c.name = '' ORDER BY j.seq LIMIT most + 1)) f)
+  SELECT first.name, first.id, first.priority, first.place, first.weight, first.queued, first.leased, s.base, s.doc, s.facts
+  FROM first LEFT JOIN LATERAL (SELECT o.base, o.doc, o.facts FROM @schema@.standing o
+    WHERE o.seq = first.seq AND first.rank <= most LIMIT 1) s ON true
   WHERE first.turn <= most;
 END $$;
 
