@@ -27,6 +27,19 @@ export const shareCases: Cases = {
     await fill(store, 'y', 2, 3)
     assert.deepEqual(idsOf(await take(store, { max: 4 })), ['x.0', 'x.1', 'y.0', 'y.1'])
   },
+  'one of many keys gives all that is asked for, if its jobs come first': async ({ store }) => {
+    const keys = Array.from({ length: 30 }, (_, i) => `k${i}`)
+    await put(store, ...keys.map((key) => newJob(`${key}.0`, { concurrencyKey: key })))
+    const urgent = Array.from({ length: 25 }, (_, i) => `k7.urgent ${i}`)
+    await put(store, ...urgent.map((id) => newJob(id, { concurrencyKey: 'k7', priority: 1 })))
+    assert.deepEqual(idsOf(await take(store, { max: 20 })), urgent.slice(0, 20))
+    const rest = [...urgent.slice(20), ...keys.map((key) => `${key}.0`)]
+    assert.deepEqual(idsOf(await take(store, { max: 10, limits: { perKey: 23 } })), [
+      ...rest.slice(0, 3),
+      ...rest.slice(5, 12),
+    ])
+    assert.deepEqual(idsOf(await take(store, { max: 50 })), [...rest.slice(3, 5), ...rest.slice(12)])
+  },
   'within a key jobs are claimed by priority, then first in, first out': async ({ store }) => {
     await fill(store, 'x', 3)
     await put(store, newJob('x.urgent', { concurrencyKey: 'x', priority: 9 }))

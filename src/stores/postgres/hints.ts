@@ -77,11 +77,11 @@ export class Hints {
   }
 
   /** Tells other processes: at once, unless something was told a moment ago. */
-  tell(hints: readonly Told[]): void {
+  tell(hints: readonly Hint[]): void {
     const tellsEnds = systemClock.monotonic() < this.endsToldUntil
     for (const hint of hints) {
       if (hint.kind === 'ended' && !tellsEnds) continue
-      if (!isHint(hint) || !this.toldBehind.has(hint)) this.waiting.add(JSON.stringify(hint))
+      if (!this.toldBehind.has(hint)) this.waiting.add(JSON.stringify(hint))
     }
     if (this.timer === null) this.flush()
   }
@@ -96,7 +96,7 @@ export class Hints {
 
   private askForEnds(): void {
     this.endsAskedAt = systemClock.monotonic()
-    this.tell([endsAsked])
+    this.say(endsAsked)
   }
 
   private lookForEnds(): void {
@@ -123,12 +123,21 @@ export class Hints {
 
   private send(hints: ReadonlySet<string>, connection: Connection): void {
     this.timer = systemClock.timer(() => this.flush(), togetherMs, { keepAlive: false })
+    this.publish('jobchart notify', [...hints], connection)
+  }
+
+  /** What is no hint is rare, and holds up none. */
+  private say(told: Told): void {
+    this.publish('jobchart say', [JSON.stringify(told)], this.connection)
+  }
+
+  private publish(name: string, hints: readonly string[], connection: Connection): void {
     // What is lost here costs others time, not jobs: this commit does not wait for the disk.
     connection
       .query(
         "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, p) FROM unnest($2::text[]) AS p",
-        [this.channel, payloadsOf(this.origin, [...hints])],
-        'jobchart notify',
+        [this.channel, payloadsOf(this.origin, hints)],
+        name,
       )
       .catch(ignoreUnavailable)
   }
@@ -142,7 +151,7 @@ export class Hints {
         const link = await this.connection.listen(this.channel, told)
         tries = 0
         this.endsToldUntil = -Infinity
-        this.tell([came])
+        this.say(came)
         this.notify(await this.news())
         await this.untilLost(link)
       } catch (error) {

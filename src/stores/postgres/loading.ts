@@ -68,13 +68,14 @@ function frequentPart(schema: string, wanted: readonly Wanted[], into: Loaded): 
   const [rows, cells, heads] = [ofKind(wanted, 'row'), ofKind(wanted, 'cell'), ofKind(wanted, 'heads')]
   if (rows.length + cells.length + heads.length === 0) return null
   return {
-    text: `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5)`,
+    text: `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5, $6)`,
     values: [
       rows.map(({ id }) => columnText(id)),
       cells.map((each) => each.cells),
       cells.map(({ field }) => columnText(field)),
       heads.map(({ type }) => columnText(type)),
       heads.map(({ limit }) => limit),
+      heads.map(({ whole = false }) => whole),
     ],
     take(found) {
       const byPart = Map.groupBy(found, ([part]) => part as number)

@@ -42,22 +42,38 @@ export const claimNeeds = ({ demand }: ClaimRequest): Need[] =>
 export function claimAll(transaction: Transaction, request: ClaimRequest): ClaimAnswer {
   // All that is needed of all types is loaded together: first what claims depend on, then what they choose from.
   const books = transaction.each(request.demand, ({ type }) => bookOf(transaction, type), rethrow)
-  const queues = transaction.each(
-    request.demand,
-    (demand) => new GroupedQueue(transaction, demand, books[request.demand.indexOf(demand)] ?? noBook, request),
-    rethrow,
-  )
-  const rows = transaction.source.findAll(queues.flatMap((queue) => queue.candidates()))
+  const missing = new Set<string>()
+  for (;;) {
+    const queues = transaction.each(
+      request.demand,
+      (demand) =>
+        new GroupedQueue(transaction, demand, books[request.demand.indexOf(demand)] ?? noBook, request, missing),
+      rethrow,
+    )
+    const ids = queues.flatMap(({ chosen }) => chosen)
+    const rows = transaction.source.findAll(ids)
+    forgetClaimed(transaction, request, rows)
+    if (rows.length === ids.length) return claimChosen(transaction, request, queues, rows)
+    // An index has named jobs that are not there: others are chosen.
+    const there = new Set(rows.map(({ id }) => id))
+    for (const id of ids) if (!there.has(id)) missing.add(id)
+  }
+}
+
+function claimChosen(
+  transaction: Transaction,
+  request: ClaimRequest,
+  queues: readonly GroupedQueue[],
+  rows: readonly JobRow[],
+): ClaimAnswer {
   const byId = new Map(rows.map((row) => [row.id, row]))
-  forgetClaimed(transaction, request, rows)
-  const jobs: ClaimedJob[] = []
   const shortfalls: Shortfall[] = []
-  for (const queue of queues) {
-    const claimed = queue.take((id) => claimRow(transaction, byId.get(id), queue.demand, request))
-    jobs.push(...claimed)
+  const jobs = queues.flatMap((queue) => {
+    const claimed = queue.chosen.flatMap((id) => claimRow(transaction, byId.get(id), queue.demand, request) ?? [])
     queue.save()
     if (claimed.length < queue.demand.max) shortfalls.push(shortfallOf(queue.demand, queue))
-  }
+    return claimed
+  })
   return { jobs, shortfalls }
 }
 
@@ -112,9 +128,20 @@ class GroupedQueue implements ClaimSource {
   private readonly keyTimes: Map<string, readonly number[]>
   private clock: number
   private readonly starts: Map<string, number>
-  private taken = 0
+  /** The ids of the jobs that are claimed, in their order. */
+  readonly chosen: readonly string[]
 
-  constructor(transaction: Transaction, own: Demand, book: ClaimBook, { startedAt }: ClaimRequest) {
+  /**
+   * @param missing jobs that are not there
+   * @throws NotLoaded
+   */
+  constructor(
+    transaction: Transaction,
+    own: Demand,
+    book: ClaimBook,
+    { startedAt }: ClaimRequest,
+    missing: ReadonlySet<string>,
+  ) {
     const { set, now, source } = transaction
     const { type } = own
     const paused = source.isPaused(type)
@@ -124,12 +151,17 @@ class GroupedQueue implements ClaimSource {
     this.terms = paused ? book.terms : termsAfter(book.terms, own, startedAt, now)
     this.demand = demandUnder(this.terms, own)
     const heads = set.headsOf(type, own.max)
-    this.groups = heads.map((group) => ({ ...group, first: [...group.first] }))
+    this.groups = heads.map((group) => {
+      const first = group.first.filter(({ id }) => !missing.has(id))
+      return { ...group, first, queued: group.queued - group.first.length + first.length }
+    })
     // Counts are a look of their own: only a limit of the type depends on them.
     const isCounted = this.demand.limits.concurrency !== null
     const leasedCount = isCounted ? leasedOf(set, type) : 0
-    const queued = heads.reduce((sum, group) => sum + group.queued, 0)
-    this.queue = { paused, queued, leasedCount, capped: false }
+    const queued = this.groups.reduce((sum, group) => sum + group.queued, 0)
+    // Of such a key there may be any number more.
+    const isPart = this.groups.some((group) => group.queued > group.first.length)
+    this.queue = { paused, queued: isPart ? queued + own.max : queued, leasedCount, capped: false }
     const { rate, keyRate } = this.demand.limits
     this.times = rate === null ? [...book.times] : within(book.times, rate, now)
     const keyTimes = Object.entries(book.keyTimes).map(
@@ -138,6 +170,7 @@ class GroupedQueue implements ClaimSource {
     this.keyTimes = new Map(keyTimes.filter(([, times]) => times.length > 0))
     this.clock = book.clock
     this.starts = new Map(Object.entries(book.starts))
+    this.chosen = this.choose(missing.size === 0)
   }
 
   freeClaims({ limit }: RateLimit): number {
@@ -164,9 +197,10 @@ class GroupedQueue implements ClaimSource {
     return key !== null && perKey !== null && leased >= perKey
   }
 
+  /** Do the limits of its key allow to claim a job? */
   private isOpen(group: Group): boolean {
     const { keyRate } = this.demand.limits
-    if (group.first.length === 0 || this.isCapped(group)) return false
+    if (this.isCapped(group)) return false
     return group.key === null || keyRate === undefined || this.usedOf(group) < keyRate.limit
   }
 
@@ -182,8 +216,10 @@ class GroupedQueue implements ClaimSource {
   /** The group of the next job. */
   private next(): Group | null {
     let best: Group | null = null
-    for (const group of this.groups)
-      if (this.isOpen(group) && (best === null || this.goesFirst(group, best))) best = group
+    for (const group of this.groups) {
+      if (group.first.length === 0 || !this.isOpen(group)) continue
+      if (best === null || this.goesFirst(group, best)) best = group
+    }
     return best
   }
 
@@ -193,36 +229,33 @@ class GroupedQueue implements ClaimSource {
     return by < 0
   }
 
-  /** The ids of the jobs that may be claimed now: those of each group as far as they are loaded. */
-  candidates(): string[] {
-    const room = claimRoom(this.demand, this)
-    return this.groups.flatMap(({ first }) => first.slice(0, room).map(({ id }) => id))
-  }
-
-  /** Claims what there is room for. @param act null: the job is not there to be claimed any more */
-  take(act: (id: string) => ClaimedJob | null): ClaimedJob[] {
-    const jobs: ClaimedJob[] = []
-    for (let room = claimRoom(this.demand, this); room > 0;) {
+  /**
+   * Chooses what there is room for.
+   * @param mayLoad may more of a key be loaded than was told?
+   */
+  private choose(mayLoad: boolean): string[] {
+    const { type, max } = this.demand
+    const ids: string[] = []
+    for (let room = claimRoom(this.demand, this); room > 0; room--) {
       const group = this.next()
       if (group === null) break
       const finish = this.finish(group)
       const { id, keyWeight } = group.first.shift() as QueuedJob
+      ids.push(id)
       group.queued--
-      this.queue.queued--
-      const job = act(id)
-      if (job === null) continue
-      jobs.push(job)
-      room--
       group.leased++
+      this.queue.queued--
       this.queue.leasedCount++
       this.charge(group, finish, keyWeight)
+      const isToldAll = group.first.length > 0 || group.queued === 0 || !this.isOpen(group)
+      if (mayLoad && !isToldAll && ids.length < max)
+        throw new NotLoaded([{ kind: 'heads', type, limit: max, whole: true }])
     }
-    return jobs
+    return ids
   }
 
   private charge({ key }: Group, finish: number, weight: number): void {
     const { rate, keyRate } = this.demand.limits
-    this.taken++
     if (rate !== null) this.times.push(this.now)
     const name = keyOf(key)
     if (keyRate !== undefined && key !== null) this.keyTimes.set(name, [...(this.keyTimes.get(name) ?? []), this.now])
@@ -236,7 +269,7 @@ class GroupedQueue implements ClaimSource {
     const { limits, keyShares } = this.demand
     const { concurrency, perKey, rate, keyRate } = limits
     const isLimited = concurrency !== null || perKey !== null || rate !== null || keyRate !== undefined
-    const isCounted = this.taken > 0 && (isLimited || keyShares === true)
+    const isCounted = this.chosen.length > 0 && (isLimited || keyShares === true)
     if (!isCounted && this.terms === this.book.terms) return
     // A key without jobs begins anew where the clock is.
     const starts = this.groups.flatMap(({ key, queued }) => {

@@ -15,8 +15,8 @@ export type Need =
   | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
-  /** What may be claimed of a type: see `QueueHeads`. */
-  | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
+  /** What may be claimed of a type: see `QueueHeads`. Not `whole`: of many keys a port may tell fewer jobs each. */
+  | { readonly kind: 'heads'; readonly type: string; readonly limit: number; readonly whole?: boolean }
   | {
       readonly kind: 'selected'
       readonly selection: Selection

@@ -39,8 +39,11 @@ export type Wanted =
   | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   /** The first jobs by their due times (those that have one), or by the ends of their leases. */
   | { readonly kind: 'timers'; readonly of: 'due' | 'leases'; readonly limit: number }
-  /** The queued jobs of a type by concurrency key: of each key `limit` at most. Rows of some may be told with them. */
-  | { readonly kind: 'heads'; readonly type: string; readonly limit: number }
+  /**
+   * The queued jobs of a type by concurrency key: of each key `limit` at most. Unless they are wanted `whole`, fewer
+   * may be told of each, where there are many keys. Rows of some may be told with them.
+   */
+  | { readonly kind: 'heads'; readonly type: string; readonly limit: number; readonly whole?: boolean }
 
 /** Takes what was loaded: one call for each that was wanted. */
 export interface Loaded {

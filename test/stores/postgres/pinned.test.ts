@@ -89,7 +89,7 @@ test('a claim looks at no more blocks after thousands of jobs, which a transacti
   const statements: readonly (readonly [statement: string, blocksMax: number])[] = [
     ['SELECT blocks.queued_from(NULL, NULL)', 40],
     ["SELECT blocks.queued_from('mail', NULL)", 40],
-    ["SELECT * FROM blocks.heads('mail', 100)", 40],
+    ["SELECT * FROM blocks.heads('mail', 100, false)", 40],
     ['SELECT blocks.claims_from()', 10],
     ["SELECT * FROM blocks.standing WHERE id = 'running'", 25],
     [`SELECT ${lastOf('blocks')}`, 10],
@@ -135,8 +135,8 @@ test('a claim looks at no job of another type, after an ANALYZE that has found f
   const client = await connected()
   await client.query('ANALYZE types.jobs')
   const statements: readonly (readonly [statement: string, blocksMax: number])[] = [
-    ["SELECT * FROM types.heads('other', 100)", 25],
-    ["SELECT * FROM types.load('{}', '{}', '{}', '{other}', '{100}')", 25],
+    ["SELECT * FROM types.heads('other', 100, false)", 25],
+    ["SELECT * FROM types.load('{}', '{}', '{}', '{other}', '{100}', '{f}')", 25],
     [exchangeOf('types', 'other'), 40],
   ]
   for (const [statement, blocksMax] of statements) {
@@ -155,7 +155,7 @@ test('a commit looks at what it names only, by plans that were made while little
   await client.query('ANALYZE')
   const statements: readonly (readonly [statement: string, blocksMax: number])[] = [
     [commitOf('named', 'document 0', '{holders}', '{none}'), 60],
-    ["SELECT * FROM named.load('{}', '{holders}', '{none}', '{}', '{}')", 10],
+    ["SELECT * FROM named.load('{}', '{holders}', '{none}', '{}', '{}', '{}')", 10],
   ]
   for (const [statement] of statements) await client.query(statement)
   for (let i = 0; i < 20; i++) {
@@ -172,10 +172,13 @@ test('a claim looks once at each job of many concurrency keys, and once per key 
   const keyed = Array.from({ length: 1_000 }, (_, i) => newJob(`keyed ${i}`, { concurrencyKey: `key ${i % 20}` }))
   await put(store, ...keyed)
   const client = await connected()
-  const statement = "SELECT * FROM keys.heads('mail', 10)"
+  const statement = "SELECT * FROM keys.heads('mail', 10, true)"
   await client.query(statement)
   // Of each of 20 keys eleven jobs are looked at.
   expect(await blocksOf(client, statement)).toBeLessThanOrEqual(700)
+  const told = async (whole: boolean): Promise<number> =>
+    (await client.query(`SELECT FROM keys.heads('mail', 10, ${whole})`)).rowCount ?? 0
+  expect([await told(true), await told(false)]).toEqual([200, 40])
 })
 
 test('figures are read without a look at all moves that were folded, by a plan that was made before', async () => {
