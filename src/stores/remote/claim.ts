@@ -8,7 +8,6 @@ import type { JobRow } from '../../core/job-row.ts'
 import { demandUnder, termsAfter, type HeldTerms } from '../../core/key-terms.ts'
 import { statesTagged } from '../../core/lifecycle.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
-import { claimable } from '../../core/compiled-arrows.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
 import { NotLoaded, type Need } from './needs.ts'
@@ -66,10 +65,11 @@ function claimChosen(
   queues: readonly GroupedQueue[],
   rows: readonly JobRow[],
 ): ClaimAnswer {
-  const byId = new Map(rows.map((row) => [row.id, row]))
+  let next = 0
   const shortfalls: Shortfall[] = []
   const jobs = queues.flatMap((queue) => {
-    const claimed = queue.chosen.flatMap((id) => claimRow(transaction, byId.get(id), queue.demand, request) ?? [])
+    const own = rows.slice(next, (next += queue.chosen.length))
+    const claimed = own.map((row) => claimRow(transaction, row, queue.demand, request))
     queue.save()
     if (claimed.length < queue.demand.max) shortfalls.push(shortfallOf(queue.demand, queue))
     return claimed
@@ -288,13 +288,7 @@ class GroupedQueue implements ClaimSource {
   }
 }
 
-function claimRow(
-  transaction: Transaction,
-  row: JobRow | undefined,
-  demand: Demand,
-  request: ClaimRequest,
-): ClaimedJob | null {
-  if (row === undefined || !claimable.has(row.state)) return null
+function claimRow(transaction: Transaction, row: JobRow, demand: Demand, request: ClaimRequest): ClaimedJob {
   claimJob(transaction.unit, row, demand, movedAt(encodeRow(row)), request)
   return claimedJob(transaction, encodeRow(row), row)
 }
