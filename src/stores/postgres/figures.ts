@@ -130,6 +130,8 @@ export interface Figures {
  */
 export const lastOf = (schema: string): string => `(SELECT last FROM ${schema}.log ORDER BY last DESC LIMIT 1)`
 
+const nothingWritten: Pick<Figures, 'byType' | 'upto'> = { byType: new Map(), upto: -1 }
+
 export class FigureReader {
   private readonly ask: Ask
   private readonly schema: string
@@ -140,6 +142,8 @@ export class FigureReader {
   private timesForgotten = 0
   /** How many moves there were when the last sum was written down, or could not be. */
   private triedAt = 0
+  /** The last sum that is known to be written down, and up to which move. */
+  private written: Pick<Figures, 'byType' | 'upto'> = nothingWritten
 
   constructor(ask: Ask, schema: string) {
     this.ask = ask
@@ -160,6 +164,7 @@ export class FigureReader {
         if (kind === 1) this.byType.set(textOfColumn(type as string), JSON.parse(value as string) as TypeFigures)
       }
       this.upto = folded as number
+      this.written = { byType: new Map(this.byType), upto: this.upto }
     }
     const moves = rows.filter(([kind, move]) => kind === 2 && (move as number) > this.upto)
     for (const [, move, , body, base] of moves.toSorted((a, b) => (a[1] as number) - (b[1] as number))) {
@@ -175,6 +180,7 @@ export class FigureReader {
   forget(): void {
     this.upto = -1
     this.last = 0
+    this.written = nothingWritten
     this.timesForgotten++
   }
 
@@ -190,13 +196,17 @@ export class FigureReader {
     const known = row?.[0] as number
     const { byType, upto } = await this.read()
     if (upto - known < foldEvery) return
-    const all = [...byType]
-    await this.ask(`SELECT ${this.schema}.fold($1, $2, $3, $4, $5)`, [
+    // Figures that have changed are another object.
+    const before = this.written.upto === known ? this.written.byType : nothingWritten.byType
+    const changed = [...byType].filter(([type, figures]) => figures !== before.get(type))
+    const { timesForgotten } = this
+    const [answer] = await this.ask(`SELECT ${this.schema}.fold($1, $2, $3, $4, $5)`, [
       known,
       upto,
-      all.map(([type]) => columnText(type)),
-      all.map(([, { counts }]) => [...backlog].reduce((sum, state) => sum + (counts[state] ?? 0), 0)),
-      all.map(([, figures]) => JSON.stringify(figures)),
+      changed.map(([type]) => columnText(type)),
+      changed.map(([, { counts }]) => [...backlog].reduce((sum, state) => sum + (counts[state] ?? 0), 0)),
+      changed.map(([, figures]) => JSON.stringify(figures)),
     ])
+    if (answer?.[0] === true && timesForgotten === this.timesForgotten) this.written = { byType, upto }
   }
 }

@@ -1,6 +1,7 @@
 /** Figures that are read while the server is taken for another one, and written down while others hold their row. */
 import { expect, test } from 'vitest'
 import { FigureReader } from '../../../src/stores/postgres/figures.ts'
+import { noFigures } from '../../../src/stores/remote/figures.ts'
 
 const queued = { type: 'mail', before: null, after: { state: 'queued' }, n: 1 }
 const move = (number: number): unknown[] => {
@@ -55,4 +56,44 @@ test('a sum that cannot be written down is tried again after as many moves, and 
   expect(tries).toBe(2)
   await moved(1)
   expect(tries).toBe(3)
+})
+
+test('a sum is written down of the types that have changed since the last one that is known', async () => {
+  const types = ['mail', 'import']
+  let [folded, moves] = [0, 0]
+  const bodies = new Map<number, unknown[]>()
+  const written: (readonly string[])[] = []
+  const reader = new FigureReader(async (text, [upto, to, names]) => {
+    if (text.includes('.fold(')) {
+      const isFirst = upto === folded
+      if (isFirst) [folded] = [to as number, written.push(names as string[])]
+      return [[isFirst]]
+    }
+    if (text.includes('FROM jobs.folds')) return [[folded]]
+    const sums = folded > (upto as number) ? types.map((type) => [1, null, type, JSON.stringify(noFigures)]) : []
+    const later = [...bodies].filter(([number]) => number > Math.max(upto as number, folded))
+    return [[0, folded, null, null, moves], ...sums, ...later.map(([, row]) => row)]
+  }, 'jobs')
+  const moved = async (count: number, type: string): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      const body = { now: 0, moves: [{ ...queued, type }], activity: [], failures: [], outcomes: [], paused: [] }
+      bodies.set(++moves, [2, moves, null, JSON.stringify(body), moves])
+      await reader.foldIfMany(moves - folded)
+    }
+  }
+  await moved(250, 'import')
+  await moved(250, 'mail')
+  expect(written).toEqual([['mail', 'import']])
+  await moved(500, 'mail')
+  expect(written[1]).toEqual(['mail'])
+  // Another process has written a sum down, and what this one knows was forgotten: it reads that sum first.
+  folded = moves
+  reader.forget()
+  await moved(500, 'import')
+  expect(written[2]).toEqual(['import'])
+  // The sum is one that this process knows nothing of.
+  await moved(499, 'import')
+  folded = 1
+  await moved(1, 'import')
+  expect(new Set(written[3])).toEqual(new Set(types))
 })
