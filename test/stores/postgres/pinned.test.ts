@@ -192,6 +192,33 @@ test('figures are read without a look at all moves that were folded, by a plan t
   expect(await blocksOf(client, statement)).toBeLessThanOrEqual(30)
 })
 
+test('a sum is written down without a look at what was removed for those before it', async () => {
+  const store = await opened('sums')
+  await put(store, newJob('first'))
+  await complete(store, 1)
+  await pin()
+  for (const job of plainJobs(0, 350)) {
+    await put(store, job)
+    await complete(store, 1)
+  }
+  const client = await connected()
+  const { rows } = await client.query<{ upto: string }>('SELECT upto FROM sums.folds')
+  const known = Number(rows[0]?.upto)
+  expect(known).toBeGreaterThanOrEqual(1_000)
+  // One in 97 looks at all.
+  const sumTo = (folded: number): string => `SELECT sums.fold(${known}, ${folded}, '{mail}', '{0}', '{x}')`
+  const ordinary = known + ((known + 1) % 97 === 0 ? 2 : 1)
+  const blocks = async (folded: number): Promise<number> => {
+    await client.query('BEGIN')
+    const looked = await blocksOf(client, sumTo(folded))
+    await client.query('ROLLBACK')
+    return looked
+  }
+  await blocks(ordinary)
+  expect(await blocks(ordinary)).toBeLessThanOrEqual(150)
+  expect(await blocks(97 * Math.ceil(known / 97) + 97)).toBeGreaterThan(250)
+})
+
 for (const [kind, make] of [
   ['documents', documents],
   ['plain jobs', plainJobs],
