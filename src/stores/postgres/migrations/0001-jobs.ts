@@ -581,8 +581,10 @@ BEGIN
     v_type := types[i];
     v_front := @schema@.front(v_type);
     v_before := CASE WHEN v_all THEN 0 ELSE coalesce((SELECT g.front FROM @schema@.figures g WHERE g.type = v_type), 0) END;
-    DELETE FROM @schema@.fronts WHERE ctid = ANY(ARRAY(SELECT f.ctid FROM @schema@.fronts f
-      WHERE f.type = v_type AND f.upto >= v_before AND f.upto < v_front FOR UPDATE SKIP LOCKED));
+    IF v_front > v_before THEN
+      DELETE FROM @schema@.fronts WHERE ctid = ANY(ARRAY(SELECT f.ctid FROM @schema@.fronts f
+        WHERE f.type = v_type AND f.upto >= v_before AND f.upto < v_front FOR UPDATE SKIP LOCKED));
+    END IF;
     INSERT INTO @schema@.figures (type, backlog, value, front) VALUES (v_type, backlogs[i], vals[i], v_front)
       ON CONFLICT (type) DO UPDATE SET backlog = excluded.backlog, value = excluded.value, front = excluded.front;
   END LOOP;
