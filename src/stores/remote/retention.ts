@@ -35,10 +35,15 @@ function rethrow(error: { readonly message: string }): never {
   throw new TypeError(error.message)
 }
 
+type Policies = ReadonlyMap<string, RetentionPolicy>
+
 /** When a type is looked at again, unless something has changed of what this was decided by. */
 interface Look {
   readonly at: number
   readonly by: string
+  /** What `by` was last made of: as long as these are the same objects, it is not made again. */
+  figures: TypeFigures | undefined
+  policies: Policies
 }
 
 export class Retention {
@@ -48,17 +53,29 @@ export class Retention {
   private readonly begins: Begins
   /** How many of a type and state have gone in the last prune. */
   private readonly gone = new Map<string, number>()
+  /** The policies as they were read last, and their texts. */
+  private known: { readonly texts: readonly string[]; readonly policies: Policies } = { texts: [], policies: new Map() }
 
   constructor(port: StorePort) {
     this.port = port
     this.begins = new Begins(port)
   }
 
+  /** The same object for the same texts. */
+  private policiesOf(texts: readonly string[]): Policies {
+    const { known } = this
+    if (texts.length === known.texts.length && texts.every((text, i) => text === known.texts[i])) return known.policies
+    const kept = texts.map((text) => JSON.parse(text) as KeptPolicy)
+    this.known = { texts, policies: new Map(kept.map(({ type, policy }) => [type, policy])) }
+    return this.known.policies
+  }
+
   async prune(driver: RemoteDriver, limit: number): Promise<PruneAnswer> {
     const set = driver.newSet()
     await driver.server.load([{ kind: 'values', cells: 'retention' }], set)
     const { byType } = await this.port.figures()
-    const facts = new Facts(driver.server.now(), byType, set.valuesOf('retention'), this.looks, this.gone)
+    const policies = this.policiesOf(set.valuesOf('retention'))
+    const facts = new Facts(driver.server.now(), byType, policies, this.looks, this.gone)
     this.begins.check(facts.now)
     let answer = prune(facts.begin(), limit)
     while (await facts.loadMissing(this.port, this.begins)) answer = prune(facts.begin(), limit)
@@ -139,8 +156,11 @@ class Facts implements PruneUnit<EndedFacts> {
   going: EndedFacts[] = []
   nextLookAt = Infinity
   private readonly byType: ReadonlyMap<string, TypeFigures>
-  private readonly policies: ReadonlyMap<string, RetentionPolicy>
+  private readonly policies: Policies
   private readonly looks: Map<string, Look>
+  private readonly due: readonly string[]
+  /** When the next of the other types is looked at. */
+  private readonly firstAt: number
   private newLooks = new Map<string, number>()
   private readonly entries = new Map<string, { readonly limit: number; readonly found: readonly EndedFacts[] }>()
   private missing = new Map<string, Asked>()
@@ -151,20 +171,20 @@ class Facts implements PruneUnit<EndedFacts> {
   constructor(
     now: number,
     byType: ReadonlyMap<string, TypeFigures>,
-    policies: readonly string[],
+    policies: Policies,
     looks: Map<string, Look>,
     gone: Map<string, number>,
   ) {
     this.now = now
     this.byType = byType
+    this.policies = policies
     this.looks = looks
     this.gone = gone
-    this.policies = new Map(
-      policies.map((text) => {
-        const { type, policy } = JSON.parse(text) as KeptPolicy
-        return [type, policy]
-      }),
-    )
+    this.due = [...byType.keys()].filter((type) => this.isDue(type))
+    const due = new Set(this.due)
+    this.firstAt = looks
+      .entries()
+      .reduce((first, [type, { at }]) => (due.has(type) ? first : Math.min(first, at)), Infinity)
   }
 
   begin(): this {
@@ -172,7 +192,7 @@ class Facts implements PruneUnit<EndedFacts> {
     this.missing = new Map()
     this.goingBy = new Map()
     this.newLooks = new Map()
-    this.nextLookAt = Math.min(...[...this.looks].flatMap(([type, { at }]) => (this.isDue(type) ? [] : [at])), Infinity)
+    this.nextLookAt = this.firstAt
     return this
   }
 
@@ -191,11 +211,17 @@ class Facts implements PruneUnit<EndedFacts> {
 
   private isDue(type: string): boolean {
     const look = this.looks.get(type)
-    return look === undefined || look.at <= this.now || look.by !== this.factsOf(type)
+    if (look === undefined || look.at <= this.now) return true
+    const figures = this.byType.get(type)
+    if (look.figures === figures && look.policies === this.policies) return false
+    if (look.by !== this.factsOf(type)) return true
+    look.figures = figures
+    look.policies = this.policies
+    return false
   }
 
   typesToPrune(limit: number): readonly string[] {
-    return [...this.byType.keys()].filter((type) => this.isDue(type)).slice(0, limit)
+    return this.due.slice(0, limit)
   }
 
   retentionOf(type: string): RetentionPolicy | null {
@@ -248,7 +274,10 @@ class Facts implements PruneUnit<EndedFacts> {
   /** A type of which something was removed is looked at anew: its numbers have changed, and may be the same again. */
   keep(): void {
     for (const name of this.entries.keys()) this.gone.set(name, this.goingBy.get(name) ?? 0)
-    for (const [type, at] of this.newLooks) this.looks.set(type, { at, by: this.factsOf(type) })
+    const { policies } = this
+    for (const [type, at] of this.newLooks) {
+      this.looks.set(type, { at, by: this.factsOf(type), figures: this.byType.get(type), policies })
+    }
     for (const { type } of this.going) this.looks.delete(type)
   }
 }

@@ -1,5 +1,5 @@
 /** A store that somebody else has written, of documents behind an asynchronous interface, against the contract. */
-import { JobchartError, remoteStore, type FindQuery, type Found } from 'jobchart/store'
+import { JobchartError, remoteStore, type FindQuery, type Found, type TypeFigures } from 'jobchart/store'
 import { expect, test } from 'vitest'
 import { putAndEnd } from '../../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../../src/store-testing/conformance/index.ts'
@@ -116,6 +116,53 @@ test('a prune begins where the last one has found something, but for ten minutes
   expect((await ended('g'))[0]).toBe(null)
   expect((await ended('h'))[0]).toBeGreaterThan(2)
   expect((await store.list({ state: 'done' })).map(({ id }) => id)).toEqual(['g', 'h'])
+})
+
+/** Keeps of which types the numbers of jobs were looked at. */
+class Watching extends MapPort {
+  readonly looked = new Set<string>()
+  private readonly watched = new WeakMap<object, TypeFigures>()
+
+  override async figures() {
+    const { byType, ...rest } = await super.figures()
+    return { byType: new Map(Array.from(byType, ([type, each]) => [type, this.counted(type, each)])), ...rest }
+  }
+
+  private counted(type: string, figures: TypeFigures): TypeFigures {
+    const known = this.watched.get(figures)
+    if (known !== undefined) return known
+    const get = (): TypeFigures['counts'] => {
+      this.looked.add(type)
+      return figures.counts
+    }
+    const made = Object.defineProperty({ ...figures }, 'counts', { get })
+    this.watched.set(figures, made)
+    return made
+  }
+}
+
+test('a prune looks at the numbers of the types in which something has changed, and of all under other policies', async () => {
+  const clock = movingClock()
+  const port = new Watching(new SharedMap(), clock)
+  const store = remoteStore(port)
+  await store.open({ clock })
+  const bounds = (count: number) => ({ count, ageMs: 1e12 })
+  const policy = (count: number) => ({ done: bounds(count), dead: bounds(count), cancelled: bounds(count) })
+  await store.retain({ types: new Map(), others: policy(2) })
+  for (const type of ['a', 'b', 'c']) await putAndEnd(store, `${type} 1`, 'done', { type })
+  const read = async (): Promise<readonly string[]> => {
+    port.looked.clear()
+    while ((await store.prune(10)).more);
+    return [...port.looked]
+  }
+  expect(await read()).toEqual(['a', 'b', 'c'])
+  expect(await read()).toEqual([])
+  await putAndEnd(store, 'b 2', 'done', { type: 'b' })
+  expect(await read()).toEqual(['b'])
+  expect(await read()).toEqual([])
+  await store.retain({ types: new Map([['c', policy(1)]]), others: policy(3) })
+  expect(await read()).toEqual(['a', 'b', 'c'])
+  expect(await read()).toEqual([])
 })
 
 test('a prune reads about as many ended jobs as have gone in the last one, and more where all of them go', async () => {
