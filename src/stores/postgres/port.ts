@@ -2,12 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { counted } from '../../core/counted.ts'
-import type { HistoryEntry } from '../../core/record.ts'
 import { leaseOfIntents } from '../../core/tx-intent.ts'
 import type { Store, TransactionStore } from '../../store.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { allCountsOf, countsFrom } from '../remote/figures.ts'
-import type { Loaded, LogPage, StorePort, Wanted } from '../remote/port.ts'
+import type { Loaded, StorePort, Wanted } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
 import { Aside } from './aside.ts'
 import { commitStatement, committedOf, type Committed } from './commit.ts'
@@ -27,6 +26,7 @@ import { Epoch } from './epoch.ts'
 import { FigureReader, lastOf, type Figures } from './figures.ts'
 import { Hints } from './hints.ts'
 import { loadingOf } from './loading.ts'
+import { readLog } from './log.ts'
 import { migrate } from './migrate.ts'
 import { find, findEnded, findIds, firstQueued } from './search.ts'
 import { repair, unreadable } from './repair.ts'
@@ -150,7 +150,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     plain,
     ...searchesOf(ask, schema, aside),
     figures: () => opened().figures.read(),
-    log: (after, limit) => readLog(opened().reads, schema, after, limit),
+    log: (after, limit) => readLog(ask, schema, after, limit),
     transactions: {
       ...transactions,
       ...countsOf(settings, () => opened().figures),
@@ -376,34 +376,3 @@ const asking =
 
 const heldByOthers = (where: string, locked: readonly string[]): Error =>
   failed(where, new Error(`another transaction holds the rows of ${counted(locked.length, 'job')}`))
-
-async function readLog(reads: Connection, schema: string, after: number, limit: number): Promise<LogPage> {
-  const values: Param[] = [after, limit]
-  const rows = await reads.query(
-    `SELECT (SELECT last - cardinality(ids) + 1 FROM ${schema}.log ORDER BY last LIMIT 1)::float8,
-        ${lastOf(schema)}::float8, l.seq::float8, l.id, l.type, l.entry
-      FROM (SELECT 1) one
-      LEFT JOIN LATERAL (
-        SELECT e.last - cardinality(e.ids) + u.n AS seq, u.id, e.types[width_bucket(u.n::int, e.firsts)] AS type, e.entry
-        FROM (SELECT * FROM ${schema}.log WHERE last > $1::bigint ORDER BY last LIMIT $2::int) e
-        CROSS JOIN LATERAL unnest(e.ids) WITH ORDINALITY AS u(id, n)
-        WHERE e.last - cardinality(e.ids) + u.n > $1::bigint ORDER BY 1 LIMIT $2::int) l ON true`,
-    values,
-  )
-  const [first, last] = rows[0] ?? []
-  const entries = rows.flatMap(([, , seq, id, type, entry]) =>
-    seq === null
-      ? []
-      : {
-          ...(JSON.parse(entry as string) as HistoryEntry),
-          seq: seq as number,
-          id: textOfColumn(id as string),
-          type: textOfColumn(type as string),
-        },
-  )
-  return {
-    entries: entries.toSorted((a, b) => a.seq - b.seq),
-    first: (first as number | null) ?? ((last as number | null) ?? 0) + 1,
-    last: (last as number | null) ?? 0,
-  }
-}

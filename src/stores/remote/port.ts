@@ -88,7 +88,10 @@ export interface FoundIds extends Pick<Found, 'last'> {
 
 export interface LogPage {
   readonly entries: readonly Transition[]
-  /** The number of the first entry that is kept; one more than the last one, if none is. */
+  /**
+   * The number of the first entry that is kept, or one after it from which on none is missing; one more than the last
+   * one, if none is kept.
+   */
   readonly first: number
   /** The number of the last entry, if there may be less than was read before. */
   readonly last?: number

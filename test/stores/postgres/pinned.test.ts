@@ -7,6 +7,7 @@ import { expect, onTestFinished } from 'vitest'
 import { idsOf, lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
 import type { Store } from '../../../src/store.ts'
 import { lastOf } from '../../../src/stores/postgres/figures.ts'
+import { logText } from '../../../src/stores/postgres/log.ts'
 import { postgresPort } from '../../../src/stores/postgres/port.ts'
 import { postgresStoreOn } from '../../../src/stores/postgres/store.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
@@ -72,6 +73,12 @@ async function complete(store: Store, count: number, most = 100): Promise<void> 
     await store.settle(claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
     left -= claimed.length
   }
+}
+
+/** A hundred transitions behind a number. */
+async function pageOfLog(store: Store, after: number): Promise<{ last: number; transitions: number }> {
+  const { transitions } = await store.transitions(String(after), 100)
+  return { last: transitions.at(-1)?.seq ?? 0, transitions: transitions.length }
 }
 
 const documents = (from: number, count: number) =>
@@ -190,6 +197,22 @@ test('figures are read without a look at all moves that were folded, by a plan t
   for (let i = 0; i < 10; i++) await client.query(statement)
   for (const job of plainJobs(0, 2_000)) await put(store, job)
   expect(await blocksOf(client, statement)).toBeLessThanOrEqual(30)
+})
+
+test('a page of the log looks at none of the rows that were removed', async () => {
+  const store = await opened('log')
+  await pin()
+  for (let i = 0; i < 60; i++) {
+    await put(store, ...plainJobs(200 * i, 200))
+    await complete(store, 200, 200)
+  }
+  // Half of a row of 200 transitions, in the middle of the 1,000 and more that are kept.
+  const { last, transitions } = await pageOfLog(store, 35_500)
+  expect([transitions, last]).toEqual([100, 35_600])
+  const client = await connected()
+  await client.query(`PREPARE log AS ${logText('log')}`)
+  await client.query('EXECUTE log(35500, 100)')
+  expect(await blocksOf(client, 'EXECUTE log(35500, 100)')).toBeLessThanOrEqual(20)
 })
 
 test('a sum is written down without a look at what was removed for those before it', async () => {
