@@ -140,22 +140,22 @@ export class RedisServer implements Server {
 
   async load(needs: readonly Need[], into: WorkingSet): Promise<void> {
     const unreadable = await load(this.redis, this.keys, needs, into, this)
-    const expired = (into.timers.get('leases')?.found ?? []).flatMap(([id, at]) =>
-      at <= this.now() ? (claimOf(id) ?? []) : [],
-    )
-    if (expired.length > 0) {
-      // The leases of their jobs are judged one by one.
-      await this.run('loosen', expired)
-      await load(
-        this.redis,
-        this.keys,
-        needs.filter((need) => need.kind === 'timers'),
-        into,
-        this,
-      )
-    }
+    const timers = needs.filter((need) => need.kind === 'timers')
+    if (timers.length > 0) await this.loosenExpired(timers, into)
     if (unreadable.length > 0) await this.setAside(unreadable)
     await this.dropOrphans(needs, into)
+  }
+
+  /** The leases of the jobs of claims that have run out are judged one by one. */
+  private async loosenExpired(timers: readonly Need[], into: WorkingSet): Promise<void> {
+    const expired = (): string[] =>
+      (into.timers.get('leases')?.found ?? []).flatMap(([id, at]) => (at <= this.now() ? (claimOf(id) ?? []) : []))
+    for (let claims = expired(); claims.length > 0; claims = expired()) {
+      const [, found] = await this.run('loosen', claims)
+      await load(this.redis, this.keys, timers, into, this)
+      // None has run out by the time of the server.
+      if (found === 0) return
+    }
   }
 
   /** A job that was set aside may stand in an index of times still: no later call meets it again. */

@@ -4,19 +4,19 @@
  */
 import { at, type LuaScript } from './lua.ts'
 
-/** Jobs of a claim that one call gives leases of their own. */
+/** Jobs of claims that one call gives leases of their own. */
 const stepMax = 100
 
 const leasesLua = `
--- Gives jobs of a claim leases of their own, which end when that of the claim does; ${stepMax} at most.
-local function loosen(claim)
-  local leaseEnd, text = call('ZSCORE', LEASES, claimName(claim)), call('HGET', P .. 'claims', claim)
-  local all, ids, others, written, moved = split(text), {}, {}, {}, 0
-  for i, id in ipairs(all) do if i <= ${stepMax} then ids[i] = id else others[#others + 1] = id end end
+-- Gives jobs of a claim leases of their own, which end when that of the claim does. Gives how many it has looked at.
+-- @param most so many at most
+local function loosen(claim, most)
+  local text = call('HGET', P .. 'claims', claim)
+  local all, ids, others, written = split(text), {}, {}, {}
+  for i, id in ipairs(all) do if i <= most then ids[i] = id else others[#others + 1] = id end end
   for i, text in ipairs(values(JOBS, ids)) do
     local row = text and parse(text)
     if row and row.claim == claim then
-      moved = moved + 1
       row[${at.rev}] = following(row[${at.rev}])
       enter(LEASES, row[${at.wakeAt}], pad(row[${at.seq}]) .. ids[i])
       written[#written + 1] = ids[i]
@@ -24,30 +24,33 @@ local function loosen(claim)
     end
   end
   each('HSET', JOBS, written)
-  flush()
   if #others > 0 then
     call('HSET', P .. 'claims', claim, table.concat(others, '\\0'), claimName(claim), int(#others))
   else
     call('HDEL', P .. 'claims', claim, claimName(claim))
     call('ZREM', LEASES, claimName(claim))
   end
-  return leaseEnd and #others > 0
+  return #ids
 end
 `
 
-/** Before leases are judged one by one: those of the claims that have run out. */
+/**
+ * Before leases are judged one by one: those of the claims that have run out. Answers whether it has found any. Claims
+ * stand before jobs whose leases end at the same time: while any is left, a rescue finds no job behind it.
+ */
 export const loosenScript: LuaScript = {
   definitions: leasesLua,
   call: `
+local left, found = ${stepMax}, 0
 for i = 4, #ARGV do
   local leaseEnd = call('ZSCORE', LEASES, claimName(ARGV[i]))
   if leaseEnd and tonumber(leaseEnd) <= nowMs then
-    loosen(ARGV[i])
-    break
+    found, left = 1, left - loosen(ARGV[i], left)
+    if left <= 0 then break end
   end
 end
 `,
-  answer: '',
+  answer: 'found',
 }
 
 /**
