@@ -55,6 +55,28 @@ test('a busy worker removes as many jobs as it ends: 500 of them take six script
   expect((await store.list({ limit: 10 })).length).toBe(0)
 })
 
+test('of many types with jobs to go as many are looked at as one prune removes, not as many as may go of each', async () => {
+  const { store } = await redisSubject(server().url, nodeRedisAt)
+  onTestFinished(() => store.close())
+  const types = Array.from({ length: 60 }, (_, i) => `type ${i}`)
+  for (const type of types) {
+    await put(store, ...Array.from({ length: 100 }, (_, i) => newJob(`${type} ${i}`, { type })))
+    const claimed = await take(store, { type, max: 100 })
+    await store.settle(claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+  }
+  // Rows are read twenty at a time.
+  const reads = async (): Promise<number> =>
+    Number(/cmdstat_hmget:calls=(\d+)/.exec(String(await server().command('INFO', 'commandstats')))?.[1] ?? 0)
+  const none = { count: 0, ageMs: 0 }
+  expect(await pruneStore(store, { done: none, dead: none, cancelled: none }, 1)).toMatchObject({ pruned: 1 })
+  const before = await reads()
+  expect(await store.prune(500)).toMatchObject({ pruned: 500, more: true })
+  // It took 392.
+  expect((await reads()) - before).toBeLessThan(200)
+  expect(await store.prune(10_000)).toMatchObject({ pruned: 5_499, more: false })
+  expect((await store.counts()).done).toBe(0)
+})
+
 test('a type of which nothing is to be removed is looked at again when its bound is reached, not at each prune', async () => {
   const { store } = await redisSubject(server().url, nodeRedisAt, { prefix: 'bound' })
   onTestFinished(() => store.close())

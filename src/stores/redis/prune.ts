@@ -28,7 +28,7 @@ async function pruneEnded({ server, driver }: Redis, limit: number): Promise<Pru
     const loaded = await loadedFacts(server)
     let pruned = choose(loaded.begin(), limit)
     // It has read further than was loaded: that is loaded, and it decides again.
-    while (await loaded.loadMissing(server)) pruned = choose(loaded.begin(), limit)
+    while (pruned.pruned < limit && (await loaded.loadMissing(server))) pruned = choose(loaded.begin(), limit)
     if (loaded.hasOldLimits) await server.run('forget', [])
     const { going, looks } = loaded
     if (loaded.goesOn) pruned = { ...pruned, nextAt: null, more: true }
@@ -65,6 +65,12 @@ async function removed(server: RedisServer, going: readonly EndedId[], looks: Fa
 
 /** How many jobs are decided about at once: to ask which are there takes several round trips. */
 const decidedMax = 5 * partMax
+
+/**
+ * What is asked for in one call: a script holds up every other client. An index that is looked at counts as so many
+ * jobs, and so many are asked for of each at least.
+ */
+const asked = { most: 1_000, perIndex: 10, least: 16 } as const
 
 /** The same, in steps of a bounded number of jobs. Afterwards the index of terms is filled on. */
 export async function prune(redis: Redis, limit: number): Promise<PruneAnswer> {
@@ -149,6 +155,13 @@ interface Entries {
 
 const noEntries: Entries = { limit: 0, found: [] }
 
+/** How many entries are asked for of an index. */
+interface Asked {
+  readonly type: string
+  readonly state: EndedState
+  readonly limit: number
+}
+
 class Facts implements PruneUnit<EndedId> {
   readonly now: number
   /** Is there anything kept for limits of types that has not been used for long? */
@@ -166,8 +179,10 @@ class Facts implements PruneUnit<EndedId> {
   goesOn = false
   /** Types of which more may have to go than were found. */
   private readonly unfinished = new Set<string>()
-  /** How many entries were asked for, where more may be there than were loaded; by type and state. */
-  private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
+  /** What is to be loaded before it can be decided; by type and state. */
+  private missing = new Map<string, Asked>()
+  /** Entries that were given where more may be there; and what is to be loaded, if all of these go. */
+  private part: { readonly jobs: readonly EndedId[]; readonly next: Asked } | null = null
 
   /** @param due as scripts write types; the replies are in this order, and then the policy of the other types */
   constructor(
@@ -201,8 +216,15 @@ class Facts implements PruneUnit<EndedId> {
 
   /** Loads the entries that the decision has missed. @returns were there any? */
   async loadMissing(server: RedisServer): Promise<boolean> {
-    const missing = [...this.missing.values()]
-    if (missing.length === 0) return false
+    if (this.missing.size === 0) return false
+    const missing: Asked[] = []
+    let weight = 0
+    // What is left out is still missing when it has decided again.
+    for (const each of this.missing.values()) {
+      weight += each.limit + asked.perIndex
+      if (missing.length > 0 && weight > asked.most) break
+      missing.push(each)
+    }
     const args = missing.flatMap(({ type, state, limit }) => [state, scriptText(type), String(limit)])
     const [, reply] = await server.run('ended', args)
     for (const [i, { type, state, limit }] of missing.entries()) {
@@ -232,18 +254,27 @@ class Facts implements PruneUnit<EndedId> {
   firstEnded(type: string, state: EndedState, limit: number): readonly EndedId[] {
     const name = nameOf(type, state)
     const known = this.entries.get(name) ?? noEntries
-    const isEnough = known.limit >= limit || known.found.length < known.limit
-    if (!isEnough) this.missing.set(name, { type, state, limit })
-    return known.found.slice(0, limit)
+    const jobs = known.found.slice(0, limit)
+    if (known.limit >= limit || known.found.length < known.limit) return jobs
+    // Of many types with some jobs to go as many as may go of each would be too much to look at.
+    const least = Math.max(asked.least, Math.ceil(decidedMax / this.due.length))
+    const next = { type, state, limit: Math.min(limit, Math.max(least, 4 * known.limit)) }
+    if (known.limit === 0) this.missing.set(name, next)
+    else this.part = { jobs, next }
+    return jobs
   }
 
   removeEnded(jobs: readonly EndedId[]): void {
     this.going.push(...jobs)
+    if (this.part?.jobs !== jobs) return
+    const { type, state } = this.part.next
+    this.missing.set(nameOf(type, state), this.part.next)
   }
 
   lookAgain(type: string, at: number): void {
     if (this.unfinished.has(type)) at = this.now
     this.nextLookAt = Math.min(this.nextLookAt, at)
+    if (endedStates.some((state) => this.missing.has(nameOf(type, state)))) return
     // Its numbers change with what is removed: the next prune looks at it again.
     if (this.going.some((job) => job.type === type)) return
     const upTo = endedStates.map((state) => [state, this.keptMax(type, state)])

@@ -2,8 +2,8 @@
 import { finished } from '../grown.ts'
 import { at, type LuaScript } from './lua.ts'
 
-/** Rows that one call looks at of each index, to find those that were asked for. */
-const lookMax = 600
+/** Rows that one call looks at of each index, to find those that were asked for, and of all of them. */
+const lookMax = { each: 600, all: 1_500 } as const
 /** Ids of an entry. */
 export const blockMax = 100
 
@@ -113,16 +113,21 @@ end
  */
 export const endedScript: LuaScript = {
   definitions: `
+local lookedAll
 local function firstEnded(key, limit)
   local found, looked, from, amount = {}, 0, '-', 0
+  -- Mostly the first ones are there: no more of them are read than are asked for.
+  local step = math.min(limit, 20)
   while true do
+    if lookedAll >= ${lookMax.all} then return { 1, found } end
     local block = call('XRANGE', key, from, '+', 'COUNT', 1)[1]
     if not block then return { 0, found } end
     local entered, first, n, run, last = block[2][1], tonumber(block[2][2]), #block[2], nil, nil
     if block[2][n] == '' then n = n - 1 end
     local ids = { unpack(block[2], 3, n) }
-    for part = 1, #ids, 20 do
-      local some = { unpack(ids, part, math.min(part + 19, #ids)) }
+    local part = 1
+    while part <= #ids do
+      local some = { unpack(ids, part, math.min(part + step - 1, #ids)) }
       for i, text in ipairs(values(JOBS, some)) do
         local number = first + part + i - 2
         if isEndedBy(text, number) then
@@ -134,8 +139,9 @@ local function firstEnded(key, limit)
           if amount == limit then return { 0, found } end
         end
       end
-      looked = looked + #some
-      if looked >= ${lookMax} then return { 1, found } end
+      looked, lookedAll, part = looked + #some, lookedAll + #some, part + #some
+      step = math.min(2 * step, 20)
+      if looked >= ${lookMax.each} then return { 1, found } end
     end
     if not run then call('XDEL', key, block[1]) end
     from = '(' .. block[1]
@@ -144,6 +150,7 @@ end
 `,
   call: `
 local answer = {}
+lookedAll = 0
 for i = 4, #ARGV, 3 do answer[#answer + 1] = firstEnded(P .. 'ended:' .. ARGV[i] .. ':' .. ARGV[i + 1], tonumber(ARGV[i + 2])) end
 `,
   answer: 'answer',
