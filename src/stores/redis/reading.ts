@@ -45,12 +45,13 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
-import { allTypes, figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
+import { allTypes, figuresFrom, figuresOfEach, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
 import { failureName, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import type { CellKind } from '../remote/cells.ts'
 import type { Need } from '../remote/needs.ts'
+import { partsOf } from '../remote/parts.ts'
 import { recordOf, type StoredJob } from './records.ts'
 import {
   dataFields,
@@ -236,21 +237,22 @@ export class Reading {
   // ── queues ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async queues(): Promise<QueueInfo[]> {
-    const { byType } = await this.figures()
+    const byType = await this.figuresOf(null)
     return [...byType].map(infoOf).toSorted((a, b) => (a.type < b.type ? -1 : 1))
   }
 
   async queue(type: string): Promise<QueueInfo> {
-    const { byType } = await this.figures([type])
-    return infoOf([type, byType.get(type)])
+    return infoOf([type, (await this.figuresOf([type])).get(type)])
   }
 
   async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
-    if (types.length === 0) return []
-    const [, , found] = await this.scripts.run('first', ['', typesText(types)])
-    const ids = texts(found)
-    const rows = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, ...ids]))
-    return rows.map(queuedAt)
+    const since: (number | null)[] = []
+    for (const part of partsOf(types)) {
+      const [, , found] = await this.scripts.run('first', ['', typesText(part)])
+      const rows = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, ...texts(found)]))
+      since.push(...rows.map(queuedAt))
+    }
+    return since
   }
 
   async machineCounts(type: string): Promise<MachineCounts> {
@@ -283,32 +285,36 @@ export class Reading {
   }
 
   async counts(): Promise<Counts> {
-    const { seq, all, byType } = await this.figures()
-    const types = Object.fromEntries([...byType].map(([type, { counts }]) => [type, counts]))
-    return withCursor({ ...all, types }, this.epochs.cursor(seq))
+    const [, , seq, reply] = await this.scripts.run('figures', [''])
+    const found = [...figuresFrom(reply)].map(([type, { counts }]) => [type, counts] as const)
+    const { [allTypes]: all = noCounts(), ...types } = Object.fromEntries(found)
+    return withCursor({ ...all, types }, this.epochs.cursor(Number(seq)))
   }
 
   /** Of these types, or of all. */
-  private async figures(types: readonly string[] = []): Promise<Figures> {
-    const [, , seq, reply] = await this.scripts.run('figures', ['', ...types.map(scriptText)])
-    const byType = new Map(figuresFrom(reply))
-    const all = byType.get(allTypes)?.counts ?? noCounts()
-    byType.delete(allTypes)
-    return { seq: Number(seq), all, byType }
+  private async figuresOf(types: readonly string[] | null): Promise<Figures> {
+    const { redis, keys, scripts } = this
+    return figuresOfEach(redis, keys, scripts, types?.map(scriptText) ?? null)
   }
 
   async activity(query: ActivityQuery, now: number): Promise<QueueActivity[]> {
     const { period, queues } = query
     const types = Array.isArray(queues) ? (queues as readonly string[]) : null
     const starts = ['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf']
-    let figures = (await this.figures(types ?? [])).byType
-    let periods: readonly PeriodActivity[] = []
-    for (let before: typeof figures | null = null; before === null || !haveSameMinutes(before, figures);) {
+    let figures = await this.figuresOf(types)
+    const periods: PeriodActivity[] = []
+    for (let asked = types; asked?.length !== 0;) {
       const begun = texts(await this.redis.send(starts))
-      periods = await (types === null ? this.allActivity(period, begun) : this.activityOf(types, period, begun))
-      // The minute of each type's last change is written with its counts, and joins the others at its next one.
-      before = figures
-      figures = (await this.figures(types ?? [])).byType
+      const read = await (asked === null ? this.allActivity(period, begun) : this.activityOf(asked, period, begun))
+      // The minute of each type's last change is written with its counts, and joins the others at its next one: where
+      // it has joined them meanwhile, the type is read again.
+      const later = await this.figuresOf(asked)
+      const joined = new Set([...later.keys()].filter((type) => !isSameMinute(figures.get(type), later.get(type))))
+      for (const { at, byType } of read) {
+        periods.push({ at, byType: new Map([...byType].filter(([type]) => !joined.has(type))) })
+      }
+      figures = new Map([...figures, ...later])
+      asked = [...joined]
     }
     const from = firstPeriod(query, now)
     const latest = [...figures].flatMap(([type, each]): PeriodActivity[] => {
@@ -349,17 +355,21 @@ export class Reading {
     starts: readonly string[],
   ): Promise<PeriodActivity[]> {
     const { keys, redis } = this
-    if (starts.length === 0 || types.length === 0) return []
-    const names = types.flatMap((type) => activityFigures.map((_, i) => `${i}:${scriptText(type)}`))
-    const replies = await redis.pipeline(starts.map((at) => ['HMGET', keys.activityAt(period, at), ...names]))
-    return replies.map((reply, i) => {
-      const figures = (reply as readonly Reply[]).map(Number)
-      const byType = types.map((type, n) => {
-        return [type, figures.slice(n * activityFigures.length, (n + 1) * activityFigures.length)] as const
-      })
-      const active = byType.filter(([, tally]) => tally.some((figure) => figure !== 0))
-      return { at: Number(starts[i]), byType: new Map(active) }
-    })
+    if (starts.length === 0) return []
+    const found: PeriodActivity[] = []
+    for (const part of partsOf(types)) {
+      const names = part.flatMap((type) => activityFigures.map((_, i) => `${i}:${scriptText(type)}`))
+      const replies = await redis.pipeline(starts.map((at) => ['HMGET', keys.activityAt(period, at), ...names]))
+      for (const [i, reply] of replies.entries()) {
+        const figures = (reply as readonly Reply[]).map(Number)
+        const byType = part.map((type, n) => {
+          return [type, figures.slice(n * activityFigures.length, (n + 1) * activityFigures.length)] as const
+        })
+        const active = byType.filter(([, tally]) => tally.some((figure) => figure !== 0))
+        found.push({ at: Number(starts[i]), byType: new Map(active) })
+      }
+    }
+    return found
   }
 
   async failures({ type, limit = caps.page }: FailureQuery): Promise<FailureGroup[]> {
@@ -542,15 +552,10 @@ const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - ti
 const noCounts = (): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobState, number>
 
-interface Figures {
-  /** The number of the last transition. */
-  readonly seq: number
-  readonly all: StateCounts
-  readonly byType: ReadonlyMap<string, TypeFigures>
-}
+type Figures = ReadonlyMap<string, TypeFigures>
 
-const haveSameMinutes = (before: Figures['byType'], after: Figures['byType']): boolean =>
-  before.size === after.size && [...after].every(([type, { minute }]) => before.get(type)?.minute === minute)
+const isSameMinute = (before: TypeFigures | undefined, after: TypeFigures | undefined): boolean =>
+  before?.minute === after?.minute
 
 const infoOf = ([type, figures]: readonly [type: string, figures: TypeFigures | undefined]): QueueInfo => ({
   type,

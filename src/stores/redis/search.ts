@@ -4,7 +4,7 @@ import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../..
 import type { JobFilter, ListOrder } from '../../store.ts'
 import { walkBlocks, type Entry } from './blocks.ts'
 import type { Commands } from './connection.ts'
-import { allTypes, figuresFrom, type TypeFigures } from './figures.ts'
+import { allTypes, figuresFrom, figuresOfEach, type TypeFigures } from './figures.ts'
 import { memberId, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, rowsFrom, scored, unreadableOf, type SetAside } from './loading.ts'
@@ -184,16 +184,25 @@ export class Search {
     return read.map((row, i) => row?.withData(dataAt(i, ['meta'], metas), ['meta']) ?? null)
   }
 
-  private async numbers({ meta }: JobFilter): Promise<Numbers> {
-    const numbers = await this.figures()
+  private async numbers(filter: JobFilter): Promise<Numbers> {
+    const numbers = await this.figures(filter)
     // Rows do not tell meta.
-    const fills = meta !== undefined && numbers.indexed > 0
-    return fills && (await fillAllTerms(this.scripts)) ? this.figures() : numbers
+    const fills = filter.meta !== undefined && numbers.indexed > 0
+    return fills && (await fillAllTerms(this.scripts)) ? this.figures(filter) : numbers
   }
 
-  private async figures(): Promise<Numbers> {
-    const [, , last, figures, indexed] = await this.scripts.run('figures', [''])
+  /** Of the types that the filter names, and of all together. */
+  private async figures({ type }: JobFilter): Promise<Numbers> {
+    const types = [allTypes, ...(anyOf(type) ?? [])].map(scriptText)
+    const [, , last, figures, indexed] = await this.scripts.run('figures', ['', ...types])
     return { byType: figuresFrom(figures), last: Number(last), indexed: Number(indexed) }
+  }
+
+  /** With the numbers of each type that is searched: there may be thousands, and most searches do not need them. */
+  private async eachType(search: Filtered): Promise<Filtered> {
+    if (search.types !== null || search.byType.size > 1) return search
+    const each = await figuresOfEach(this.redis, this.keys, this.scripts)
+    return { ...search, byType: new Map([...search.byType, ...each]) }
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */
@@ -207,29 +216,30 @@ export class Search {
     const narrow = await this.narrowest(search)
     const isFewer = narrow === null || narrow.cost > readCost * countOf(search, search.among)
     // Where the time of the enqueue is asked for, parts of its order are left out.
-    const ofStates = isFewer && !isWithin(search) ? await this.byStates(search, range, looks) : null
+    const mayBeOfStates = isFewer && !isWithin(search) && !isAnyJob(search)
+    const ofStates = mayBeOfStates ? await this.byStates(search, range, looks) : null
     if (ofStates !== null) yield* ofStates
-    else if (narrow !== null && (isOneThing(search) || narrow.cost <= lookCost(search)))
+    else if (narrow !== null && (isOneThing(search) || narrow.cost <= lookCost(await this.eachType(search))))
       yield* narrow.entries(range, looks)
     else yield* this.looked(search, range, looks)
   }
 
   /** Of all jobs those that may be what is looked for, by their rows. */
-  private looked(search: Filtered, range: Range, looks: Looks): EntryWalk {
+  private async *looked(search: Filtered, range: Range, looks: Looks): EntryWalk {
     const { newestFirst, until = Infinity } = range
     // Of few jobs all are looked at: then it is known when the last one has been.
     const wanted = rowsOf(search, countOf(search, search.among) <= scanMax ? [] : textsOfTerms(search.filter))
-    const types = typesOf(search)
     const upto = Math.min(search.indexed, until)
-    const rest: Span = { above: upto, upto: until }
     const isAny = wanted.texts.length === 0 && wanted.states === undefined && !isWithin(search)
-    if (isAny) return walkBlocks(this.redis, this.keys.all, range)
-    if (upto === 0 || types.size > typesMax) {
-      return lookThrough(this.scripts, wanted, [{ above: 0, upto: until }], range, looks)
+    if (isAny) return yield* walkBlocks(this.redis, this.keys.all, range)
+    const ofTypes = upto === 0 ? search : await this.eachType(search)
+    const types = [...typesOf(ofTypes)]
+    if (upto === 0 || types.length > typesMax) {
+      return yield* lookThrough(this.scripts, wanted, [{ above: 0, upto: until }], range, looks)
     }
-    const query = { ...range, upto, types: [...types], isWanted: isSpanOf(search) }
-    const spans = spansOf(this.redis, this.keys, query)
-    return lookThrough(this.scripts, wanted, inTurn(newestFirst ? [[rest], spans] : [spans, [rest]]), range, looks)
+    const spans = spansOf(this.redis, this.keys, { ...range, upto, types, isWanted: isSpanOf(ofTypes) })
+    const rest: Span = { above: upto, upto: until }
+    yield* lookThrough(this.scripts, wanted, inTurn(newestFirst ? [[rest], spans] : [spans, [rest]]), range, looks)
   }
 
   /** The jobs that have something that the filter asks for, where indexes have them: of several the fewest. */
@@ -311,8 +321,10 @@ export class Search {
    * Jobs by their states, where these have indexes: in the order of the enqueue; or in another one, where they are few.
    * @returns null where they are not
    */
-  private async byStates(search: Filtered, range: Range, looks: Looks): Promise<EntryWalk | null> {
-    const { among, filter } = search
+  private async byStates(asked: Filtered, range: Range, looks: Looks): Promise<EntryWalk | null> {
+    const { among, filter } = asked
+    if (countOf(asked, elsewhereOf(asked)) > 0) return null
+    const search = await this.eachType(asked)
     const ofOrder = isEndAsked(filter) ? timed : orderedStates
     const ordered = [...among].filter((state) => ofOrder.has(state))
     const others = new Set([...among].filter((state) => !ofOrder.has(state)))
@@ -339,8 +351,6 @@ export class Search {
    */
   private async few(search: Filtered, { after, newestFirst }: Range): Promise<readonly Entry[] | null> {
     const { among, filter } = search
-    const elsewhere = [...among].filter((state) => !isLeased(state) && !isEnded(state))
-    if (countOf(search, elsewhere) > 0) return null
     const { finishedAfter, finishedBefore } = filter
     const isTimed = isEndAsked(filter)
     const count = countOf(search, among)
@@ -359,7 +369,8 @@ export class Search {
       entries.push(...ended)
     }
     // One may have come into another state before its index was read.
-    if (elsewhere.length > 0 && countOf({ ...search, ...(await this.figures()) }, elsewhere) > 0) return null
+    const elsewhere = elsewhereOf(search)
+    if (elsewhere.length > 0 && countOf({ ...search, ...(await this.figures(filter)) }, elsewhere) > 0) return null
     const sorted = sortedFrom(entries, after, newestFirst)
     // One may have ended since its lease was read, or again.
     return sorted.filter(([id], i) => id !== sorted[i - 1]?.[0])
@@ -401,11 +412,10 @@ export class Search {
   }
 
   /** Ended jobs in the order of their end: each state and type has an index in that order. */
-  private byEnd(search: Filtered, range: Range): EntryWalk {
-    const indexes = countedTypes(search, [...search.among].filter(isEnded)).map(([state, type]) =>
-      this.keys.ended(state, type),
-    )
-    return merged(
+  private async *byEnd(search: Filtered, range: Range): EntryWalk {
+    const counted = countedTypes(await this.eachType(search), [...search.among].filter(isEnded))
+    const indexes = counted.map(([state, type]) => this.keys.ended(state, type))
+    yield* merged(
       indexes.map((index) => walkBlocks(this.redis, index, range)),
       range.newestFirst,
       first(range),
@@ -433,6 +443,14 @@ interface Narrow {
   readonly cost: number
   readonly entries: (range: Range, looks: Looks) => EntryWalk
 }
+
+/** Are all jobs looked for? */
+const isAnyJob = ({ filter, among, types }: Omit<Filtered, keyof Numbers>): boolean =>
+  types === null && among.size === jobStates.length && Object.values(filter).every((each) => each === undefined)
+
+/** States of a search that have no index of their own but the queues. */
+const elsewhereOf = ({ among }: Pick<Filtered, 'among'>): readonly JobState[] =>
+  [...among].filter((state) => !timed.has(state) && !isLeased(state) && !isEnded(state))
 
 /** How many jobs of the types are in some states. */
 const countOf = ({ types, byType }: Pick<Filtered, 'types' | 'byType'>, states: Iterable<JobState>): number => {

@@ -151,27 +151,38 @@ local function writeFigures()
 end
 `
 
+/** What a script answers of types: a format of their numbers, the first of their figures, and what it reads of the text. */
+const answered = (count: number): string => `('%d '):rep(${count}):sub(1, -2), '>' .. ('d'):rep(${count})`
+
 /**
- * Reads the figures of some types, or of all, with the number of the last transition, and up to which number jobs are
- * in the index of terms: as they were together. Of each the name, and the numbers as a text.
+ * Reads the figures of some types, or how many jobs there are in each state of all types; with the number of the last
+ * transition, and up to which number jobs are in the index of terms: as they were together. Of each the name, and the
+ * numbers as a text.
  */
 export const figuresScript: LuaScript = {
   definitions: `
-local function figuresText(type)
-  local list, texts = figuresOf(type), {}
-  for i = 1, #list do texts[i] = int(list[i]) end
-  return table.concat(texts, ' ')
+local NONE = ('\\0'):rep(8 * ${figuresSize})
+-- The numbers of a type are formatted together: there may be thousands of types.
+local function addAll(answer, types, texts, numbers, packed)
+  for i, text in ipairs(texts) do
+    answer[2 * i - 1], answer[2 * i] = types[i], string.format(numbers, struct.unpack(packed, text or NONE))
+  end
 end
 `,
   call: `
-local types, answer = { unpack(ARGV, 4) }, {}
-if #types == 0 then
-  for _, type in ipairs(call('HKEYS', P .. 'figures')) do if type ~= SEQ then types[#types + 1] = type end end
-end
-loadFigures(types)
-for _, type in ipairs(types) do
-  answer[#answer + 1] = type
-  answer[#answer + 1] = figuresText(type)
+local answer, types, texts = {}, {}, {}
+if #ARGV == 3 then
+  local all, n = call('HGETALL', P .. 'figures'), 0
+  for i = 1, #all, 2 do
+    if all[i] ~= SEQ then
+      n = n + 1
+      types[n], texts[n] = all[i], all[i + 1]
+    end
+  end
+  addAll(answer, types, texts, ${answered(jobStates.length)})
+else
+  for i = 4, #ARGV do types[i - 3] = ARGV[i] end
+  addAll(answer, types, values(P .. 'figures', types), ${answered(figuresSize)})
 end
 `,
   answer: `int(seqNow), answer, call('GET', P .. 'by-term-upto') or '0'`,
