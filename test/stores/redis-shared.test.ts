@@ -410,6 +410,15 @@ test('ten thousand jobs are one write, and are claimed, cancelled and discarded 
   expect([queued, done, cancelled]).toEqual([8_900, 1_000, 0])
 })
 
+test('a thousand cancels of one turn are answered each, and are written in parts', async () => {
+  const store = await opened(randomUUID())
+  const ids = Array.from({ length: 1_000 }, (_, i) => `job ${i}`)
+  await put(store, ...ids.map((id) => newJob(id)))
+  const answers = await store.cancel(ids.map((id) => ({ ids: [id], reason: null, graceMs: 0 })))
+  expect(answers.map(({ cancelled }) => cancelled)).toEqual(ids.map((id) => [id]))
+  expect((await store.counts()).cancelled).toBe(1_000)
+})
+
 test('the jobs of several failures are listed in the order of their enqueue, however many each has', async () => {
   const store = await opened(randomUUID())
   // Runs of each, longer and shorter than what is read at once.

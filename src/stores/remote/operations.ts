@@ -3,6 +3,7 @@
  */
 import { discard, retry } from '../../core/admin.ts'
 import { cancel } from '../../core/cancel.ts'
+import { caps } from '../../core/caps.ts'
 import { Packed } from '../../core/cell.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { extend } from '../../core/extend.ts'
@@ -45,7 +46,7 @@ import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import { keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
-import { insertParts, joined, partsOf, wholeRowsMax } from './parts.ts'
+import { insertParts, joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 type Writes =
@@ -106,7 +107,7 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
         needs: rowsOf(part),
       }),
     ),
-  cancel: async (requests) => cancelAll(driver(), requests),
+  cancel: async (requests) => joined(partsOf(requests, undefined, cancelWeight), (part) => cancelAll(driver(), part)),
   retry: async (ids, fromStart = false, dropInbox = 0, edit) =>
     changeAll(driver(), ids, ({ unit }, some) => retry(unit, some, fromStart, dropInbox, edit)),
   discard: async (ids) => changeAll(driver(), ids, ({ unit }, some) => discard(unit, some)),
@@ -257,6 +258,9 @@ export function extendPart(
 }
 
 // ── changes of many jobs ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** One commit cancels as many jobs as one call of a client names. */
+const cancelWeight = ({ ids }: CancelRequest): number => (ids.length * partMax) / caps.selection
 
 function cancelAll(driver: RemoteDriver, requests: readonly CancelRequest[]): Promise<CancelAnswer[]> {
   const { commitEach } = driver.server
