@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
 import { cancel, lease, newJob, put, take, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
+import { handOverLua } from '../../src/stores/redis/scripts/hand-over.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import type { Store } from '../../src/store.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -20,7 +21,7 @@ async function world() {
     const flat = (await server().command('HGETALL', `${namespaceOf(prefix)}leased-by`)) as readonly string[]
     return Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])]] : [])))
   }
-  return { store: subject.store, clock, leasedBy }
+  return { store: subject.store, prefix, clock, leasedBy }
 }
 
 /** The commands that clients have sent, and the time that the server has spent on scripts, µs. */
@@ -133,4 +134,38 @@ test('the records of workers are read once, not by each hand-over', async () => 
   for (let i = 1; i < 300; i++) await register(i)
   await handOvers(store)
   expect(await handOvers(store)).toBeLessThan(20 * one)
+})
+
+test('of a thousand workers the record of the one that has changed is decoded', async () => {
+  const { store, prefix } = await world()
+  for (let i = 0; i < 1_000; i++) await store.worker(`worker ${i}`, workerInfo(`worker ${i}`))
+  // The part of the scripts as it is, with a decoder that counts.
+  const counting = `
+local CJSON, decoded = cjson, 0
+local cjson = { null = CJSON.null, decode = function(text) decoded = decoded + 1 return CJSON.decode(text) end }
+local call, P, leasedBy, workersKnown = redis.call, KEYS[1], {}, nil
+local function inRows(text) return text end
+${handOverLua}
+local found = {}
+local function look()
+  found[#found + 1] = decoded
+  local known = registeredWorkers()
+  found[#found + 1] = #known.all .. ' workers, kinds that list mail: ' .. #(known.listing.mail or {})
+end
+look()
+local record = call('HGET', P .. 'workers', 'worker 7')
+call('HSET', P .. 'workers', 'worker 7', (record:gsub('"slots":10', '"slots":11')))
+call('HDEL', P .. 'workers', 'worker 8')
+call('SET', P .. 'workers-version', 'another')
+look()
+look()
+return found`
+  expect(await server().command('EVAL', counting, '1', namespaceOf(prefix))).toEqual([
+    0,
+    '1000 workers, kinds that list mail: 1',
+    1_000,
+    '999 workers, kinds that list mail: 1',
+    1_001,
+    '999 workers, kinds that list mail: 1',
+  ])
 })
