@@ -117,3 +117,36 @@ test('a type of which nothing is to be removed is looked at again when its bound
   await cancel(store, ['cancelled'])
   expect(await dueAt()).toBe('0')
 })
+
+test('nothing is left in the indexes of jobs that were discarded, or retried, and are gone', async () => {
+  const { store } = await redisSubject(server().url, nodeRedisAt, { prefix: 'gone' })
+  onTestFinished(() => store.close())
+  const indexes = async (): Promise<string[]> =>
+    ((await server().command('KEYS', '{gone}:*')) as string[])
+      .map((key) => key.slice('{gone}:'.length))
+      .filter((key) => /^(all|tidied|ended|in-order|jobs|queue|list)/.test(key))
+      .toSorted()
+  const ids = Array.from({ length: 60 }, (_, i) => `job ${i}`)
+  await put(store, ...ids.map((id, i) => newJob(id, { type: i % 2 === 0 ? 'mail' : 'report' })))
+  for (const type of ['mail', 'report']) {
+    const claimed = await take(store, { type, max: 60 })
+    await store.settle(
+      claimed.map((job) => ({
+        ...lease(job),
+        event: 'FAIL',
+        to: 'dead',
+        fatal: true,
+        error: { name: 'E', message: '' },
+      })),
+    )
+  }
+  expect(await indexes()).toContain('ended:dead:mail')
+  await store.retry(ids)
+  expect((await indexes()).filter((key) => key.startsWith('ended'))).toEqual([])
+  await cancel(store, ids)
+  // One by one: of the blocks that are looked at none is empty before the last job goes.
+  for (const id of ids) await store.discard([id])
+  expect(await indexes()).toEqual([])
+  await put(store, newJob('later'))
+  expect((await store.list({ fields: ['id'] })).map(({ id }) => id)).toEqual(['later'])
+})

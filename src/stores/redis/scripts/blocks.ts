@@ -97,8 +97,8 @@ function tidyAll(most)
     if areGone({ unpack(block[2], 3, n) }) then call('XDEL', key, block[1]) end
     looked, from = looked + n, '(' .. block[1]
   end
-  if call('XLEN', key) == 0 then
-    call('DEL', key, P .. 'tidied')
+  if call('XLEN', key) == 0 or call('EXISTS', JOBS) == 0 then
+    call('UNLINK', key, P .. 'tidied')
   else
     call('SET', P .. 'tidied', from)
   end

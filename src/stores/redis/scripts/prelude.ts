@@ -37,6 +37,8 @@ local seqNow, seqFirst, logCount, logWritten
 local groups, shares, ready, more, quiet, left, ended, cancelled, hints
 local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
+-- States and types that ended jobs have left, one by one, by the name of their index.
+local endedLeft
 -- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less, or if more than so
 -- many are done.
 local looks, looksFrom
@@ -148,7 +150,7 @@ local function begin(KEYS, ARGV, types)
   -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
-  entering, leaving, logged, alike = {}, {}, {}, { amount = 0 }
+  entering, leaving, logged, alike, endedLeft = {}, {}, {}, { amount = 0 }, {}
   looks, looksFrom, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, {}, false
   beginFigures(types)
 end
@@ -372,9 +374,12 @@ local function index(id, r, by)
     if state == 'dead' and r[${at.failure}] ~= '' then
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
+    local index = P .. 'ended:' .. state .. ':' .. type
     if by > 0 then
-      addBlock(P .. 'ended:' .. state .. ':' .. type, tonumber(r[${at.last}]), r[${at.finishedAt}], { id }, 1, 1)
+      addBlock(index, tonumber(r[${at.last}]), r[${at.finishedAt}], { id }, 1, 1)
       ended[#ended + 1] = id
+    else
+      endedLeft[index] = { state, type }
     end
     looks[type] = '0'
   end
@@ -527,6 +532,8 @@ function finish()
     own[#own + 1] = hint
     call('PUBLISH', P .. 'hints:ended', origin .. ' [' .. hint .. ']')
   end
+  -- What is left in the index is of jobs that are gone, or have not ended any more: no prune looks there.
+  for index, each in pairs(endedLeft) do if countOf(each[1], each[2]) <= 0 then call('UNLINK', index) end end
   for type in pairs(changed) do if countOf('${claimableState}', type) <= 0 then quiet[#quiet + 1] = type end end
   for _, type in ipairs(quiet) do
     setFigure(type, ${figureAt.told}, 0)
