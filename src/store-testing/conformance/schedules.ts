@@ -61,6 +61,20 @@ async function ask(store: Store, request: FireSchedule): Promise<FireScheduleAns
 }
 
 export const scheduleCases: Cases = {
+  'a thousand schedules are declared by one call, and removed by another': async ({ store }) => {
+    const names = Array.from({ length: 1_100 }, (_, i) => `schedule ${String(i).padStart(4, '0')}`)
+    const nextAt = store.now() + 60_000
+    const answers = await store.schedules.put(names.map((name) => ({ terms: terms(name), paused: false, nextAt })))
+    assert.deepEqual(
+      answers.map(({ outcome, schedule }) => [outcome, schedule?.name]),
+      names.map((name) => ['created', name]),
+    )
+    assert.deepEqual(await store.schedules.remove(['another', ...names.slice(1)]), names.slice(1))
+    assert.deepEqual(
+      (await store.schedules.list()).map(({ name }) => name),
+      names.slice(0, 1),
+    )
+  },
   'a new schedule is there, with its next tick and no past': async ({ store }) => {
     const at = store.now() + 5_000
     const { outcome, schedule } = await declare(store, terms('a'), at)

@@ -127,9 +127,14 @@ export const scheduleWritesOf = (
   driver: () => RemoteDriver,
 ): Pick<ScheduleStore, 'put' | 'pause' | 'remove' | 'fire'> => ({
   put: async (requests) =>
-    driver().write((each) => each.each(requests, (request) => putSchedule(each, request), putScheduleFailed)),
+    joined(partsOf(requests), (part) =>
+      driver().write((each) => each.each(part, (request) => putSchedule(each, request), putScheduleFailed)),
+    ),
   pause: async (request) => driver().write((each) => pauseSchedule(each, request)),
-  remove: async (names) => driver().write((each) => names.filter((name) => each.removeSchedule(name))),
+  remove: async (names) =>
+    joined(partsOf(names), (part) =>
+      driver().write((each) => part.filter((name) => each.removeSchedule(name)), { needs: schedulesOf(part) }),
+    ),
   fire: async (requests) =>
     driver().write((each) =>
       each.each(
@@ -142,6 +147,10 @@ export const scheduleWritesOf = (
       ),
     ),
 })
+
+/** Loaded together: what an operation asks for one by one takes a round trip each. */
+const schedulesOf = (names: readonly string[]): Need[] =>
+  names.map((field) => ({ kind: 'cell', cells: 'schedules', field }))
 
 const rowsOf = (items: readonly { readonly id: string }[]): Need[] => items.map(({ id }) => ({ kind: 'row', id }))
 
