@@ -13,6 +13,8 @@ import { isBusy, isCorrupt, isTrouble, isUnreadable, isUnsupported, newer, remov
 import { catchUp } from './catch-up.ts'
 import { fileVersion } from './migrations/index.ts'
 import { OpenFiles } from './open-files.ts'
+import { prefixedNames } from './prefix.ts'
+import { forgetStatistics } from './statistics.ts'
 import { Statements } from './statements.ts'
 import { perform, writes, type Call } from './operations.ts'
 import type { UserDatabase } from './user-database.ts'
@@ -93,7 +95,9 @@ export class Engine {
       this.options.shared?.user.checkOpen()
       this.checkThere()
       if (calls.some(writes)) this.checkBeside()
-      this.connected()
+      const connection = this.connected()
+      // Every runtime rescues about once a second.
+      if (calls.some(({ method }) => method === 'rescue')) this.forgetStatistics(connection.db)
     } catch (error) {
       return { kind: 'failed', error }
     }
@@ -258,10 +262,20 @@ export class Engine {
     const { shared } = this.options
     const db = shared === undefined ? driverOf(openDatabase(this.options, !this.whole)) : shared.user.open()
     this.whole = true
+    this.forgetStatistics(db)
     this.files = new OpenFiles(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
     const file = new JobFile(sql, this.options.transitionsMax, this.options.path)
     return (this.connection = { db, sql, file, version: null })
+  }
+
+  /** While others write, they stay until the next time. */
+  private forgetStatistics(db: Driver): void {
+    try {
+      forgetStatistics(db, prefixedNames(this.options.shared?.user.prefix ?? ''))
+    } catch (error) {
+      if (!isBusy(error)) throw error
+    }
   }
 
   /**

@@ -40,7 +40,7 @@ export class UserDatabase {
   /** Of this store on this connection. */
   readonly id = nanoid()
   private readonly driver: UserDriver
-  private readonly prefix: string
+  readonly prefix: string
 
   /** Makes the tables, unless they are there. @throws JobchartError INVALID_OPTION, UNSUPPORTED, STORE_UNAVAILABLE */
   constructor(database: SqliteDatabase, prefix: string, listener: StatementListener | undefined) {
