@@ -5,6 +5,7 @@
 import type { RateLimit } from '../../store.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
+import { timeOfClaim } from './rate.ts'
 import type { Statements } from './statements.ts'
 
 export class KeyRates {
@@ -40,13 +41,9 @@ export class KeyRates {
   isFree(queue: Queue, key: string, { limit, perMs }: RateLimit, now: number): boolean {
     const spent = this.sql.get('keyClaimsSince', queue.number, key, now - perMs)?.[0] ?? 0
     if (spent < limit) return true
-    let claims = 0
-    for (const [at, count] of this.sql.all('keyClaimTimes', queue.number, key, limit)) {
-      claims += count
-      if (claims < limit) continue
-      this.sql.run('limitKeyGroup', at + perMs, queue.number, key)
-      break
-    }
+    const last = this.sql.get('lastClaimsOfKey', queue.number, key)
+    const at = timeOfClaim(last, limit, (time) => this.sql.get('claimsOfKeyUntil', queue.number, key, time)?.[0])
+    if (at !== null) this.sql.run('limitKeyGroup', at + perMs, queue.number, key)
     return false
   }
 

@@ -20,15 +20,34 @@ export function freeClaims(file: JobFile, queue: Queue, rate: Rate): number {
 export function spend({ sql, now }: JobFile, queue: Queue, { perMs }: Rate, claims: number): void {
   if (claims === 0) return
   sql.run('spend', queue.number, now, claims, now + perMs)
-  sql.run('forgetClaims', queue.number, now, now)
+  sql.run('forgetClaims', queue.number, now)
 }
 
 /** When the next claim will be free, if none is. */
 export function freeAt({ sql, now }: JobFile, queue: Queue, { limit, perMs }: Rate): number {
-  let claims = 0
-  for (const [at, count] of sql.all('claimTimes', queue.number, limit)) {
-    claims += count
-    if (claims >= limit) return at + perMs
+  const last = sql.get('lastClaims', queue.number)
+  const at = timeOfClaim(last, limit, (time) => sql.get('claimsUntil', queue.number, time)?.[0])
+  return (at ?? now) + perMs
+}
+
+/**
+ * When the `nth` of at least as many claims was made, counted from the last one; null without claims. The totals grow
+ * with the time: so it is found by halving, and the rows between are not read.
+ * @param last the time of the last claims, and the total with them
+ * @param totalUntil the total up to a time, if there are claims
+ */
+export function timeOfClaim(
+  last: readonly [at: number, total: number] | undefined,
+  nth: number,
+  totalUntil: (time: number) => number | undefined,
+): number | null {
+  if (last === undefined) return null
+  const before = last[1] - nth
+  let [low, high] = [0, last[0]]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if ((totalUntil(middle) ?? -Infinity) > before) high = middle
+    else low = middle + 1
   }
-  return now + perMs
+  return high
 }

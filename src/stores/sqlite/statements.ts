@@ -40,6 +40,11 @@ const plainEnds = (jobs: number): string =>
     () => "(?1, ?2, ?3, ?4, ?, ?, ?, 'done')",
   ).join(', ')}`
 
+/** How many claims there were after a time: all to the last one, but those before the first one after it. */
+const claimsSince = (table: string, own: string, time: string): string =>
+  `SELECT (SELECT total FROM ${table} WHERE ${own} ORDER BY at DESC LIMIT 1) -
+    (SELECT total - claims FROM ${table} WHERE ${own} AND at > ${time} ORDER BY at LIMIT 1)`
+
 /** Removes what jobs of a table are found by beside their rows: their meta may be broken. */
 const forgetMetaOf = (table: string): string =>
   `DELETE FROM job_meta WHERE (value, name, type, job) IN (SELECT CAST(member.atom AS TEXT), member.key, member.type, ${table}.seq
@@ -175,11 +180,15 @@ const texts = {
   headOfQueue: `SELECT lives.job, enqueued_at FROM waiting CROSS JOIN jobs ON seq = waiting.job LEFT JOIN lives ON lives.job = seq
     WHERE waiting.queue = ? AND waiting.concurrency_key = '' AND (rank, waiting.place) > (?, ?) ORDER BY rank, waiting.place LIMIT 1`,
 
-  claimsSince: 'SELECT coalesce(sum(claims), 0) FROM rates WHERE queue = ? AND at > ?',
-  claimTimes: 'SELECT at, claims FROM rates WHERE queue = ? ORDER BY at DESC LIMIT +?',
-  spend: `INSERT INTO rates (queue, at, claims, until) VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until)`,
-  forgetClaims: 'DELETE FROM rates WHERE queue = ? AND at < ? AND until <= ?',
+  claimsSince: claimsSince('rates', 'queue = ?1', '?2'),
+  lastClaims: 'SELECT at, total FROM rates WHERE queue = ? ORDER BY at DESC LIMIT 1',
+  claimsUntil: 'SELECT total FROM rates WHERE queue = ? AND at <= ? ORDER BY at DESC LIMIT 1',
+  spend: `INSERT INTO rates (queue, at, claims, until, total)
+    SELECT ?1, ?2, ?3, ?4, ?3 + coalesce((SELECT total FROM rates WHERE queue = ?1 ORDER BY at DESC LIMIT 1), 0) WHERE TRUE
+    ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until), total = excluded.total`,
+  // Those before the first one that counts: in the order of their times it is found at once.
+  forgetClaims: `DELETE FROM rates WHERE queue = ?1 AND at <
+    coalesce((SELECT at FROM rates WHERE queue = ?1 AND until > ?2 ORDER BY at LIMIT 1), ?2)`,
   claimsToCome: 'SELECT sum(claims) FROM rates WHERE queue = ? AND at > ?',
   forgetClaimsToCome: 'DELETE FROM rates WHERE queue = ? AND at > ?',
 
@@ -188,16 +197,20 @@ const texts = {
     'UPDATE key_groups INDEXED BY limited_key_groups SET limited_until = NULL WHERE queue = ? AND limited_until <= ?',
   firstLimited: `SELECT limited_until FROM key_groups INDEXED BY limited_key_groups WHERE queue = ? AND limited_until IS NOT NULL
     AND place IS NOT NULL AND leased < ? ORDER BY limited_until LIMIT 1`,
-  keyClaimsSince: 'SELECT coalesce(sum(claims), 0) FROM key_rates WHERE queue = ? AND concurrency_key = ? AND at > ?',
-  keyClaimTimes: 'SELECT at, claims FROM key_rates WHERE queue = ? AND concurrency_key = ? ORDER BY at DESC LIMIT +?',
-  spendOfKey: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until) VALUES (?, ?, ?, 1, ?)
-    ON CONFLICT DO UPDATE SET claims = claims + 1, until = max(until, excluded.until)`,
+  keyClaimsSince: claimsSince('key_rates', 'queue = ?1 AND concurrency_key = ?2', '?3'),
+  lastClaimsOfKey: 'SELECT at, total FROM key_rates WHERE queue = ? AND concurrency_key = ? ORDER BY at DESC LIMIT 1',
+  claimsOfKeyUntil:
+    'SELECT total FROM key_rates WHERE queue = ? AND concurrency_key = ? AND at <= ? ORDER BY at DESC LIMIT 1',
+  spendOfKey: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until, total)
+    SELECT ?1, ?2, ?3, 1, ?4, 1 + coalesce((SELECT total FROM key_rates WHERE queue = ?1 AND concurrency_key = ?2
+      ORDER BY at DESC LIMIT 1), 0) WHERE TRUE
+    ON CONFLICT DO UPDATE SET claims = claims + 1, until = max(until, excluded.until), total = excluded.total`,
   forgetKeyClaims: 'DELETE FROM key_rates WHERE queue = ? AND until <= ?',
   anyKeyClaimToCome: 'SELECT 1 FROM key_rates INDEXED BY key_claims WHERE queue = ? AND at > ? LIMIT 1',
-  takeBackKeyClaims: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until)
-    SELECT queue, concurrency_key, ?2, sum(claims), ?2 + ?3 FROM key_rates WHERE queue = ?1 AND at > ?2
+  takeBackKeyClaims: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until, total)
+    SELECT queue, concurrency_key, ?2, sum(claims), ?2 + ?3, max(total) FROM key_rates WHERE queue = ?1 AND at > ?2
     GROUP BY concurrency_key
-    ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until)`,
+    ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until), total = excluded.total`,
   forgetKeyClaimsToCome: 'DELETE FROM key_rates WHERE queue = ? AND at > ?',
 
   removed: `SELECT seq, tags, failure, checkpointed_attempts FROM ${rowTables} WHERE seq IN (SELECT value FROM json_each(?))
@@ -307,12 +320,14 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   headOfKeyGroup: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]
   headOfQueue: [job: number | null, enqueuedAt: number]
-  claimsSince: [claims: number]
-  claimTimes: [at: number, claims: number]
+  claimsSince: [claims: number | null]
+  lastClaims: [at: number, total: number]
+  claimsUntil: [total: number]
   claimsToCome: [claims: number | null]
   firstLimited: [until: number]
-  keyClaimsSince: [claims: number]
-  keyClaimTimes: [at: number, claims: number]
+  keyClaimsSince: [claims: number | null]
+  lastClaimsOfKey: [at: number, total: number]
+  claimsOfKeyUntil: [total: number]
   anyKeyClaimToCome: [1]
   due: RowValues
   nextDue: [at: number]

@@ -204,13 +204,14 @@ export const jobs = `
     WHERE finish IS NOT NULL AND limited_until IS NULL;
   CREATE INDEX limited_key_groups ON key_groups (queue, limited_until) WHERE limited_until IS NOT NULL;
 
-  -- Claims of types with a rate limit: how many at which time, and until when they count. The same of each concurrency
-  -- key.
+  -- Claims of types with a rate limit: how many at which time, until when they count, and how many with those of all
+  -- earlier times: so those of a window are known from two rows. The same of each concurrency key.
   CREATE TABLE rates (
     queue INTEGER NOT NULL,
     at INTEGER NOT NULL,
     claims INTEGER NOT NULL,
     until INTEGER NOT NULL,
+    total INTEGER NOT NULL,
     PRIMARY KEY (queue, at)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE key_rates (
@@ -219,6 +220,7 @@ export const jobs = `
     at INTEGER NOT NULL,
     claims INTEGER NOT NULL,
     until INTEGER NOT NULL,
+    total INTEGER NOT NULL,
     PRIMARY KEY (queue, concurrency_key, at)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX key_claims ON key_rates (queue, at);

@@ -1,0 +1,85 @@
+/**
+ * Calls that read a few rows of the file, however many it has. Rows that must not be read are changed beside the store,
+ * in a way that would show in the answer; or the statements of a call are counted.
+ */
+import { DatabaseSync } from 'node:sqlite'
+import { sqliteStore } from 'jobchart/sqlite'
+import type { Store } from 'jobchart/store'
+import { expect, onTestFinished, test } from 'vitest'
+import { ask, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { newFile } from '../support/new-file.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { movingClock } from './moving-clock.ts'
+
+interface OpenFile {
+  readonly store: Store
+  readonly clock: ReturnType<typeof movingClock>
+  /** Another connection to the file. */
+  readonly beside: DatabaseSync
+  /** The statements that the store runs while a call lasts, in turn. */
+  readonly statementsOf: (call: () => unknown) => Promise<string[]>
+}
+
+async function openFile(): Promise<OpenFile> {
+  const folder = temporaryFolder()
+  const path = await newFile(folder.path)
+  const [statements, clock]: [string[], ReturnType<typeof movingClock>] = [[], movingClock()]
+  const onStatement = (sql: string, moment: string): void => void (moment === 'before' && statements.push(sql))
+  const store = sqliteStore({ path, durability: 'normal', onStatement })
+  await store.open({ clock })
+  const beside = new DatabaseSync(path)
+  onTestFinished(async () => {
+    beside.close()
+    await store.close()
+    folder.remove()
+  })
+  const statementsOf = async (call: () => unknown): Promise<string[]> => {
+    const before = statements.length
+    await call()
+    return statements.slice(before)
+  }
+  return { store, clock, beside, statementsOf }
+}
+
+const many = (count: number, job: (i: number) => ReturnType<typeof newJob>) =>
+  Array.from({ length: count }, (_, i) => job(i))
+
+test('claims under a rate limit read two rows of those that count, and the first of those that do not', async () => {
+  const { store, clock, beside } = await openFile()
+  await put(store, ...many(100, (i) => newJob(`${i}`)))
+  const limits = { rate: { limit: 60, perMs: 1_000 } }
+  for (let i = 0; i < 50; i++) {
+    expect(await take(store, { max: 1, limits })).toHaveLength(1)
+    await clock.advance(1)
+  }
+  const [, second, third] = beside
+    .prepare('SELECT at FROM rates ORDER BY at')
+    .all()
+    .map(({ at }) => Number(at))
+  beside.exec(`UPDATE rates SET claims = 0 WHERE at = ${second}`)
+  beside.exec(`UPDATE rates SET until = 0 WHERE at = ${third}`)
+  const { jobs, shortfalls } = await ask(store, { max: 20, limits })
+  expect(jobs).toHaveLength(10)
+  expect(shortfalls).toEqual([{ type: 'mail', reason: 'limited', until: clock.now() - 50 + 1_000 }])
+  expect(beside.prepare('SELECT count(*) AS rows FROM rates').get()).toEqual({ rows: 51 })
+  await clock.advance(960)
+  expect(await take(store, { max: 20, limits })).toHaveLength(11)
+})
+
+test('claims under a rate limit of a key read two rows of those that count', async () => {
+  const { store, clock, beside } = await openFile()
+  await put(store, ...many(100, (i) => newJob(`${i}`, { concurrencyKey: 'k' })))
+  const limits = { keyRate: { limit: 60, perMs: 1_000 } }
+  for (let i = 0; i < 50; i++) {
+    expect(await take(store, { max: 1, limits })).toHaveLength(1)
+    await clock.advance(1)
+  }
+  const [, second] = beside
+    .prepare('SELECT at FROM key_rates ORDER BY at')
+    .all()
+    .map(({ at }) => Number(at))
+  beside.exec(`UPDATE key_rates SET claims = 0 WHERE at = ${second}`)
+  const { jobs, shortfalls } = await ask(store, { max: 20, limits })
+  expect(jobs).toHaveLength(10)
+  expect(shortfalls).toEqual([{ type: 'mail', reason: 'limited', until: clock.now() - 50 + 1_000 }])
+})
