@@ -1,7 +1,7 @@
 /**
  * When leases end. Jobs are only counted by the end of their lease, which those of one claim or heartbeat have in
  * common: then a claim and a settlement move nothing. The jobs of an end that has come, which is rare, are found among
- * the leased rows.
+ * the leased rows, the longest leased first.
  */
 import { Heap, type HeapItem } from '../../core/heap.ts'
 
@@ -26,6 +26,22 @@ export class LeaseEnds {
   /** When the first lease ends, ms since the epoch; null = there is none. */
   get firstAt(): number | null {
     return this.order.peek()?.at ?? null
+  }
+
+  /**
+   * The first ends up to a time that together have `limit` leases, if there are as many: when the last of them is, and
+   * how many leases they have.
+   */
+  first(time: number, limit: number): { readonly until: number; readonly count: number } {
+    const ends: LeaseEnd[] = []
+    let count = 0
+    for (let end = this.order.peek(); end !== undefined && end.at <= time && count < limit; end = this.order.peek()) {
+      this.order.remove(end)
+      ends.push(end)
+      count += end.count
+    }
+    for (const end of ends) this.order.push(end)
+    return { until: ends.at(-1)?.at ?? -Infinity, count }
   }
 
   add(at: number): void {

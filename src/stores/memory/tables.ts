@@ -117,13 +117,16 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   expired(limit: number): readonly Row[] {
-    const { firstAt } = this.leaseEnds
-    if (firstAt === null || firstAt > this.now) return []
-    const leased = leasedPhases.flatMap(({ index }) => this.rowsByPhase[index]?.toArray() ?? [])
-    return leased
-      .filter(({ wakeAt }) => (wakeAt ?? 0) <= this.now)
-      .toSorted(soonest)
-      .slice(0, limit)
+    const { until, count } = this.leaseEnds.first(this.now, limit)
+    const expired: Row[] = []
+    // Those that were leased first mostly expire first: then the others are not looked at.
+    for (const { index } of leasedPhases) {
+      const { head } = this.rowsByPhase[index] as LinkedList<Row>
+      for (let row = head; row !== null && expired.length < count; row = row.next) {
+        if (row.wakeAt !== null && row.wakeAt <= until) expired.push(row)
+      }
+    }
+    return expired.toSorted(soonest).slice(0, limit)
   }
 
   nextDueAt(): number | null {

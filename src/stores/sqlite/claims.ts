@@ -2,13 +2,15 @@
  * The leases: a row for each claim, with the jobs that it has leased. What is open is kept in memory; it is read again
  * when another process has written.
  */
+import { Heap, type HeapItem } from '../../core/heap.ts'
 import { Tick } from '../../core/job-row.ts'
 import { RenewedMap } from '../../core/renewed-map.ts'
 import type { Lease, Row } from '../sql/row.ts'
 import type { Statements } from './statements.ts'
 
 /** A row of the table. */
-class Claim {
+class Claim implements HeapItem {
+  heapIndex = -1
   /** Its number; null as long as it is not written. */
   number: number | null = null
   /** The number of the CLAIM of the first job. */
@@ -37,9 +39,13 @@ class Claim {
   }
 }
 
+const inOrderOfEnds = () => new Heap<Claim>((a, b) => a.leaseAt < b.leaseAt)
+
 export class Claims {
   private readonly sql: Statements
   private readonly byJob = new RenewedMap<number, Claim>()
+  /** Those with a lease, the first to run out first. */
+  private ends = inOrderOfEnds()
   private changed: Claim[] = []
   /** Is what is in memory what is in the file? */
   private isFresh = false
@@ -71,6 +77,7 @@ export class Claims {
     }
     last.jobs.push(seq)
     last.left++
+    if (last.heapIndex < 0) this.ends.push(last)
     this.byJob.set(seq, last)
     this.change(last)
   }
@@ -84,6 +91,7 @@ export class Claims {
     claim.jobs[claim.jobs.indexOf(job)] = 0
     claim.left--
     claim.extended?.delete(job)
+    if (claim.left === 0) this.ends.remove(claim)
     this.change(claim)
   }
 
@@ -96,22 +104,38 @@ export class Claims {
     this.change(claim)
   }
 
-  /** The leased jobs whose leases have run out, earliest first. */
-  expired(now: number): number[] {
-    return this.leases()
-      .filter(({ until }) => until <= now)
-      .toSorted((a, b) => a.until - b.until || a.job - b.job)
+  /** The leased jobs whose leases have run out, earliest first, `limit` at most. The claims of the others are not read. */
+  expired(now: number, limit: number): number[] {
+    this.refresh()
+    this.write()
+    const claims: Claim[] = []
+    let left = limit
+    for (let next = this.ends.peek(); next !== undefined && next.leaseAt <= now; next = this.ends.peek()) {
+      // Those that end together are in the order of their jobs.
+      if (left <= 0 && next.leaseAt !== claims.at(-1)?.leaseAt) break
+      this.ends.remove(next)
+      claims.push(next)
+      left -= next.left
+    }
+    for (const claim of claims) this.ends.push(claim)
+    return claims
+      .flatMap(({ jobs, leaseAt }) => jobs.flatMap((job) => (job === 0 ? [] : { job, leaseAt })))
+      .toSorted((a, b) => a.leaseAt - b.leaseAt || a.job - b.job)
+      .slice(0, limit)
       .map(({ job }) => job)
   }
 
   /** When the next lease runs out; null without one. */
   nextExpiry(): number | null {
-    return this.leases().reduce<number | null>((least, { until }) => Math.min(least ?? until, until), null)
+    this.refresh()
+    this.write()
+    return this.ends.peek()?.leaseAt ?? null
   }
 
   /** The leased jobs in the order of their claims. */
   jobs(): number[] {
-    return this.leases()
+    this.refresh()
+    return Array.from(this.byJob, ([job, { tick }]) => ({ job, at: tick.at }))
       .toSorted((a, b) => a.at - b.at || a.job - b.job)
       .map(({ job }) => job)
   }
@@ -143,23 +167,6 @@ export class Claims {
     this.last = null
   }
 
-  /** The open leases, in any order. */
-  private leases(): { readonly job: number; readonly until: number; readonly at: number }[] {
-    this.refresh()
-    return [...this.byJob].map(
-      ([
-        job,
-        {
-          leaseAt,
-          extended,
-          tick: { at },
-        },
-      ]) => {
-        return { job, until: extended?.get(job) ?? leaseAt, at }
-      },
-    )
-  }
-
   private change(claim: Claim): void {
     if (claim.hasChanged) return
     claim.hasChanged = true
@@ -173,6 +180,7 @@ export class Claims {
     const untils = new Set(extended.values())
     if (extended.size === claim.left && untils.size === 1) {
       for (const until of untils) claim.leaseAt = until
+      if (claim.left > 0) this.ends.update(claim)
       return
     }
     const { first, tick, token, worker } = claim
@@ -185,8 +193,10 @@ export class Claims {
         claim.left--
         this.byJob.set(job, own)
       }
+      if (own.left > 0) this.ends.push(own)
       this.writeRow(own, true)
     }
+    if (claim.left === 0) this.ends.remove(claim)
   }
 
   /** @param isPart has another row the number of its first CLAIM? */
@@ -205,10 +215,12 @@ export class Claims {
     if (this.isFresh) return
     this.isFresh = true
     this.byJob.clear()
+    this.ends = inOrderOfEnds()
     for (const [number, first, token, worker, at, leaseAt, text] of this.sql.all('claims')) {
       const claim = new Claim(first, new Tick(at), token, worker, leaseAt, JSON.parse(text) as number[])
       claim.number = number
       for (const job of claim.jobs) if (job > 0) this.byJob.set(job, claim)
+      if (claim.left > 0) this.ends.push(claim)
     }
   }
 }

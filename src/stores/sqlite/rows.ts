@@ -176,10 +176,7 @@ export class Rows implements Source<Row> {
 
   expired(limit: number): readonly Row[] {
     this.write()
-    return this.claims
-      .expired(this.now)
-      .slice(0, limit)
-      .flatMap((job) => this.numbered(job) ?? [])
+    return this.claims.expired(this.now, limit).flatMap((job) => this.numbered(job) ?? [])
   }
 
   private numbered(job: number): Row | undefined {
