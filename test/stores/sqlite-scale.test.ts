@@ -4,9 +4,9 @@
  */
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'jobchart/sqlite'
-import type { Store } from 'jobchart/store'
+import type { ListQuery, Store } from 'jobchart/store'
 import { expect, onTestFinished, test } from 'vitest'
-import { ask, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { ask, idsOf, lease, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { newFile } from '../support/new-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
@@ -82,4 +82,54 @@ test('claims under a rate limit of a key read two rows of those that count', asy
   const { jobs, shortfalls } = await ask(store, { max: 20, limits })
   expect(jobs).toHaveLength(10)
   expect(shortfalls).toEqual([{ type: 'mail', reason: 'limited', until: clock.now() - 50 + 1_000 }])
+})
+
+const types = Array.from({ length: 250 }, (_, i) => `type ${i}`)
+
+/** All pages of a list, and how many statements the first one takes. */
+async function allPages(
+  { store, statementsOf }: OpenFile,
+  query: ListQuery,
+): Promise<[ids: string[], statements: number]> {
+  const ids: string[] = []
+  let first = 0
+  for (let next: string | undefined, page = 0; page === 0 || next !== undefined; page++) {
+    const statements = await statementsOf(async () => {
+      const jobs = await store.list({ limit: 40, ...query, ...(next !== undefined && { after: next }) })
+      ids.push(...idsOf(jobs))
+      next = jobs.next
+    })
+    if (page === 0) first = statements.filter((sql) => sql.startsWith('SELECT')).length
+  }
+  return [ids, first]
+}
+
+test('a list of all types takes no statement for each of them', async () => {
+  const file = await openFile()
+  const { store, clock } = file
+  await put(store, ...types.flatMap((type) => ['ends', 'waits'].map((name) => newJob(`${type} ${name}`, { type }))))
+  const ended: string[] = []
+  for (const type of types.toReversed()) {
+    const [job] = await take(store, { type, max: 1, limits: noLimits })
+    if (job === undefined) throw new Error('a job was to be claimed')
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    ended.push(job.id)
+    await clock.advance(1)
+  }
+  const enqueued = types.flatMap((type) => [`${type} ends`, `${type} waits`])
+  const isOf = (name: string) => (id: string) => id.endsWith(name)
+  const lists: [query: ListQuery, ids: string[]][] = [
+    [{}, enqueued],
+    [{ state: 'done' }, enqueued.filter(isOf('ends'))],
+    [{ state: ['done', 'dead'] }, enqueued.filter(isOf('ends'))],
+    [{ state: 'queued' }, enqueued.filter(isOf('waits'))],
+    [{ orderBy: 'finished' }, ended],
+  ]
+  for (const [query, ids] of lists) {
+    const [oldest, statements] = await allPages(file, { ...query, order: 'oldest' })
+    expect(oldest, JSON.stringify(query)).toEqual(ids)
+    expect(statements, JSON.stringify(query)).toBeLessThan(6)
+    const [newest] = await allPages(file, { ...query, order: 'newest' })
+    expect(newest, JSON.stringify(query)).toEqual(ids.toReversed())
+  }
 })

@@ -110,6 +110,7 @@ function* pageOf(
  */
 function merged(some: RowValues[], others: RowValues[], range: PageRange): RowValues[] {
   if (some.length === 0) return others
+  if (others.length === 0) return some
   return [...some, ...others]
     .toSorted((a, b) => compare(positionOf(a, range), positionOf(b, range), range))
     .filter((row, i, all) => row[0] !== all[i - 1]?.[0])

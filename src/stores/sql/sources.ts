@@ -64,8 +64,12 @@ const fewJobs = 20_000
 const ranksMax = 20
 /** What is assumed of an attribute that more jobs have than are counted. */
 const manyJobs = 100_000
-/** Of more queues and states, the table is read in its order, if the filter has more. */
+/**
+ * Of more queues and states, the table is read in its order, if the filter has more, or if one of so many jobs at least
+ * is in them.
+ */
 const sourcesMax = 200
+const commonPart = 20
 
 export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   let best = { enqueued: wholeTable, finished: endedSince, due: inDueOrder }[scope.by](scope)
@@ -73,10 +77,9 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
     const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder, isSmall }) => inOrder || isSmall)
     if (isAffordable && plan.jobs < best.jobs) best = plan
   }
-  if (scope.by !== 'finished') {
-    const ofQueues = scope.by === 'due' ? timedJobs(scope) : yield* queuesAndStates(scope)
-    if (!scope.hasMore || ofQueues.sources.length <= sourcesMax) consider(ofQueues)
-  }
+  if (isEndedOfMany(scope)) best = endedTogether(scope)
+  else if (scope.by !== 'finished' && isApart(scope, best.jobs))
+    consider(scope.by === 'due' ? timedJobs(scope) : yield* queuesAndStates(scope))
   for (const sources of narrowSources(scope)) {
     const limit = Math.min(fewJobs + 1, best.jobs)
     let jobs = 0
@@ -85,6 +88,18 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   }
   return best.sources
 }
+
+/** Are the jobs of each queue and state read by themselves, and not those of all in the order of the table? */
+function isApart({ queues, states, hasMore }: Scope, all: number): boolean {
+  const jobs = jobsIn(queues, states)
+  if (jobs >= all) return false
+  const parts = partsOf(queues, states)
+  return parts <= sourcesMax || (!hasMore && jobs * commonPart < all)
+}
+
+/** How many queues and states have jobs: each is read by a statement of its own. */
+const partsOf = (queues: readonly CountedQueue[], states: readonly JobState[]): number =>
+  queues.reduce((parts, queue) => parts + states.filter((state) => queue.in(state) > 0).length, 0)
 
 export const fromOf = (dialect: Dialect, { table, index }: Source): string => {
   // Tables with lists of jobs are read with these.
@@ -139,6 +154,23 @@ function endedSince(scope: Scope, number = 0): Plan {
     queues.flatMap((queue) => (queue.in(state) === 0 ? [] : endedOf(queue, state, number, by === 'finished'))),
   )
   return { sources: [...sources, justEnded(scope)], jobs: jobsIn(queues, ended) }
+}
+
+/** Is a search for ended jobs alone, of which there are few, but of many queues? */
+const isEndedOfMany = ({ queues, states, by, hasMore }: Scope): boolean =>
+  by !== 'due' &&
+  !hasMore &&
+  states.every(isEnded) &&
+  jobsIn(queues, states) <= fewJobs &&
+  partsOf(queues, states) > sourcesMax
+
+/** They are read by one statement, and sorted. */
+function endedTogether(scope: Scope): Plan {
+  const { dialect, queues, states } = scope
+  const own = `listed.queue IN ${dialect.list('?')} AND listed.state IN ${dialect.list('?')}`
+  const numbers = queues.filter((queue) => jobsIn([queue], states) > 0).map(({ number }) => number)
+  const listed = source('listed', 'listed.job', own, JSON.stringify(numbers), JSON.stringify(states))
+  return { sources: [{ ...listed, inOrder: false }, justEnded(scope)], jobs: jobsIn(queues, states) }
 }
 
 /** The jobs with a due time, in the order of these. */
