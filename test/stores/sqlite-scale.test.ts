@@ -5,8 +5,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'jobchart/sqlite'
 import type { ListQuery, Store } from 'jobchart/store'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ask, idsOf, lease, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { Queue } from '../../src/stores/sqlite/queue.ts'
 import { newFile } from '../support/new-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
@@ -132,4 +133,22 @@ test('a list of all types takes no statement for each of them', async () => {
     const [newest] = await allPages(file, { ...query, order: 'newest' })
     expect(newest, JSON.stringify(query)).toEqual(ids.toReversed())
   }
+})
+
+test('an insert under a capacity of all types does not add up the jobs of each', async () => {
+  const { store, beside } = await openFile()
+  await put(store, ...types.map((type) => newJob(type, { type })))
+  const capacity = types.length + 4
+  const insert = async (id: string) => (await store.insert([{ jobs: [newJob(id)], capacity }]))[0]?.[0]?.outcome
+  expect(await insert('a')).toBe('inserted')
+  const sums = vi.spyOn(Queue.prototype, 'backlog', 'get')
+  onTestFinished(() => sums.mockRestore())
+  expect(await insert('b')).toBe('inserted')
+  await take(store, { max: 1 })
+  expect([await insert('c'), await insert('d'), await insert('e')]).toEqual(['inserted', 'inserted', 'inserted'])
+  expect(await insert('f')).toBe('full')
+  expect(sums).not.toHaveBeenCalled()
+  // What another process has written is not known.
+  beside.exec(`UPDATE queues SET counts = json_set(counts, '$.queued', 0) WHERE type = '${types[0]}'`)
+  expect([await insert('f'), await insert('g')]).toEqual(['inserted', 'full'])
 })

@@ -2,11 +2,13 @@
 import { addTo, noActivity, oldestPeriod, periodNames, periodStart, type Counted } from '../../core/activity.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
-import type { JobState } from '../../core/lifecycle.ts'
+import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
 import { Queue, type Front } from './queue.ts'
 import type { Statements } from './statements.ts'
+
+const backlogStates = statesTagged('backlog')
 
 /** What queues were before something that may be taken back; null = they were not there. */
 type Before = Map<
@@ -28,6 +30,8 @@ export class Queues {
   private readonly unwritten = new Set<Queue>()
   /** The state at the savepoint, while there is one. */
   private before: Before | null = null
+  /** Jobs that wait to run, of all types; null = unknown. */
+  private waiting: number | null = null
   /** Numbers of the paused queues when they were last read; null = unknown. */
   private paused: Set<number> | null = null
 
@@ -79,22 +83,27 @@ export class Queues {
 
   /** Jobs that wait to run, of all types. */
   backlog(): number {
-    return this.all().reduce((sum, queue) => sum + queue.backlog, 0)
+    return (this.waiting ??= this.all().reduce((sum, queue) => sum + queue.backlog, 0))
   }
 
   /** So many more of its jobs are in a state; negative: fewer. */
   count(queue: Queue, state: JobState, by: number): void {
     this.remind(queue)
-    queue.count(state, by)
+    this.add(queue, state, by)
     this.unwritten.add(queue)
   }
 
   /** One of its jobs goes from one state to another. */
   move(queue: Queue, from: JobState, to: JobState): void {
     this.remind(queue)
-    queue.count(from, -1)
-    queue.count(to, 1)
+    this.add(queue, from, -1)
+    this.add(queue, to, 1)
     this.unwritten.add(queue)
+  }
+
+  private add(queue: Queue, state: JobState, by: number): void {
+    queue.count(state, by)
+    if (this.waiting !== null && backlogStates.has(state)) this.waiting += by
   }
 
   /** One more or one fewer of its jobs that have not ended has a machine in these states and with these tags. */
@@ -181,6 +190,7 @@ export class Queues {
     const { before } = this
     this.before = null
     if (stays || before === null) return
+    this.waiting = null
     for (const [queue, was] of before) {
       if (was === null) this.drop(queue)
       else Object.assign(queue, was)
@@ -233,6 +243,7 @@ export class Queues {
   markStale(): void {
     this.fresh.clear()
     this.allFresh = false
+    this.waiting = null
   }
 
   /** A transaction was rolled back. */
