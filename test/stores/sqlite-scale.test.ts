@@ -152,3 +152,14 @@ test('an insert under a capacity of all types does not add up the jobs of each',
   beside.exec(`UPDATE queues SET counts = json_set(counts, '$.queued', 0) WHERE type = '${types[0]}'`)
   expect([await insert('f'), await insert('g')]).toEqual(['inserted', 'full'])
 })
+
+test('a page of the transitions of many jobs in one transaction reads the ids of a page', async () => {
+  const { store, beside } = await openFile()
+  await put(store, ...many(2_000, (i) => newJob(`${i}`)))
+  // Jobs that are not there have no id.
+  beside.exec('DELETE FROM jobs WHERE seq <= 900 OR seq > 1500')
+  const { transitions, next } = await store.transitions('1000', 100)
+  expect(idsOf(transitions)).toEqual(Array.from({ length: 100 }, (_, i) => `${1_000 + i}`))
+  expect(idsOf((await store.transitions(next, 1)).transitions)).toEqual(['1100'])
+  await expect(store.transitions('1500', 1)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+})

@@ -179,6 +179,9 @@ export class LogWriter {
   }
 }
 
+/** So many ids are read at once: a row may have the moves of thousands of jobs, and a page those of a few. */
+const idsAtOnce = 250
+
 /**
  * The transitions after `from`, of which none is older than the oldest that can be read: whole rows of the log, until
  * there are at least `limit` (−1 = all).
@@ -187,10 +190,20 @@ export function* movesAfter(file: LoggedFile, from: number, limit: number): Gene
   // Each row has at least one transition, unless a repair has written it, and no two rows in succession are such.
   for (const [first, at, text] of file.sql.all('logAfter', from, limit < 0 ? limit : limit + 1)) {
     const groups = JSON.parse(text) as LoggedMoves[]
-    const ids = new Map(file.sql.all('idsOf', JSON.stringify(groups.flatMap(([, jobs]) => jobs))))
-    let seq = first
+    const all = groups.flatMap(([, jobs]) => jobs)
+    let ids = new Map<number, string>()
+    let [seq, place, known] = [first, 0, 0]
     for (const [moves, jobs] of groups) {
-      for (const job of jobs) {
+      // Those whose moves are all before are passed over.
+      const before = Math.min(Math.max(Math.floor((from + 1 - seq) / moves.length), 0), jobs.length)
+      seq += before * moves.length
+      place += before
+      for (const job of before === 0 ? jobs : jobs.slice(before)) {
+        if (place >= known) {
+          known = place + idsAtOnce
+          ids = new Map(file.sql.all('idsOf', JSON.stringify(all.slice(place, known))))
+        }
+        place++
         const id = ids.get(job)
         for (const [event, left, to, worker, reason, queue, attempt] of moves) {
           if (seq > from) {
