@@ -13,6 +13,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 
 interface OpenFile {
+  readonly path: string
   readonly store: Store
   readonly clock: ReturnType<typeof movingClock>
   /** Another connection to the file. */
@@ -39,7 +40,7 @@ async function openFile(): Promise<OpenFile> {
     await call()
     return statements.slice(before)
   }
-  return { store, clock, beside, statementsOf }
+  return { path, store, clock, beside, statementsOf }
 }
 
 const many = (count: number, job: (i: number) => ReturnType<typeof newJob>) =>
@@ -162,4 +163,16 @@ test('a page of the transitions of many jobs in one transaction reads the ids of
   expect(idsOf(transitions)).toEqual(Array.from({ length: 100 }, (_, i) => `${1_000 + i}`))
   expect(idsOf((await store.transitions(next, 1)).transitions)).toEqual(['1100'])
   await expect(store.transitions('1500', 1)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+})
+
+test('processes that claim a few jobs each leave no more rows of claimed jobs than one that claims many', async () => {
+  const { path, clock, beside } = await openFile()
+  for (let i = 0; i < 9; i++) {
+    const short = sqliteStore({ path, durability: 'normal' })
+    await short.open({ clock })
+    await put(short, ...many(100, (n) => newJob(`${i} ${n}`)))
+    expect(await take(short, { max: 100 })).toHaveLength(100)
+    await short.close()
+  }
+  expect(beside.prepare('SELECT count(*) AS rows FROM waiting').get()).toEqual({ rows: 400 })
 })

@@ -42,8 +42,8 @@ export class Queue {
   terms: Terms | null = null
   /** Of its jobs without a concurrency key that wait, those up to this one were claimed; null = none. */
   front: Front | null = null
-  /** How many rows up to the front this process has left. */
-  taken = 0
+  /** How many rows up to the front are left, as far as this process knows; null = it has not counted them. */
+  taken: number | null = null
   /** Did a claim of this process find it at its cap? Then the end of a run gives a hint. */
   capped = false
 

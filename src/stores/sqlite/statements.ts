@@ -133,6 +133,8 @@ const texts = {
   addReturned: `INSERT INTO waiting (queue, concurrency_key, rank, place, job)
     SELECT ?1, ?2, ?3, ?4 + key, value FROM json_each(?5)`,
   removeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND rank = ? AND place = ?',
+  countTaken: `SELECT count(*) FROM (SELECT 1 FROM waiting
+    WHERE queue = ? AND concurrency_key = ? AND (rank, place) <= (?, ?) LIMIT +?)`,
   takeWaiting: 'DELETE FROM waiting WHERE queue = ? AND concurrency_key = ? AND (rank, place) <= (?, ?)',
 
   claims: 'SELECT claim, first, token, worker, at, lease_at, jobs FROM claims',
@@ -331,6 +333,7 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   anyKeyClaimToCome: [1]
   due: RowValues
   nextDue: [at: number]
+  countTaken: [rows: number]
   claims: [claim: number, first: number, token: string, worker: string, at: number, leaseAt: number, jobs: string]
   freeClaim: [claim: number | null]
   checkinOf: RowValues

@@ -66,9 +66,14 @@ export class Waiting {
       this.unlist(row, row.place)
       row.waitsAt = null
     }
+    queue.taken = (queue.taken ?? this.countTaken(queue)) + rows.length
     this.queues.setFront(queue, [-priority, place])
-    queue.taken += rows.length
     if (queue.taken >= takenMax) this.removeTaken(queue)
+  }
+
+  /** What processes before this one have left: none of many short ones would remove it. */
+  private countTaken({ number, front }: Queue): number {
+    return front === null ? 0 : (this.sql.get('countTaken', number, noKey, ...front, takenMax)?.[0] ?? 0)
   }
 
   /** Removes what is left before the front of a queue, so that jobs may come there. */
