@@ -176,3 +176,19 @@ test('processes that claim a few jobs each leave no more rows of claimed jobs th
   }
   expect(beside.prepare('SELECT count(*) AS rows FROM waiting').get()).toEqual({ rows: 400 })
 })
+
+test('of jobs that are discarded the ids are kept that the log has, and are found by their last transitions', async () => {
+  const { path, clock, beside, store } = await openFile()
+  await store.close()
+  const bounded = sqliteStore({ path, durability: 'normal', transitionsMax: 100 })
+  await bounded.open({ clock })
+  onTestFinished(() => bounded.close())
+  const ids = many(300, (i) => newJob(`${i}`)).map(({ id }) => id)
+  await put(bounded, ...ids.map((id) => newJob(id)))
+  await bounded.cancel([{ ids, reason: null, graceMs: 0 }])
+  await bounded.discard(ids)
+  expect(beside.prepare('SELECT count(*) AS rows FROM gone').get()).toEqual({ rows: 100 })
+  expect(idsOf((await bounded.transitions(null, 1_000)).transitions)).toEqual(ids.slice(200))
+  const [plan] = beside.prepare('EXPLAIN QUERY PLAN DELETE FROM gone WHERE last <= ?').all()
+  expect(plan?.['detail']).toContain('SEARCH gone')
+})

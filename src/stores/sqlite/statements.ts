@@ -244,7 +244,7 @@ const texts = {
     WHERE seq IN (SELECT value FROM json_each(?)) AND coalesce(last_seq, seq) > ?`,
   addAsideGone: `INSERT OR REPLACE INTO gone (job, id, last) SELECT seq, id, ? FROM jobs_aside
     WHERE seq IN (SELECT value FROM json_each(?))`,
-  forgetGone: 'DELETE FROM gone WHERE last <= ?',
+  forgetGone: 'DELETE FROM gone INDEXED BY leaving_the_log WHERE last <= ?',
   idsOf: `SELECT seq, id FROM jobs WHERE seq IN (SELECT value FROM json_each(?1))
     UNION ALL SELECT job, id FROM gone WHERE job IN (SELECT value FROM json_each(?1))
     UNION ALL SELECT seq, id FROM jobs_aside WHERE seq IN (SELECT value FROM json_each(?1))`,

@@ -18,7 +18,7 @@ import type { HeatTable } from './heat.ts'
 import type { Hints } from './hints.ts'
 import type { InboxWatch } from './inbox-watch.ts'
 import type { KeyGroups } from './key-groups.ts'
-import type { LogWriter } from './log.ts'
+import { oldestOf, type LogWriter } from './log.ts'
 import type { Machines } from './machines.ts'
 import { PlainEnds } from './plain-ends.ts'
 import type { Prunes } from './prunes.ts'
@@ -45,6 +45,8 @@ interface Tables {
   readonly log: LogWriter
   readonly hints: Hints
   readonly inboxWatch: InboxWatch
+  readonly seq: number
+  readonly transitionsMax: number
 }
 
 export class Writer implements Recorder<Row> {
@@ -199,7 +201,7 @@ export class Writer implements Recorder<Row> {
   private remove(rows: readonly Row[]): void {
     const { ends, removals, queues, prunes, cache } = this.tables
     const removed = rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags }))
-    removals.removeRows(removed, 0)
+    removals.removeRows(removed, oldestOf(this.tables) - 1)
     for (const row of rows) {
       const { id, queue, state, lastSeq } = row
       ends.remove(row, state, lastSeq)

@@ -239,6 +239,7 @@ export const jobs = `
     id TEXT NOT NULL,
     last INTEGER NOT NULL
   ) STRICT;
+  CREATE INDEX leaving_the_log ON gone (last);
   -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks
   -- at. All minutes from the first row on are here.
   CREATE TABLE minutes (
