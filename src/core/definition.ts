@@ -118,8 +118,8 @@ export interface RunContext {
    * back, the attempt has failed, with the error of the handler or with NOT_COMMITTED.
    * @param tx your open transaction, on the database of the store
    * @throws JobchartError LEASE_LOST, in the transaction, if the job was cancelled or its lease has expired: let it
-   *   roll the transaction back; INVALID_OUTPUT; TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED; NOT_ACCEPTED after the
-   *   run's end; the reason of `signal`
+   *   roll the transaction back; NOT_ACCEPTED, in the transaction, if the end of the attempt was written before, and
+   *   after the run's end; INVALID_OUTPUT; TX_NOT_OPEN, TX_OTHER_DATABASE, UNSUPPORTED; the reason of `signal`
    * @example
    * await db.transaction(async (tx) => {
    *   await tx.insert(receipts).values({ order: input.order })

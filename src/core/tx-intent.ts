@@ -3,6 +3,7 @@
  * whoever finds it first, in the order of the calls. Only then are rows of other jobs touched, so that no worker waits
  * for a transaction of a user.
  */
+import { JobchartError } from './errors.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { SendRequest } from './machine-values.ts'
 import type { PutSchedule } from './schedule-record.ts'
@@ -29,6 +30,23 @@ export type LeasedIntent =
 export const leaseOfIntents = (intents: readonly TxIntent[]): Lease | null =>
   intents.find((intent): intent is LeasedIntent => intent.kind === 'settle' || intent.kind === 'extend')?.request ??
   null
+
+/** Do they end the lease that they depend on? */
+export const endsLease = (intents: readonly TxIntent[]): boolean => intents.some(({ kind }) => kind === 'settle')
+
+/**
+ * A second end of an attempt, in the same transaction or in another one: the handler may repeat a transaction whose
+ * commit it has had no answer to.
+ */
+export const endWritten = (cause?: unknown): JobchartError =>
+  new JobchartError(
+    'NOT_ACCEPTED',
+    'the end of the attempt was written before: in this transaction, or in another one',
+    {
+      hint: 'Roll this transaction back: the first end counts, if its transaction commits. If its commit has failed without an answer, let the error pass: the runtime finds out.',
+      ...(cause !== undefined && { cause }),
+    },
+  )
 
 /**
  * What has become of a write in a transaction: `rolledBack` also if only its savepoint was rolled back, or the server

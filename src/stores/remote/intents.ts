@@ -1,7 +1,7 @@
 /** Carries out what committed transactions of users have left: each call together with the removal of what it left. */
 import { carryOutIntents, type CarriedOut } from '../../core/carry-out.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import { leaseOfIntents } from '../../core/tx-intent.ts'
+import { endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, TxIntent } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
@@ -58,7 +58,7 @@ export function carryingOut(limit: number) {
 function remove(each: Transaction, { number, intents }: KeptIntents): boolean {
   if (each.cell('intents', number) === null) return false
   const lease = leaseOfIntents(intents)
-  if (lease !== null) each.setCell('fences', `${lease.id} ${number}`, null)
+  if (lease !== null) each.setCell('fences', `${lease.id} ${endsLease(intents) ? 'end' : number}`, null)
   each.setCell('intents', number, null)
   return true
 }

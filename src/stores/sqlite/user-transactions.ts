@@ -9,7 +9,7 @@
 import { describe, JobchartError } from '../../core/errors.ts'
 import type { KyselyTransaction, OpenTransaction, SynchronousTransaction } from '../../core/open-transaction.ts'
 import { jobStates } from '../../core/lifecycle.ts'
-import { leaseOfIntents, type TxFate, type TxIntent } from '../../core/tx-intent.ts'
+import { endsLease, endWritten, leaseOfIntents, type TxFate, type TxIntent } from '../../core/tx-intent.ts'
 import type { Counts, Lease, Standing, StateCounts } from '../../store.ts'
 import { receiptOf } from './carry-out.ts'
 import { isBusy, storeError } from './errors.ts'
@@ -33,7 +33,7 @@ export class UserTransactions {
     this.standing = standing
   }
 
-  /** @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE, LEASE_LOST, STORE_UNAVAILABLE, UNSUPPORTED */
+  /** @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE, LEASE_LOST, NOT_ACCEPTED, STORE_UNAVAILABLE, UNSUPPORTED */
   writeNow(tx: SynchronousTransaction, intents: readonly TxIntent[]): string {
     this.checkSame(tx)
     return this.keep(intents)
@@ -95,6 +95,7 @@ export class UserTransactions {
     }
     const lease = leaseOfIntents(intents)
     if (lease !== null) this.checkLease(lease)
+    if (lease !== null && endsLease(intents)) this.checkOnlyEnd(lease, receipt)
     this.remember(receipt)
     return receipt
   }
@@ -123,6 +124,12 @@ export class UserTransactions {
       hint: 'The transaction was rolled back: the job was cancelled, or its lease has expired and it may run elsewhere.',
       ...(cause !== null && { cause }),
     })
+  }
+
+  /** Of the first end, in this transaction or in one before it, the row is there until it is carried out. */
+  private checkOnlyEnd({ id, token }: Lease, receipt: string): void {
+    if (this.user.sql.get('otherEnds', receipt, token, JSON.stringify(id))?.[0] === 0) return
+    throw endWritten(this.rollBack() ?? undefined)
   }
 
   /** @returns what it throws; null: nothing */

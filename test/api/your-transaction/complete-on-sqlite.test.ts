@@ -257,6 +257,26 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     expect(effects()).toEqual([])
   })
 
+  test('an attempt has one end: another one is refused in its transaction, and after it', async () => {
+    const codes: unknown[] = []
+    const end = (ctx: RunContext, n: number): void => {
+      add(n)
+      ctx.within(own.database).complete(n)
+    }
+    const refused = (error: unknown): void => void codes.push((error as JobchartError).code)
+    handler = async (_, ctx) => {
+      await inTransaction(() => {
+        end(ctx, 1)
+        end(ctx, 2)
+      }).catch(refused)
+      for (const n of [3, 4]) await inTransaction(() => end(ctx, n)).catch(refused)
+    }
+    const job = await (await started()).enqueue(work, 1, { id: 'a\0b' })
+    expect(await job.result()).toBe(3)
+    expect(codes).toEqual(['NOT_ACCEPTED', 'NOT_ACCEPTED'])
+    expect(effects()).toEqual([3])
+  })
+
   test('a commit whose process has ended at once counts, although the lease expires before it is carried out', async () => {
     const opened = async (database: UserDatabaseOfTest): Promise<Store> => {
       const store = sqliteStore({ database: database.database })

@@ -332,3 +332,71 @@ test('a commit whose process has ended at once counts, although the lease expire
   const { rows } = await pg.query(`SELECT kind FROM ${schema}.cells WHERE kind IN ('intents', 'fences')`)
   expect(rows).toEqual([])
 })
+
+test('a handler that repeats its transaction, as if the commit had not been answered, has its effect once', async () => {
+  const codes: unknown[] = []
+  handler = async (_, ctx) => {
+    for (let i = 1; i <= 3; i++) {
+      await inTransaction(async (tx) => {
+        await add(tx, i)
+        await ctx.complete(tx, i)
+      }).catch((error: unknown) => codes.push((error as JobchartError).code))
+    }
+  }
+  const job = await (await started()).enqueue(work, 1)
+  expect(await job.result()).toBe(1)
+  expect(codes).toEqual([
+    expect.stringMatching(/NOT_ACCEPTED|LEASE_LOST/),
+    expect.stringMatching(/NOT_ACCEPTED|LEASE_LOST/),
+  ])
+  expect(await effects()).toEqual([1])
+})
+
+test('an attempt has one end: another one is refused in its transaction, beside it, and after it', async () => {
+  const store = postgresStore({ url: server().url, schema })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  const ids = ['within', 'beside', 'behind', 'snapshot', 'savepoint']
+  await put(store, ...ids.map((id) => newJob(id)))
+  const { jobs } = await ask(store, { max: ids.length })
+  const other = new PgClient(server().url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  // Nobody carries out what has committed.
+  const end = (id: string, tx: PgClient): Promise<string> =>
+    store.transactions!.write(tx, [
+      { kind: 'settle', request: { ...lease(jobs.find((job) => job.id === id)!), event: 'COMPLETE', to: 'done' } },
+    ])
+  const refused = { code: 'NOT_ACCEPTED' }
+
+  await pg.query('BEGIN')
+  await end('within', pg)
+  await expect(end('within', pg)).rejects.toMatchObject(refused)
+  await pg.query('ROLLBACK')
+  await inTransaction((tx) => end('within', tx))
+
+  await Promise.all([pg.query('BEGIN'), other.query('BEGIN')])
+  await end('beside', pg)
+  await expect(end('beside', other)).rejects.toMatchObject(refused)
+  await Promise.all([pg.query('COMMIT'), other.query('ROLLBACK')])
+
+  await inTransaction((tx) => end('behind', tx))
+  await expect(inTransaction((tx) => end('behind', tx))).rejects.toMatchObject(refused)
+
+  await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+  await other.query('SELECT 1')
+  await inTransaction((tx) => end('snapshot', tx))
+  await expect(end('snapshot', other)).rejects.toMatchObject({ code: '40001' })
+  await other.query('ROLLBACK')
+
+  await inTransaction(async (tx) => {
+    await tx.query('SAVEPOINT a')
+    await end('savepoint', tx)
+    await tx.query('ROLLBACK TO a')
+    await end('savepoint', tx)
+  })
+  expect(await store.transactions!.carryOut(10)).toMatchObject({ count: ids.length, refused: [] })
+  expect((await store.counts()).done).toBe(ids.length)
+  const { rows } = await pg.query(`SELECT kind FROM ${schema}.cells WHERE kind IN ('intents', 'fences')`)
+  expect(rows).toEqual([])
+})

@@ -7,9 +7,10 @@ CREATE SEQUENCE @schema@.intents;
 
 -- Keeps intents, a JSON array, in the transaction: a new row, which nobody else knows. Its value is written as all
 -- small values are: with escapes, if it has a backslash.
--- "fenced_job": the job whose lease they depend on, or null. Returns the transaction, and the subtransaction that the
--- row belongs to: xid8 and xid.
-CREATE FUNCTION @schema@.keep_intents(intents text, fenced_job text) RETURNS text LANGUAGE plpgsql AS $$
+-- "fenced_job": the job whose lease they depend on, or null. "ends": do they end it? An attempt has one such fence: two
+-- transactions cannot both end it, not even if the second one has a snapshot that lacks the first. Returns the
+-- transaction, and the subtransaction that the row belongs to: xid8 and xid.
+CREATE FUNCTION @schema@.keep_intents(intents text, fenced_job text, ends boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   v_number text := lpad(nextval('@schema@.intents')::text, 20, '0');
   v_value text := '{"number":"' || v_number || '","intents":' || intents::json::text || '}';
@@ -19,15 +20,22 @@ BEGIN
   IF position(chr(92) IN v_value) > 0 THEN v_value := substr(to_json(v_value)::text, 2, length(to_json(v_value)::text) - 2); END IF;
   INSERT INTO @schema@.cells (kind, field, value) VALUES ('intents', v_number, v_value) RETURNING xmin::text INTO v_row;
   IF fenced_job IS NOT NULL THEN
-    INSERT INTO @schema@.cells (kind, field, value) VALUES ('fences', fenced_job || ' ' || v_number, fenced_job);
+    INSERT INTO @schema@.cells (kind, field, value)
+      VALUES ('fences', fenced_job || ' ' || CASE WHEN ends THEN 'end' ELSE v_number END, fenced_job)
+      ON CONFLICT (kind, field) DO NOTHING;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION USING ERRCODE = 'JC005', MESSAGE = 'jobchart NOT_ACCEPTED: the end of the attempt was written before';
+    END IF;
   END IF;
   RETURN pg_current_xact_id()::text || ' ' || v_row;
 END $$;
 
 -- For clients of jobchart. "request": the id of the store, a space and the id of the transaction, if it is known; then
--- a line feed and, if the intents depend on a lease, its job and its token as a JSON array; then a line feed and the
--- intents. The row of the job is held until the transaction has ended: its lease is then extended by others, and not
--- ended.
+-- a line feed and, if the intents depend on a lease, its job, its token, and whether they end it, as a JSON array; then
+-- a line feed and the intents. The row of the job is held until the transaction has ended: its lease is then extended
+-- by others, and not ended. One transaction at a time ends an attempt; another one is refused and does not wait: one
+-- handler may have both open. When the first one has ended, the second one finds its fence, or that the job is not
+-- running any more.
 CREATE FUNCTION @schema@.within(request text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -36,6 +44,7 @@ DECLARE
   v_xid text := split_part(v_head, ' ', 2);
   v_lease text := split_part(request, E'\n', 2);
   v_job text := nullif(v_lease, '')::json ->> 0;
+  v_ends boolean := coalesce((nullif(v_lease, '')::json ->> 2)::boolean, false);
 BEGIN
   IF NOT EXISTS (SELECT FROM @schema@.meta m WHERE m.name = 'store' AND m.value = v_store) THEN
     RAISE EXCEPTION USING ERRCODE = 'JC001', MESSAGE = 'jobchart TX_OTHER_DATABASE: the schema of this database is of another store';
@@ -44,6 +53,9 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'JC002', MESSAGE = 'jobchart TX_NOT_OPEN: the transaction has ended';
   END IF;
   IF v_job IS NOT NULL THEN
+    IF v_ends AND NOT pg_try_advisory_xact_lock(hashtextextended('@schema@ jobchart end ' || v_job, 0)) THEN
+      RAISE EXCEPTION USING ERRCODE = 'JC005', MESSAGE = 'jobchart NOT_ACCEPTED: another transaction ends the attempt';
+    END IF;
     PERFORM FROM @schema@.jobs j
     WHERE j.id = v_job AND CASE WHEN j.plain
       THEN EXISTS (SELECT FROM @schema@.claims c WHERE c.token = v_lease::json ->> 1 AND j.seq = ANY(c.jobs))
@@ -52,7 +64,7 @@ BEGIN
       RAISE EXCEPTION USING ERRCODE = 'JC004', MESSAGE = 'jobchart LEASE_LOST: the attempt does not have the job any more';
     END IF;
   END IF;
-  RETURN @schema@.keep_intents(substr(request, length(v_head) + length(v_lease) + 3), v_job);
+  RETURN @schema@.keep_intents(substr(request, length(v_head) + length(v_lease) + 3), v_job, v_ends);
 END $$;
 
 -- The transaction that it is called in.
@@ -119,7 +131,7 @@ BEGIN
     || ',"priority":' || coalesce(v ->> 'priority', '0')
     || ',"tags":' || CASE WHEN v ->> 'tags' IS NULL THEN '[]' ELSE (v -> 'tags')::text END
     || ',"key":' || CASE WHEN v ->> 'key' IS NULL THEN 'null' ELSE (v -> 'key')::text END
-    || ',"concurrencyKey":null,"runAt":' || v_run_at || ',"delayMs":0,"onConflict":"keep"}]}}]', NULL);
+    || ',"concurrencyKey":null,"runAt":' || v_run_at || ',"delayMs":0,"onConflict":"keep"}]}}]', NULL, false);
   RETURN v_id;
 END $$;
 
@@ -140,6 +152,6 @@ BEGIN
   RETURN v_fates;
 END $$;
 
-REVOKE ALL ON FUNCTION @schema@.keep_intents(text, text), @schema@.within(text), @schema@.transaction_id(text),
+REVOKE ALL ON FUNCTION @schema@.keep_intents(text, text, boolean), @schema@.within(text), @schema@.transaction_id(text),
   @schema@.enqueue(text), @schema@.fates(text[]), @schema@.units(text) FROM PUBLIC;
 `

@@ -1,6 +1,6 @@
 /** Writes through transactions of users, and what has become of them. */
 import { JobchartError } from '../../../core/errors.ts'
-import { leaseOfIntents, type TxFate, type TxIntent } from '../../../core/tx-intent.ts'
+import { endsLease, endWritten, leaseOfIntents, type TxFate, type TxIntent } from '../../../core/tx-intent.ts'
 import type { TransactionStore } from '../../../store.ts'
 import { columnText } from '../texts.ts'
 import { adapterOf, callThrough, notOpen, statementFailed, type Adapter } from './adapters.ts'
@@ -46,7 +46,7 @@ export function transactionsOf({
 /** Three lines: JSON has no line feeds. */
 function requestOf(storeId: string, xid: string, intents: readonly TxIntent[]): string {
   const lease = leaseOfIntents(intents)
-  const fence = lease === null ? '' : JSON.stringify([columnText(lease.id), lease.token])
+  const fence = lease === null ? '' : JSON.stringify([columnText(lease.id), lease.token, endsLease(intents)])
   return `${storeId} ${xid}\n${fence}\n${JSON.stringify(intents)}`
 }
 
@@ -57,7 +57,7 @@ function requestOf(storeId: string, xid: string, intents: readonly TxIntent[]): 
 const xidOf = (adapter: Adapter, schema: string): Promise<string> =>
   call(adapter, `${schema}.transaction_id`, '', schema)
 
-/** @throws JobchartError TX_OTHER_DATABASE, TX_NOT_OPEN, LEASE_LOST; what the library throws */
+/** @throws JobchartError TX_OTHER_DATABASE, TX_NOT_OPEN, LEASE_LOST, NOT_ACCEPTED; what the library throws */
 async function call(adapter: Adapter, name: string, parameter: string, schema: string): Promise<string> {
   try {
     return await callThrough(adapter, name, parameter)
@@ -65,6 +65,7 @@ async function call(adapter: Adapter, name: string, parameter: string, schema: s
     const refusal = refusalIn(error)
     if (refusal === 'TX_NOT_OPEN') throw notOpen(`${adapter.library} has ended it`)
     if (refusal === 'TX_ABORTED') throw notOpen(statementFailed, error)
+    if (refusal === 'END_WRITTEN') throw endWritten(error)
     if (refusal === 'LEASE_LOST') {
       const hint =
         'Roll the transaction back: the job was cancelled, or its lease has expired and it may run elsewhere.'

@@ -5,6 +5,7 @@ const codes: Readonly<Record<string, Refusal>> = {
   JC001: 'TX_OTHER_DATABASE',
   JC002: 'TX_NOT_OPEN',
   JC004: 'LEASE_LOST',
+  JC005: 'END_WRITTEN',
   // A statement of the transaction has failed, which pg does not know before the server is ready again.
   '25P02': 'TX_ABORTED',
   // There is no such schema, or no such function in it.
@@ -12,7 +13,7 @@ const codes: Readonly<Record<string, Refusal>> = {
   '42883': 'TX_OTHER_DATABASE',
 }
 
-type Refusal = 'TX_OTHER_DATABASE' | 'TX_NOT_OPEN' | 'TX_ABORTED' | 'LEASE_LOST'
+type Refusal = 'TX_OTHER_DATABASE' | 'TX_NOT_OPEN' | 'TX_ABORTED' | 'LEASE_LOST' | 'END_WRITTEN'
 
 /** Members in which libraries keep the error of the driver. */
 const inner = ['cause', 'driverError', 'originalError', 'meta', 'driverAdapterError'] as const
