@@ -33,7 +33,6 @@ import {
   enqueueOptionsWithoutId,
   retrySettings,
   selectionOf,
-  sendSettings,
   type CancelOptions,
   type CancelReport,
   type IdsOrFilter,
@@ -374,10 +373,7 @@ export abstract class StoreClient implements Client {
 
   async send(...args: SendArguments): Promise<void> {
     const [definition, id, event, options = {}] = isWithDefinition(args) ? args : ([null, ...args] as const)
-    const { machines, transactions } = this.connection
-    const tx = transactions.of(options)
-    if (tx === null) return machines.send(id, event, sendSettings(options), definition?.type)
-    return machines.sendWithin(tx, id, event, sendSettings(options, true), definition ?? undefined)
+    return this.connection.machines.sendOrJoin(id, event, options, definition ?? undefined)
   }
 
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {

@@ -177,7 +177,7 @@ export class Connection {
         ),
     })
     const { machines, results, shown: watch, waits } = this
-    const services = { owner, results, machines, waits, watch, timers, hub, logger, ...lookups }
+    const services = { owner, jobs: settings.jobs, results, machines, waits, watch, timers, hub, logger, ...lookups }
     const handles = (this.handleServices = handleServices(services))
     const { transactions } = this
     this.within = new InsertWithin({ store, settings, queueLimit, transactions, handles })

@@ -1,4 +1,5 @@
 /** Implements the services of job handles: calls to the client that made the handle, and streams over one job. */
+import type { JobDefinition } from '../core/definition.ts'
 import type { HandleServices } from './handle.ts'
 import { jobEvent, type JobEvent, type JobRecord } from '../core/record.ts'
 import type { JobState } from '../core/lifecycle.ts'
@@ -19,6 +20,7 @@ export type HandleOwner = Pick<HandleServices, 'cancel'>
 
 export interface HandleServicesOptions {
   readonly owner: HandleOwner
+  readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly fork: HandleServices['fork']
   readonly retry: HandleServices['retry']
   readonly results: Results
@@ -33,7 +35,7 @@ export interface HandleServicesOptions {
 }
 
 export function handleServices(options: HandleServicesOptions): HandleServices {
-  const { owner, results, waits, timers, hub, logger, machines, watch, get, record } = options
+  const { owner, jobs, results, waits, timers, hub, logger, machines, watch, get, record } = options
   const followed = { hub, results, watch, get }
   return {
     whenEnded: (id, ended, closed, done, soon) => results.whenEnded(id, ended, closed, done, soon),
@@ -43,7 +45,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
     cancel: (id, options) => owner.cancel(id, options),
     retry: options.retry,
     fork: options.fork,
-    send: (id, event, key) => machines.send(id, event, key),
+    send: (id, type, event, options) => machines.sendOrJoin(id, event, options, jobs.get(type)),
     can: (id, event) => machines.can(id, event),
     view: (id) => machines.view(id),
     viewAt: (id, seq) => machines.viewAt(id, seq),

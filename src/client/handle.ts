@@ -1,13 +1,11 @@
 /** The handle of a job: awaits, observes and controls it. */
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../core/errors.ts'
 import {
-  sendSettings,
   waitOptions,
   type CancelOptions,
   type CancelReport,
   type EnqueueOptions,
   type RetryFrom,
-  type SendSettings,
   type SendOptions,
   type WaitOptions,
 } from '../core/call-options.ts'
@@ -43,7 +41,7 @@ export interface HandleServices {
     seq: number,
     options?: EnqueueOptions,
   ): Promise<JobHandle<Output, Machine>>
-  send(id: string, event: MachineEvent, choice: SendSettings): Promise<void>
+  send(id: string, type: string, event: MachineEvent, options: SendOptions): Promise<void>
   can(id: string, event: MachineEvent): Promise<boolean>
   view<Machine extends MachineTypes>(id: string): Promise<MachineView<Machine>>
   viewAt<Machine extends MachineTypes>(id: string, seq: number): Promise<MachineView<Machine>>
@@ -151,7 +149,7 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
   // ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async send(event: Machine['event'], options: SendOptions = {}): Promise<void> {
-    return this.services.send(this.id, event, sendSettings(options))
+    return this.services.send(this.id, this.type, event, options)
   }
 
   can(event: Machine['event']): Promise<boolean> {

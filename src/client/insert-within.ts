@@ -18,7 +18,7 @@ import type {
 } from '../store.ts'
 import type { HandleServices } from './handle.ts'
 import type { Transactions, TxWrite } from './transactions.ts'
-import { TxHandle } from './tx-handle.ts'
+import { TxHandle, type TxHandleOptions } from './tx-handle.ts'
 
 interface InsertWithinOptions {
   readonly store: Store
@@ -73,9 +73,10 @@ export class InsertWithin {
     jobs: readonly NewJob[],
     write: TxWrite,
   ): JobHandle<Output, Machine>[] {
-    const { store, settings, handles: services } = this.options
+    const { store, settings, transactions, handles: services } = this.options
     const { logger } = settings
-    return jobs.map((job) => new TxHandle<Output, Machine>({ services, store, logger, job, write }))
+    const joins: TxHandleOptions['joins'] = (options) => transactions.of(options) !== null
+    return jobs.map((job) => new TxHandle<Output, Machine>({ services, store, logger, job, write, joins }))
   }
 
   /** @throws JobchartError CAPACITY */

@@ -1,6 +1,6 @@
 /** Calls to machine jobs from outside: sends events, reads current and past states, and finds the origin of forks. */
 import { nanoid } from 'nanoid'
-import { checkId, type CancelOptions, type SendSettings } from '../core/call-options.ts'
+import { checkId, sendSettings, type CancelOptions, type SendOptions, type SendSettings } from '../core/call-options.ts'
 import type { JobDefinition, Judge, MachineRunner, MachineViewer } from '../core/definition.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../core/errors.ts'
 import { endError } from './handle.ts'
@@ -63,11 +63,27 @@ export class MachineCalls {
   }
 
   /**
+   * Sends an event, within the transaction that the call joins, if there is one.
+   * @param job the definition that the caller has said the job is of
+   * @throws JobchartError as `send`, and as `sendWithin`
+   */
+  async sendOrJoin(
+    id: string,
+    event: { readonly type: string },
+    options: SendOptions,
+    job: JobDefinition | undefined,
+  ): Promise<void> {
+    const tx = this.options.transactions.of(options)
+    if (tx === null) return this.send(id, event, sendSettings(options), job?.type)
+    return this.sendWithin(tx, id, event, sendSettings(options, true), job)
+  }
+
+  /**
    * @param type what the caller takes the type of the job for, if it has said so
    * @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, INVALID_OPTION, UNKNOWN_TYPE,
    * STORE_UNAVAILABLE
    */
-  async send(id: string, event: { readonly type: string }, choice: SendSettings, type?: string): Promise<void> {
+  private async send(id: string, event: { readonly type: string }, choice: SendSettings, type?: string): Promise<void> {
     const message = messageOf(event)
     // Sends to a job run one after the other: they keep their order, and do not fail each other's conditions.
     const send = (this.lastSends.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice, type))
@@ -83,7 +99,7 @@ export class MachineCalls {
    * @param job the definition that the caller has passed: its schema checks the event
    * @throws JobchartError INVALID_INPUT, NOT_ACCEPTED for the event of a cancel; and as `Transactions.write`
    */
-  async sendWithin(
+  private async sendWithin(
     tx: OpenTransaction,
     id: string,
     event: { readonly type: string },
@@ -183,7 +199,7 @@ export class MachineCalls {
     if (record.inbox.some(({ message }) => message.kind === 'cancel')) return
     if (record.cancelReason !== null || !judge.takesCancel()) throw notAccepted(record, cancelEvent, judge)
     const { reason } = event
-    await this.options.cancel(record.id, typeof reason === 'string' ? { reason } : {})
+    await this.options.cancel(record.id, { ...(typeof reason === 'string' && { reason }), tx: null })
   }
 
   async can(id: string, event: { readonly type: string }): Promise<boolean> {

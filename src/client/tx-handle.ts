@@ -5,17 +5,19 @@ import { AbortError, JobchartError, TimeoutError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { MachineTypes } from '../core/machine-record.ts'
 import type { Stream } from '../core/stream.ts'
-import type { NewJob, Store } from '../store.ts'
+import type { NewJob, OpenTransaction, Store } from '../store.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
 import { GuardedStream } from './stream.ts'
 import type { TxWrite } from './transactions.ts'
 
-interface TxHandleOptions {
+export interface TxHandleOptions {
   readonly services: HandleServices
   readonly store: Store
   readonly logger: Logger
   readonly job: NewJob
   readonly write: TxWrite
+  /** Is a call with these options part of a transaction? Then it is written at once. */
+  readonly joins: (options: { readonly tx?: OpenTransaction | null } | undefined) => boolean
 }
 
 /** What the enqueue has led to after the commit. */
@@ -28,13 +30,13 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
   private readonly waiting: Pick<HandleServices, 'after'>
   private readonly found: () => Promise<Stored>
 
-  constructor({ services, store, logger, job, write }: TxHandleOptions) {
+  constructor({ services, store, logger, job, write, joins }: TxHandleOptions) {
     let finding: Promise<Stored> | null = null
     const find = (): Promise<Stored> => {
       finding ??= write.settled().then(() => storedOf(store, job))
       return finding
     }
-    const own = afterCommit(services, async () => (await find()).id, logger)
+    const own = afterCommit({ services, logger, joins, stored: async () => (await find()).id })
     const counters = { attempt: 0, maxAttempts: job.maxAttempts, generation: 1 }
     super(own, job.id, job.type, 'inserted', true, 'queued', 0, counters)
     this.waiting = services
@@ -89,8 +91,13 @@ async function storedOf(store: Store, { id, type, key, onConflict }: NewJob): Pr
   })
 }
 
-/** The same services, each after the commit, and for the job that is then stored. */
-function afterCommit(services: HandleServices, stored: () => Promise<string>, logger: Logger): HandleServices {
+interface AfterCommitOptions extends Pick<TxHandleOptions, 'services' | 'logger' | 'joins'> {
+  /** The id of the job that is stored after the commit. */
+  readonly stored: () => Promise<string>
+}
+
+/** The same services, each after the commit, for the job that is then stored; but at once what joins a transaction. */
+function afterCommit({ services, stored, logger, joins }: AfterCommitOptions): HandleServices {
   const stream = <T>(of: (id: string) => Stream<T>): Stream<T> =>
     new GuardedStream<T>(logger, (subscriber) => {
       stored().then(
@@ -121,10 +128,10 @@ function afterCommit(services: HandleServices, stored: () => Promise<string>, lo
         () => {},
       ),
     record: async () => services.record(await stored()),
-    cancel: async (_, options) => services.cancel(await stored(), options),
+    cancel: async (id, options) => services.cancel(joins(options) ? id : await stored(), options),
     retry: async (_, options) => services.retry(await stored(), options),
     fork: async (_, seq, options) => services.fork(await stored(), seq, options),
-    send: async (_, event, choice) => services.send(await stored(), event, choice),
+    send: async (id, type, event, options) => services.send(joins(options) ? id : await stored(), type, event, options),
     can: async (_, event) => services.can(await stored(), event),
     view: async () => services.view(await stored()),
     viewAt: async (_, seq) => services.viewAt(await stored(), seq),

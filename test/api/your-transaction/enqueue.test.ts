@@ -28,7 +28,12 @@ const door = setup({
   states: { closed: { on: { OPEN: 'open' } }, open: { on: { CLOSE: 'shut' } }, shut: { type: 'final' } },
 })
 const doors = defineJob({ type: 'door', machine: door })
-const jobs = [echo, narrow, handedOver, doors]
+const guard = setup({ types: { events: {} as { type: 'job.cancel' } } }).createMachine({
+  initial: 'here',
+  states: { here: { on: { 'job.cancel': 'gone' } }, gone: { type: 'final' } },
+})
+const guards = defineJob({ type: 'guard', machine: guard })
+const jobs = [echo, narrow, handedOver, doors, guards]
 
 let pg: PgClient
 let client: ClosableClient
@@ -243,6 +248,34 @@ test('events are delivered after the commit, in order, also to a job of the same
   await pg.query('ROLLBACK')
 })
 
+test('the calls of a handle are part of a transaction, too, also of the one in which its job is enqueued', async () => {
+  const there = await client.enqueue(doors)
+  const calls = async (job: typeof there, tx: PgClient): Promise<void> => {
+    await job.send({ type: 'OPEN' }, { tx })
+    await expect(job.send({ type: 'OPEN' }, { tx, accept: 'now' })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    expect(await job.cancel({ tx, reason: 'no' })).toEqual({
+      cancelled: [],
+      cancelling: [],
+      notFound: [],
+      finished: [],
+    })
+  }
+  await inTransaction((tx) => calls(there, tx), 'ROLLBACK')
+  const untouched = await there.record()
+  expect([untouched.state, untouched.lastMessageNumber]).toEqual(['queued', 0])
+  const fresh = await inTransaction(async (tx) => {
+    const job = await client.enqueue(doors, undefined, { tx })
+    await calls(job, tx)
+    await calls(there, tx)
+    return job
+  })
+  await fresh.stored()
+  for (const job of [fresh, there]) {
+    const { state, lastMessageNumber, cancelReason } = await job.record()
+    expect([state, lastMessageNumber, cancelReason]).toEqual(['cancelled', 1, 'no'])
+  }
+})
+
 test('a schedule is declared after the commit', async () => {
   await inTransaction((tx) => client.schedule('no', '@daily', echo, 1, { tx }), 'ROLLBACK')
   await inTransaction(async (tx) => {
@@ -258,8 +291,11 @@ test('calls join the transaction that the client finds, unless they say otherwis
   onTestFinished(() => ambient.close())
   const outside = await ambient.enqueue(echo, 0)
   expect(await client.job(outside.id)).not.toBeNull()
+  const door = await ambient.enqueue(doors)
   await pg.query('BEGIN')
   current = pg
+  await door.send({ type: 'OPEN' })
+  expect((await door.record()).lastMessageNumber).toBe(0)
   const joined = await ambient.enqueue(echo, 1)
   const byName = await ambient.enqueueByName('elsewhere', 1)
   const apart = await ambient.enqueue(echo, 2, { tx: null })
@@ -268,7 +304,22 @@ test('calls join the transaction that the client finds, unless they say otherwis
   current = null
   await expect(joined.stored()).rejects.toMatchObject({ code: 'TX_ROLLED_BACK' })
   await expect(byName.stored()).rejects.toMatchObject({ code: 'TX_ROLLED_BACK' })
-  expect(await client.list()).toHaveLength(2)
+  expect(await client.list()).toHaveLength(3)
+  expect((await door.record()).lastMessageNumber).toBe(0)
+})
+
+test('an event that cancels its job is sent outside of the transaction that the client finds, if the call says so', async () => {
+  const runtime = createRuntime({ jobs, store: postgresStore({ url: server().url, schema }) })
+  await runtime.start()
+  onTestFinished(async () => void (await runtime.stop()))
+  const ambient = clientOf({ tx: () => pg })
+  onTestFinished(() => ambient.close())
+  const job = await ambient.enqueue(guards, undefined, { tx: null })
+  await job.waitFor('here')
+  await pg.query('BEGIN')
+  await ambient.send(job.id, { type: 'job.cancel' }, { tx: null })
+  await expect(job.result()).rejects.toMatchObject({ code: 'CANCELLED' })
+  await pg.query('ROLLBACK')
 })
 
 test('what is no open transaction of the store is refused, and nothing is stored', async () => {
