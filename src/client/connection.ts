@@ -8,7 +8,7 @@ import type { MachineTypes, Parent } from '../core/machine-record.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
-import { ClientHandle, type HandleServices, type Inserted } from './handle.ts'
+import { ClientHandle, outcomeOfNew, type HandleServices, type Inserted } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import {
@@ -581,10 +581,10 @@ const rolledBack = ({ seen, left }: Hint & { readonly kind: 'rollback' }): Jobch
     hint: 'Jobs enqueued since are lost, others may run again. See what the persistence of the server promises.',
   })
 
-/** A new job that is scheduled without a due time waits for the end of another one. */
-function outcomeOf({ outcome, state, dueAt }: InsertAnswer): EnqueueOutcome {
+function outcomeOf(answer: InsertAnswer): EnqueueOutcome {
+  const { outcome } = answer
   if (outcome !== 'inserted') return outcome === 'replaced' ? 'replaced' : 'kept'
-  return state === 'scheduled' && dueAt === null ? 'following' : 'inserted'
+  return outcomeOfNew(answer)
 }
 
 /** The limit of the queue of a type; null if no queue has one. */

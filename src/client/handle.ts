@@ -68,7 +68,7 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
   id: string
   readonly type: string
   outcome: EnqueueOutcome
-  readonly sameInput: boolean
+  sameInput: boolean
   private readonly services: HandleServices
   /** As of the last record that was read. */
   private state: JobState
@@ -102,9 +102,10 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
   async stored(_options?: WaitOptions): Promise<void> {}
 
   /** What the enqueue has led to, if that was known only after a commit. */
-  protected became(id: string, outcome: EnqueueOutcome): void {
+  protected became(id: string, outcome: EnqueueOutcome, sameInput: boolean): void {
     this.id = id
     this.outcome = outcome
+    this.sameInput = sameInput
   }
 
   /** @param mayEndSoon the job was inserted just now: a result by an event needs no read of the store */
@@ -237,6 +238,10 @@ function waitForResult<Output>(
     )
   })
 }
+
+/** A new job that is scheduled without a due time waits for the end of another one. */
+export const outcomeOfNew = ({ state, dueAt }: Pick<JobRecord, 'state' | 'dueAt'>): EnqueueOutcome =>
+  state === 'scheduled' && dueAt === null ? 'following' : 'inserted'
 
 const timedOut = (id: string, timeoutMs: number): TimeoutError =>
   new TimeoutError(`job ${id} did not end within ${timeoutMs} ms`, {

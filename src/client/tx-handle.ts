@@ -3,10 +3,11 @@ import type { EnqueueOutcome } from '../core/handle.ts'
 import { waitOptions, type WaitOptions } from '../core/call-options.ts'
 import { AbortError, JobchartError, TimeoutError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
+import { sameJson } from '../core/unique.ts'
 import type { MachineTypes } from '../core/machine-record.ts'
 import type { Stream } from '../core/stream.ts'
 import type { NewJob, OpenTransaction, Store } from '../store.ts'
-import { ClientHandle, type HandleServices } from './handle.ts'
+import { ClientHandle, outcomeOfNew, type HandleServices } from './handle.ts'
 import { GuardedStream } from './stream.ts'
 import type { TxWrite } from './transactions.ts'
 
@@ -24,6 +25,7 @@ export interface TxHandleOptions {
 interface Stored {
   readonly id: string
   readonly outcome: EnqueueOutcome
+  readonly sameInput: boolean
 }
 
 export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle<Output, Machine> {
@@ -46,7 +48,7 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
   override async stored(options: WaitOptions = {}): Promise<void> {
     const { timeout, signal } = waitOptions(options, 'options of stored')
     if (signal?.aborted) throw new AbortError('waiting for the commit was aborted', signal.reason)
-    const { id, outcome } = await new Promise<Stored>((resolve, reject) => {
+    const { id, outcome, sameInput } = await new Promise<Stored>((resolve, reject) => {
       const release = (): void => {
         timer?.cancel()
         signal?.removeEventListener('abort', onAbort)
@@ -66,7 +68,7 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
         resolve(stored)
       }, failed)
     })
-    this.became(id, outcome)
+    this.became(id, outcome, sameInput)
   }
 }
 
@@ -76,16 +78,24 @@ const notEnded = (id: string, ms: number): TimeoutError =>
   })
 
 /** @throws JobchartError ID_TAKEN, STORE_REFUSED if the job is not there, and no other one in its place */
-async function storedOf(store: Store, { id, type, key, onConflict }: NewJob): Promise<Stored> {
+async function storedOf(store: Store, { id, type, input, key, onConflict }: NewJob): Promise<Stored> {
   const [job] = await store.get([id])
-  if (job?.type === type) return { id, outcome: 'inserted' }
+  if (job?.type === type) {
+    const sameInput = sameJson(job.input, input)
+    // One with another input was there before, unless its key lets other calls replace the input.
+    if (!sameInput && key === null) return { id, outcome: 'kept', sameInput }
+    return { id, outcome: outcomeOfNew(job), sameInput }
+  }
   if (job !== null && job !== undefined) {
     const hint = 'Prefix ids with the type.'
     throw new JobchartError('ID_TAKEN', `the id ${id} belongs to a job of type ${job.type}`, { hint })
   }
   const holder =
-    key === null ? undefined : (await store.list({ type, key, order: 'newest', limit: 1, fields: ['id'] }))[0]
-  if (holder !== undefined) return { id: holder.id, outcome: onConflict === 'keep' ? 'kept' : 'replaced' }
+    key === null ? undefined : (await store.list({ type, key, order: 'newest', limit: 1, fields: ['id', 'input'] }))[0]
+  if (holder !== undefined) {
+    const sameInput = sameJson(holder.input, input)
+    return { id: holder.id, outcome: onConflict === 'keep' || !sameInput ? 'kept' : 'replaced', sameInput }
+  }
   throw new JobchartError('STORE_REFUSED', `job ${id} was not stored, although its transaction has committed`, {
     hint: 'It was discarded meanwhile, or refused: then the log of the process that carried it out says why.',
   })

@@ -59,7 +59,8 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   /**
    * Resolves when the job is stored: at once, unless it was enqueued with `{ tx }`, or in the transaction that its
    * client joins. Then it resolves after the commit. Until then `id` is the id that a new job gets, and `outcome` is
-   * `inserted`; afterwards both are those of the job that is stored. All other calls of the handle wait for
+   * `inserted`; afterwards both, and `sameInput`, are those of the job that is stored: `kept` for an id of yours only
+   * if the job that has it has another input. All other calls of the handle wait for
    * it, too, except `send` and `cancel` with `{ tx }`: they are part of that transaction.
    * @throws JobchartError TX_ROLLED_BACK if the transaction, or a savepoint around the call, was rolled back; ID_TAKEN,
    *   STORE_REFUSED; TIMEOUT, ABORTED while the transaction is open; STOPPED

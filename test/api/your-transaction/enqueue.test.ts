@@ -176,13 +176,43 @@ test('a unique key is decided after the commit, and the handle becomes that of t
   const kept = await inTransaction((tx) => client.enqueue(echo, 2, { tx, ...options }))
   expect(kept.id).not.toBe(holder.id)
   await kept.stored()
-  expect([kept.id, kept.outcome, kept.deduplicated]).toEqual([holder.id, 'kept', true])
+  expect([kept.id, kept.outcome, kept.deduplicated, kept.sameInput]).toEqual([holder.id, 'kept', true, false])
   const replaced = await inTransaction((tx) =>
     client.enqueue(echo, 3, { tx, unique: { key: 'k', onConflict: 'replace' } }),
   )
   await replaced.stored()
-  expect([replaced.id, replaced.outcome]).toEqual([holder.id, 'replaced'])
+  expect([replaced.id, replaced.outcome, replaced.sameInput]).toEqual([holder.id, 'replaced', true])
   expect((await holder.record()).input).toBe(3)
+})
+
+test('what comes of a unique key whose holder runs is told as outside of a transaction', async () => {
+  const release = Promise.withResolvers<void>()
+  const gated = defineJob<number, void>({ type: 'gated', run: () => release.promise })
+  const runtime = createRuntime({ jobs: [gated], store: postgresStore({ url: server().url, schema }), concurrency: 1 })
+  await runtime.start()
+  onTestFinished(async () => void (await runtime.stop()))
+  const holder = await runtime.enqueue(gated, 1, { unique: { key: 'k' } })
+  await expect.poll(async () => (await holder.record()).state).toBe('running')
+  const outcomes = async (onConflict: 'replace' | 'follow', tx: PgClient | null) => {
+    const call = (): Promise<JobHandle> => runtime.enqueue(gated, 2, { tx, unique: { key: 'k', onConflict } })
+    const job = tx === null ? await call() : await inTransaction(call)
+    await job.stored()
+    return [job.outcome, job.sameInput, job.id === holder.id]
+  }
+  expect(await outcomes('replace', pg)).toEqual(await outcomes('replace', null))
+  expect(await outcomes('follow', pg)).toEqual(['following', true, false])
+  release.resolve()
+})
+
+test('an id that is taken by a job with another input is told', async () => {
+  await client.enqueue(echo, { a: 1, b: 2 }, { id: 'same' })
+  const call = (input: unknown) => inTransaction((tx) => client.enqueue(echo, input, { tx, id: 'same' }))
+  const other = await call(2)
+  await other.stored()
+  expect([other.outcome, other.deduplicated, other.sameInput]).toEqual(['kept', true, false])
+  const same = await call({ b: 2, a: 1 })
+  await same.stored()
+  expect([same.id, same.sameInput]).toEqual(['same', true])
 })
 
 test('an id that another type has is refused after the commit', async () => {
