@@ -118,6 +118,35 @@ test('a type of which nothing is to be removed is looked at again when its bound
   expect(await dueAt()).toBe('0')
 })
 
+test('a policy of a type has this type looked at again, that of the others has all', async () => {
+  const { store } = await redisSubject(server().url, nodeRedisAt, { prefix: 'policies' })
+  onTestFinished(() => store.close())
+  const dueNow = async (): Promise<string> =>
+    String(await server().command('ZRANGE', '{policies}:looks', '0', '0', 'BYSCORE'))
+  for (const type of ['mail', 'news', 'report']) {
+    await put(store, newJob(`${type} 1`, { type }))
+    const claimed = await take(store, { type })
+    await store.settle(claimed.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+  }
+  const policyOf = (count: number) => {
+    const bounds = { count, ageMs: 3_600_000 }
+    return { done: bounds, dead: bounds, cancelled: bounds }
+  }
+  await store.retain({ others: policyOf(1_000), types: new Map([['mail', policyOf(1_000)]]) })
+  await store.prune(100)
+  expect(await dueNow()).toBe('')
+  await store.retain({ others: policyOf(1_000), types: new Map([['mail', policyOf(1_000)]]) })
+  expect(await dueNow()).toBe('')
+  const ofOne = new Map([
+    ['news', policyOf(10)],
+    ['unknown', policyOf(10)],
+  ])
+  await store.retain({ others: policyOf(1_000), types: ofOne })
+  expect(await dueNow()).toBe('news')
+  await store.retain({ others: policyOf(10), types: new Map() })
+  expect(await dueNow()).toBe('mail,news,report')
+})
+
 test('nothing is left in the indexes of jobs that were discarded, or retried, and are gone', async () => {
   const { store } = await redisSubject(server().url, nodeRedisAt, { prefix: 'gone' })
   onTestFinished(() => store.close())
