@@ -67,6 +67,7 @@ import { Search, type FoundJob } from './search.ts'
 import { findTerms } from './terms.ts'
 import { selectionName, type WorkingSet } from '../remote/working-set.ts'
 import { entryOf, historyEntries, separator } from './history-text.ts'
+import { chunk } from './walks.ts'
 
 /** A worker; they are listed in the order in which they were made known. */
 interface KnownWorker {
@@ -128,13 +129,27 @@ export class Reading {
     return texts(await this.redis.send(['HKEYS', this.keys.aside])).toSorted()
   }
 
-  /** @param data the fields that are kept apart to be read; `machines`: checkpoint and inbox, too */
+  /**
+   * Some in one round trip: a command holds up every other client.
+   * @param data the fields that are kept apart to be read; `machines`: checkpoint and inbox, too
+   */
   private async stored(
     ids: readonly string[],
     data: readonly DataField[],
     machines = true,
   ): Promise<(StoredJob | null)[]> {
-    if (ids.length === 0) return []
+    const jobs: (StoredJob | null)[] = []
+    for (let i = 0; i < ids.length; i += chunk) {
+      jobs.push(...(await this.storedTogether(ids.slice(i, i + chunk), data, machines)))
+    }
+    return jobs
+  }
+
+  private async storedTogether(
+    ids: readonly string[],
+    data: readonly DataField[],
+    machines: boolean,
+  ): Promise<(StoredJob | null)[]> {
     const { keys, redis } = this
     const [rows, ...replies] = await redis.pipeline([
       ['HMGET', keys.jobs, ...ids],
