@@ -1,10 +1,40 @@
 /** One live job per key. */
 import assert from 'node:assert/strict'
+import type { NewJob } from '../../store.ts'
 import { boom, cancel, idsOf, lease, newJob, put, putAndTake, recordOf, stateOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
 export const uniqueCases: Cases = {
+  'a thousand jobs of one request meet the holders of their keys': async ({ store }) => {
+    const kinds = ['keep', 'replace', 'supersede', 'follow'] as const
+    const jobs = (prefix: string): NewJob[] =>
+      Array.from({ length: 1_100 }, (_, i) =>
+        newJob(`${prefix} ${i}`, { key: `key ${i}`, onConflict: kinds[i % kinds.length] ?? 'keep' }),
+      )
+    await put(store, ...jobs('first'))
+    const answers = await put(store, ...jobs('second'))
+    assert.deepEqual(
+      answers.slice(0, 4).map(({ outcome, id }) => [outcome, id]),
+      [
+        ['duplicate', 'first 0'],
+        ['replaced', 'first 1'],
+        ['inserted', 'second 2'],
+        ['replaced', 'first 3'],
+      ],
+    )
+    const outcomes = Map.groupBy(answers, ({ outcome }) => outcome)
+    assert.deepEqual(
+      [...outcomes].map(([outcome, those]) => [outcome, those.length]),
+      [
+        ['duplicate', 275],
+        ['replaced', 550],
+        ['inserted', 275],
+      ],
+    )
+    const { queued, cancelled } = await store.counts()
+    assert.deepEqual([queued, cancelled], [1_100, 275])
+  },
   'an insert with a taken key is answered with its holder': async ({ store }) => {
     await put(store, newJob('a', { key: 'k' }))
     const [answer] = await put(store, newJob('b', { key: 'k' }))

@@ -43,9 +43,9 @@ import type {
 } from '../../store.ts'
 import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
-import { keyName } from './cells.ts'
+import { cellName, keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
-import type { Need } from './needs.ts'
+import { NotLoaded, type Need } from './needs.ts'
 import { insertParts, joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -89,17 +89,19 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
         ),
     ),
   send: async (requests) =>
-    driver().write(
-      (each) =>
-        each.each(
-          requests,
-          (request) => {
-            checkReadable(request)
-            return send(each.unit, request)
-          },
-          sendFailed,
-        ),
-      { needs: rowsOf(requests) },
+    joined(partsOf(requests), (part) =>
+      driver().write(
+        (each) =>
+          each.each(
+            part,
+            (request) => {
+              checkReadable(request)
+              return send(each.unit, request)
+            },
+            sendFailed,
+          ),
+        { needs: rowsOf(part) },
+      ),
     ),
   reindex: async (requests) =>
     joined(partsOf(requests), (part) =>
@@ -213,11 +215,34 @@ export const insertPart = (
     },
   )
 
+/**
+ * What the holders of unique keys are asked for is loaded together: the insert asks for one after the other, each in a
+ * round trip.
+ */
+function needHolders({ set, source }: Transaction, jobs: readonly NewJob[]): void {
+  const needs = jobs.flatMap(({ type, key, onConflict }): Need[] => {
+    if (key === null) return []
+    const field = keyName(type, key)
+    const id = set.cells.get(cellName('holders', field))
+    if (id === undefined) return [{ kind: 'cell', cells: 'holders', field }]
+    if (id === null) return []
+    if (!set.rows.has(id)) return [{ kind: 'row', id }]
+    if (onConflict === 'keep') return []
+    const inbox: Need[] = source.find(id)?.isMachine === true && !set.inboxes.has(id) ? [{ kind: 'inbox', id }] : []
+    if (onConflict !== 'supersede') return inbox
+    const children = set.children.get(id)
+    if (children === undefined) return [...inbox, { kind: 'children', id }]
+    return [...inbox, ...children.flatMap((child): Need[] => (set.rows.has(child) ? [] : [{ kind: 'row', id: child }]))]
+  })
+  if (needs.length > 0) throw new NotLoaded(needs)
+}
+
 export function insertRequest(transaction: Transaction, { jobs, capacity, queue }: InsertRequest): InsertAnswer[] {
   const { changes, unit, set } = transaction
   const before = changes.backlogOf(null)
   const queueBefore = queue === undefined ? 0 : changes.backlogOf(queue.type)
   const refused = changes.refusals.length
+  needHolders(transaction, jobs)
   const answers = insert(unit, { jobs: jobs.map(packed), capacity, ...(queue && { queue }) })
   // No commit compares a refusal: it is judged by what the store has.
   if (changes.refusals.length > refused) set.confirmCounts()
