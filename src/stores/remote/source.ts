@@ -7,8 +7,8 @@ import { JobRow, Terms, type JobToInsert, type Tick } from '../../core/job-row.t
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { SelectedRows, Selection, Source } from '../../core/source.ts'
-import { keyName } from './cells.ts'
-import { NotLoaded, type Timers } from './needs.ts'
+import { cellName, keyName } from './cells.ts'
+import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
 
 const backlog = statesTagged('backlog')
@@ -87,7 +87,7 @@ export class LoadedSource implements Source<JobRow> {
     const holder = known.find(({ holdsKey }) => holdsKey)
     // A row that has held it as it was loaded tells that no other did.
     if (holder !== undefined || known.some(({ change }) => change?.holdsKey === true)) return holder
-    const id = this.set.cell('holders', name)
+    const id = this.ofKey('holders', name)
     const row = id === null ? undefined : this.find(id)
     return row?.type === type && row.key === key && row.holdsKey ? row : undefined
   }
@@ -96,8 +96,21 @@ export class LoadedSource implements Source<JobRow> {
     const name = keyName(type, key)
     const isLeaving = (row: JobRow): boolean => !row.isRemoved && !isEnded(row.state) && !row.holdsKey
     if (this.keyed.get(name)?.some(isLeaving) === true) return true
-    const id = this.set.cell('predecessors', name)
+    const id = this.ofKey('predecessors', name)
     return id !== null && !this.rows.has(id)
+  }
+
+  /** @throws NotLoaded, naming what is missing of all jobs with a key: they are asked for one after the other */
+  private ofKey(cells: 'holders' | 'predecessors', name: string): string | null {
+    const { set } = this
+    if (set.cells.has(cellName(cells, name))) return set.cell(cells, name)
+    const kinds = ['holders', 'predecessors'] as const
+    const needs = [...new Set([name, ...this.keyed.keys()])].flatMap((field) =>
+      kinds.flatMap((kind): Need[] =>
+        set.cells.has(cellName(kind, field)) ? [] : [{ kind: 'cell', cells: kind, field }],
+      ),
+    )
+    throw new NotLoaded(needs)
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<JobRow> {

@@ -1,8 +1,9 @@
 /** A store that somebody else has written, of documents behind an asynchronous interface, against the contract. */
 import { JobchartError, remoteStore, type FindQuery, type Found, type TypeFigures } from 'jobchart/store'
 import { expect, test } from 'vitest'
-import { putAndEnd } from '../../../src/store-testing/conformance/acts.ts'
+import { newJob, put, putAndEnd } from '../../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../../src/store-testing/conformance/index.ts'
+import type { NewJob } from '../../../src/store.ts'
 import { movingClock } from '../moving-clock.ts'
 import { remoteCases } from './cases.ts'
 import { MapPort, SharedMap } from './map-port.ts'
@@ -42,6 +43,35 @@ test('a port is opened by the first who opens the store, and closed with the las
   await store.close()
   await store.close()
   expect(calls).toEqual(['open', 'open', 'close'])
+})
+
+test('what an operation asks for one after the other is loaded together: keys of jobs that are retried, holders of keys', async () => {
+  let loads = 0
+  class Counting extends MapPort {
+    override load(...args: Parameters<MapPort['load']>): Promise<void> {
+      loads++
+      return super.load(...args)
+    }
+  }
+  const clock = movingClock()
+  const store = remoteStore(new Counting(new SharedMap(), clock))
+  await store.open({ clock })
+  const ids = Array.from({ length: 100 }, (_, i) => `job ${i}`)
+  const loadsOf = async (act: () => unknown): Promise<number> => {
+    loads = 0
+    await act()
+    return loads
+  }
+  const keyed = (prefix: string, fields: Partial<NewJob>): NewJob[] =>
+    ids.map((id) => newJob(`${prefix}${id}`, { key: `key of ${id}`, ...fields }))
+  await put(store, ...keyed('', {}))
+  await store.cancel([{ ids, reason: null, graceMs: 0 }])
+  expect(await loadsOf(() => store.retry(ids))).toBeLessThan(10)
+  for (const onConflict of ['keep', 'replace', 'follow', 'supersede'] as const) {
+    const found = await loadsOf(() => put(store, ...keyed(`${onConflict} `, { onConflict })))
+    expect(found, onConflict).toBeLessThan(10)
+  }
+  await store.close()
 })
 
 /** Keeps what the searches for ended jobs have asked for. */
