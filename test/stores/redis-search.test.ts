@@ -136,6 +136,21 @@ test('terms are found by their beginnings, with the number of their jobs', async
 
 const none = { ageMs: 0, count: 0 }
 
+test('few jobs of many terms are entered in a call', async () => {
+  const { store, members } = await world()
+  const tagsOf = (i: number): string[] => [0, 1, 2, 3, 4, 5].map((n) => `tag ${n} of ${i}`)
+  for (let i = 0; i < 600; i += 100) {
+    await put(store, ...Array.from({ length: 100 }, (_, n) => newJob(`job ${i + n}`, { tags: tagsOf(i + n) })))
+  }
+  const scripts = async (): Promise<number> =>
+    Number(/cmdstat_fcall:calls=(\d+)/.exec(String(await server().command('INFO', 'commandstats')))?.[1] ?? 0)
+  const before = await scripts()
+  expect(await termsOf(store, { text: 'tag 5 of 599' })).toEqual([['tag', 'tag 5 of 599', 1, false]])
+  // Of each block of a hundred jobs, and one that finds no more.
+  expect((await scripts()) - before).toBeGreaterThanOrEqual(7)
+  expect((await members()).filter(isTerm).length).toBe(3_600)
+})
+
 test('a job leaves the index with its record, and changes its terms with a new input', async () => {
   const { store, clock, index, members } = await world()
   const tagged = (id: string, fields: Partial<NewJob> = {}): NewJob =>

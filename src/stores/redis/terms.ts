@@ -33,8 +33,8 @@ const unindexedMax = 20_000
 export const roundMs = 1_000
 /** Calls of the script in one turn, ended as soon as they have taken so long, ms. */
 const turn = { calls: 40, ms: 50 }
-/** Calls for one who waits for an answer. */
-const askedCalls = 100
+/** Jobs that are entered for one who waits for an answer. */
+const askedJobs = 30_000
 
 /** Members of one term: what they begin with. */
 const prefixOf = (kind: IndexedKind, value: string, own = ''): string =>
@@ -193,12 +193,15 @@ async function* spansOfType(
 
 type TermScripts = Pick<Scripts<'fill' | 'terms'>, 'run'>
 
-/** Has a step entered all that it may, or has it left some; or was it refused, because the memory is full? */
-type Filled = 'all' | 'some' | 'full'
+/** How many jobs a step has entered, if it has left some; or was it refused, because the memory is full? */
+type Filled = 'all' | number | 'full'
+
+const isSome = (filled: Filled): filled is number => typeof filled === 'number'
 
 async function fillStep(scripts: TermScripts, most: number, isTurn: boolean): Promise<Filled> {
   try {
-    return (await scripts.run('fill', ['', String(most), isTurn ? '1' : '']))[2] === 1 ? 'some' : 'all'
+    const entered = Number((await scripts.run('fill', ['', String(most), isTurn ? '1' : '']))[2])
+    return entered === 0 ? 'all' : entered
   } catch (error) {
     if (answers(error, 'OOM')) return 'full'
     throw error
@@ -223,17 +226,17 @@ export class TermFilling {
     if (startedAt < this.nextAt) return false
     this.nextAt = startedAt + roundMs
     let filled = await fillStep(this.scripts, unindexedMax, true)
-    for (let calls = 1; filled === 'some' && calls < turn.calls && this.now() - startedAt < turn.ms; calls++) {
+    for (let calls = 1; isSome(filled) && calls < turn.calls && this.now() - startedAt < turn.ms; calls++) {
       filled = await fillStep(this.scripts, unindexedMax, false)
     }
-    return filled === 'some'
+    return isSome(filled)
   }
 }
 
 /** Fills the index to its end, for one who searches. @returns is it at its end? */
 export async function fillAllTerms(scripts: TermScripts): Promise<boolean> {
-  let filled: Filled = 'some'
-  for (let calls = 0; filled === 'some' && calls < askedCalls; calls++) filled = await fillStep(scripts, 0, false)
+  let filled: Filled = await fillStep(scripts, 0, false)
+  for (let jobs = 0; isSome(filled) && (jobs += filled) < askedJobs;) filled = await fillStep(scripts, 0, false)
   return filled === 'all'
 }
 

@@ -6,9 +6,13 @@ import { roundMs, spanLetter, spanPast, termLetters } from '../terms.ts'
 import { at, tail, type LuaScript } from './lua.ts'
 import { restLua } from './rest.ts'
 
-/** Rows that one call enters, and their bytes: a script holds up every other client. It ends behind a whole block. */
+/**
+ * Rows that one call enters, their bytes, and their terms: a script holds up every other client. It ends behind a whole
+ * block.
+ */
 const rowsMax = 300
 const bytesMax = 500_000
+const termsMax = 600
 /** In their order. */
 const found: ReadonlySet<HeadField> = new Set(['seq', 'enqueuedAt', 'has', 'type', 'concurrencyKey'])
 
@@ -90,8 +94,9 @@ end
 
 /**
  * Enters the jobs that follow those which are in the index: their terms, and of each type which numbers were entered in
- * the call that has entered any of it. Answers whether there are more. Nothing is done while no more than a number of
- * jobs are left; nor, where it is a turn, if a process has had one lately.
+ * the call that has entered any of it. Answers how many jobs it has entered, if there are more; 0 if there are none.
+ * Nothing is done while no more than a number of jobs are left; nor, where it is a turn, if a process has had one
+ * lately.
  */
 export const fillScript: LuaScript = {
   stores: true,
@@ -134,7 +139,7 @@ local function fill(most)
   local key, all, upto = P .. 'by-term', P .. 'all', indexedUpTo()
   local before, members, known, rows, bytes, added = upto, {}, {}, 0, 0, 0
   firsts, lasts, head = {}, {}, nil
-  while rows < ${rowsMax} and bytes < ${bytesMax} do
+  while rows < ${rowsMax} and bytes < ${bytesMax} and #members < ${2 * termsMax} do
     local block = call('XRANGE', all, int(upto + 1) .. '-0', '+', 'COUNT', 1)[1]
     local last = block and tonumber(block[1]:match('^%d+'))
     if not block then upto = seqNow end
@@ -165,7 +170,7 @@ local function fill(most)
   each('ZADD', key, members)
   tidySpans(2 * added + 10)
   call('SET', key .. '-upto', int(upto))
-  return most and 1 or 0
+  return most and rows or 0
 end
 `,
   call: `
