@@ -192,3 +192,15 @@ test('of jobs that are discarded the ids are kept that the log has, and are foun
   const [plan] = beside.prepare('EXPLAIN QUERY PLAN DELETE FROM gone WHERE last <= ?').all()
   expect(plan?.['detail']).toContain('SEARCH gone')
 })
+
+test('of the schedules that are due no more are sorted than are asked for', async () => {
+  const { store, beside, statementsOf } = await openFile()
+  const statements = await statementsOf(() => store.schedules.due({ computed: ['a'], limit: 10 }))
+  const [due] = statements.filter((sql) => sql.includes('record FROM ('))
+  const plan = beside.prepare(`EXPLAIN QUERY PLAN ${String(due)}`).all()
+  const steps = plan.map(({ detail }) => String(detail))
+  const searches = steps.flatMap((step, i) => (step.includes('schedules USING INDEX ticks') ? steps[i - 1] : []))
+  // A part with a limit of its own, in the order of the index.
+  expect(searches.map((step) => step?.replace(/\d+/, ''))).toEqual(['CO-ROUTINE (subquery-)', 'CO-ROUTINE (subquery-)'])
+  expect(steps.filter((step) => step.includes('B-TREE'))).toHaveLength(1)
+})

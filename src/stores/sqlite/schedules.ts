@@ -51,7 +51,7 @@ export class ScheduleTable implements ScheduleUnit {
 
   due({ computed, limit }: DueSchedulesRequest): DueSchedules {
     const own = JSON.stringify(computed)
-    const due = this.sql.all('dueSchedules', this.now, own, this.now, limit)
+    const due = this.sql.all('dueSchedules', this.now, own, limit)
     const nextAt = this.sql.get('nextTick', own)?.[0] ?? null
     return { schedules: due.map(([text]) => parsed(text)), nextAt, more: due.length === limit }
   }

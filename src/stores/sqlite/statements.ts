@@ -40,6 +40,10 @@ const plainEnds = (jobs: number): string =>
     () => "(?1, ?2, ?3, ?4, ?, ?, ?, 'done')",
   ).join(', ')}`
 
+/** The first schedules that are due, in their order. */
+const dueTicks = (which: string): string =>
+  `SELECT name, due_at, record FROM schedules INDEXED BY ticks WHERE ${which} AND due_at <= ?1 ORDER BY due_at, name LIMIT +?3`
+
 /** How many claims there were after a time: all to the last one, but those before the first one after it. */
 const claimsSince = (table: string, own: string, time: string): string =>
   `SELECT (SELECT total FROM ${table} WHERE ${own} ORDER BY at DESC LIMIT 1) -
@@ -270,10 +274,9 @@ const texts = {
     ON CONFLICT (name) DO UPDATE SET due_at = excluded.due_at, computed = excluded.computed, record = excluded.record`,
   removeSchedule: 'DELETE FROM schedules WHERE name = ?',
   dueSchedules: `SELECT record FROM (
-    SELECT name, due_at, record FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at <= ?
-    UNION ALL SELECT name, due_at, record FROM schedules
-      WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1 AND due_at <= ?)
-    ORDER BY due_at, name LIMIT +?`,
+    SELECT * FROM (${dueTicks('computed = 0')})
+    UNION ALL SELECT * FROM (${dueTicks('computed = 1 AND name IN (SELECT value FROM json_each(?2))')}))
+    ORDER BY due_at, name LIMIT +?3`,
   nextTick: `SELECT min(due_at) FROM (
     SELECT min(due_at) AS due_at FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL
     UNION ALL SELECT due_at FROM schedules WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1)`,
