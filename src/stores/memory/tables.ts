@@ -317,9 +317,9 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     const { messages, checkpoints, forgetsCheckpoints } = added
     const lists = row.withLists()
     if (messages.length > 0) {
-      lists.messages.push(...messages)
+      // Those that were there before are not looked at: an inbox may have one for each of thousands of children.
+      for (const message of messages) if (isKept(row, message)) lists.messages.push(message)
       if (row.phase.leased) this.hints.messages(row.id)
-      this.dropMessages(row)
     }
     if (forgetsCheckpoints) lists.checkpoints = []
     for (const entry of checkpoints) lists.checkpoints.push(new KeptCheckpoint(entry))
@@ -329,10 +329,10 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   }
 
   /** Removes the messages that the machine has read, except the deferred ones. */
-  private dropMessages({ lists, machine }: Row): void {
-    if (lists === null || machine === null || lists.messages.length === 0) return
-    const { lastRead, deferred } = machine
-    lists.messages = lists.messages.filter(({ number }) => number > lastRead || deferred.includes(number))
+  private dropMessages(row: Row): void {
+    const { lists } = row
+    if (lists !== null && lists.messages.length > 0)
+      lists.messages = lists.messages.filter((message) => isKept(row, message))
   }
 
   /** The list of a leased or an ended phase. */
@@ -347,6 +347,10 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
 }
 
 const nothing = { states: [], tags: [], lastRead: 0, deferred: [] }
+
+/** Is a message unread or deferred? */
+const isKept = ({ machine }: Row, { number }: InboxEntry): boolean =>
+  machine === null || number > machine.lastRead || machine.deferred.includes(number)
 
 /** A dead row is one of the dead jobs of the group of its last error from now on, or no longer. */
 function countDead({ queue }: Row, failure: string | null, diedAt: number, by: 1 | -1): void {
