@@ -6,7 +6,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'jobchart/sqlite'
 import type { ListQuery, Store } from 'jobchart/store'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ask, idsOf, lease, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
+import {
+  ask,
+  idsOf,
+  lease,
+  newJob,
+  noLimits,
+  plainCheckpoint,
+  put,
+  take,
+  takeOne,
+  write,
+} from '../../src/store-testing/conformance/acts.ts'
 import { Queue } from '../../src/stores/sqlite/queue.ts'
 import { newFile } from '../support/new-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -203,4 +214,23 @@ test('of the schedules that are due no more are sorted than are asked for', asyn
   // A part with a limit of its own, in the order of the index.
   expect(searches.map((step) => step?.replace(/\d+/, ''))).toEqual(['CO-ROUTINE (subquery-)', 'CO-ROUTINE (subquery-)'])
   expect(steps.filter((step) => step.includes('B-TREE'))).toHaveLength(1)
+})
+
+test('the heat of other hours than those that become a day is not read when an hour begins', async () => {
+  const { store, clock, beside, statementsOf } = await openFile()
+  await put(store, newJob('a', { version: '1' }))
+  const job = await takeOne(store, { leaseMs: 1_000_000_000 })
+  const hours = () => beside.prepare('SELECT count(*) AS rows FROM heat').get()
+  await write(store, job, { ...plainCheckpoint(1), heat: [['GO', 1]] })
+  await clock.advance(3_600_000)
+  const statements = await statementsOf(() => write(store, job, { ...plainCheckpoint(2), heat: [['GO', 1]] }))
+  const plans = statements
+    .filter((sql) => /\bheat\b/.test(sql) && !sql.includes('VALUES'))
+    .flatMap((sql) => beside.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+  expect(plans.map(({ detail }) => detail)).toEqual([
+    'SEARCH heat USING INDEX hours_of_heat (at<?)',
+    'SEARCH heat USING INDEX hours_of_heat (at<?)',
+    'SEARCH heat USING INDEX days_of_heat (at<?)',
+  ])
+  expect(hours()).toEqual({ rows: 2 })
 })

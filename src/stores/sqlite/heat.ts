@@ -58,7 +58,8 @@ export class HeatTable {
       this.sql.run('addHeat', queue, hour, name, count, lastId)
     if (this.hour !== hour) {
       this.sql.run('addHeatUp', oldestHeatHour(now))
-      this.sql.run('forgetHeat', oldestHeat(now), oldestHeatHour(now))
+      this.sql.run('forgetHours', oldestHeatHour(now))
+      this.sql.run('forgetDays', oldestHeat(now))
     }
     this.hour = hour
     this.counted = []

@@ -99,9 +99,11 @@ const texts = {
     ON CONFLICT DO UPDATE SET count = count + excluded.count, last_id = excluded.last_id`,
   // What is older than a day is added up in the first hour of its day.
   addHeatUp: `INSERT INTO heat (queue, at, name, count, last_id)
-    SELECT queue, at - at % 86400000, name, count, last_id FROM heat WHERE at < ? AND at % 86400000 <> 0 ORDER BY at
+    SELECT queue, at - at % 86400000, name, count, last_id FROM heat INDEXED BY hours_of_heat
+    WHERE at < ? AND at % 86400000 <> 0 ORDER BY at
     ON CONFLICT DO UPDATE SET count = count + excluded.count, last_id = excluded.last_id`,
-  forgetHeat: 'DELETE FROM heat WHERE at < ?1 OR (at < ?2 AND at % 86400000 <> 0)',
+  forgetHours: 'DELETE FROM heat INDEXED BY hours_of_heat WHERE at < ? AND at % 86400000 <> 0',
+  forgetDays: 'DELETE FROM heat INDEXED BY days_of_heat WHERE at < ? AND at % 86400000 = 0',
   // With max(), SQLite takes the other columns from the row that has it.
   heatOf: `SELECT name, sum(count), last_id, max(at) FROM heat WHERE queue = ? AND at >= ? GROUP BY name`,
 

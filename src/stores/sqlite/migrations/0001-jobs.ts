@@ -351,7 +351,9 @@ export const jobs = `
     last_id TEXT NOT NULL,
     PRIMARY KEY (queue, at, name)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX hours_of_heat ON heat (at);
+  -- What is kept of a day is in its first hour.
+  CREATE INDEX hours_of_heat ON heat (at) WHERE at % 86400000 <> 0;
+  CREATE INDEX days_of_heat ON heat (at) WHERE at % 86400000 = 0;
 
   -- Failed attempts by type, name, code and pattern of the message, which the fingerprint stands for: how many since
   -- the first one here, how many of the jobs are dead now, and the last job and transition.
