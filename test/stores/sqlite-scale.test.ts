@@ -234,3 +234,12 @@ test('the heat of other hours than those that become a day is not read when an h
   ])
   expect(hours()).toEqual({ rows: 2 })
 })
+
+test('keys whose rate limit is reached are set aside by the claims that reach it, not all by a later one', async () => {
+  const { store, statementsOf } = await openFile()
+  await put(store, ...many(200, (i) => newJob(`${i}`, { concurrencyKey: `${i % 100}` })))
+  const limits = { keyRate: { limit: 1, perMs: 60_000 } }
+  expect(await take(store, { max: 100, limits })).toHaveLength(100)
+  const statements = await statementsOf(async () => expect(await take(store, { max: 100, limits })).toEqual([]))
+  expect(statements.length).toBeLessThan(30)
+})

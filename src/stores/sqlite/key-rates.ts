@@ -38,17 +38,28 @@ export class KeyRates {
   }
 
   /** Has the key a free claim? If not, its group is set aside. */
-  isFree(queue: Queue, key: string, { limit, perMs }: RateLimit, now: number): boolean {
-    const spent = this.sql.get('keyClaimsSince', queue.number, key, now - perMs)?.[0] ?? 0
-    if (spent < limit) return true
-    const last = this.sql.get('lastClaimsOfKey', queue.number, key)
-    const at = timeOfClaim(last, limit, (time) => this.sql.get('claimsOfKeyUntil', queue.number, key, time)?.[0])
-    if (at !== null) this.sql.run('limitKeyGroup', at + perMs, queue.number, key)
+  isFree(queue: Queue, key: string, rate: RateLimit, now: number): boolean {
+    if (this.spent(queue, key, rate, now) < rate.limit) return true
+    this.setAside(queue, key, rate, now)
     return false
   }
 
-  spend(queue: Queue, key: string, { perMs }: RateLimit, now: number): void {
-    this.sql.run('spendOfKey', queue.number, key, now, now + perMs)
+  /** Counts a claim. If it was the last free one, the group is set aside at once: so no later claim comes to many such. */
+  spend(queue: Queue, key: string, rate: RateLimit, now: number): void {
+    this.sql.run('spendOfKey', queue.number, key, now, now + rate.perMs)
+    if (this.spent(queue, key, rate, now) >= rate.limit) this.setAside(queue, key, rate, now)
+  }
+
+  private spent(queue: Queue, key: string, { perMs }: RateLimit, now: number): number {
+    return this.sql.get('keyClaimsSince', queue.number, key, now - perMs)?.[0] ?? 0
+  }
+
+  /** A group without a free claim, until it has one. */
+  private setAside(queue: Queue, key: string, { limit, perMs }: RateLimit, now: number): void {
+    const last = this.sql.get('lastClaimsOfKey', queue.number, key)
+    const until = (time: number): number | undefined => this.sql.get('claimsOfKeyUntil', queue.number, key, time)?.[0]
+    const at = timeOfClaim(last, limit, now - perMs, until)
+    if (at !== null) this.sql.run('limitKeyGroup', at + perMs, queue.number, key)
   }
 
   /** When the first group that only its rate limit keeps back has a free claim; null if there is none. */

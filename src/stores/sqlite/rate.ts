@@ -26,7 +26,7 @@ export function spend({ sql, now }: JobFile, queue: Queue, { perMs }: Rate, clai
 /** When the next claim will be free, if none is. */
 export function freeAt({ sql, now }: JobFile, queue: Queue, { limit, perMs }: Rate): number {
   const last = sql.get('lastClaims', queue.number)
-  const at = timeOfClaim(last, limit, (time) => sql.get('claimsUntil', queue.number, time)?.[0])
+  const at = timeOfClaim(last, limit, now - perMs, (time) => sql.get('claimsUntil', queue.number, time)?.[0])
   return (at ?? now) + perMs
 }
 
@@ -34,16 +34,18 @@ export function freeAt({ sql, now }: JobFile, queue: Queue, { limit, perMs }: Ra
  * When the `nth` of at least as many claims was made, counted from the last one; null without claims. The totals grow
  * with the time: so it is found by halving, and the rows between are not read.
  * @param last the time of the last claims, and the total with them
+ * @param after the claim was made after this time
  * @param totalUntil the total up to a time, if there are claims
  */
 export function timeOfClaim(
   last: readonly [at: number, total: number] | undefined,
   nth: number,
+  after: number,
   totalUntil: (time: number) => number | undefined,
 ): number | null {
   if (last === undefined) return null
   const before = last[1] - nth
-  let [low, high] = [0, last[0]]
+  let [low, high] = [Math.min(after + 1, last[0]), last[0]]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
     if ((totalUntil(middle) ?? -Infinity) > before) high = middle
