@@ -1,7 +1,8 @@
 /** Calls of the memory store that look at a few things, however many it has. */
 import { memoryStore } from 'jobchart'
 import { expect, test, vi } from 'vitest'
-import { lease, newJob, put, recordOf, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import { FailureGroups } from '../../src/stores/memory/failure-groups.ts'
+import { boom, lease, newJob, put, recordOf, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
 
 const many = (count: number, job: (i: number) => ReturnType<typeof newJob>) =>
   Array.from({ length: count }, (_, i) => job(i))
@@ -21,4 +22,30 @@ test('the end of a child does not look at the ends of the others in the inbox of
   filter.mockRestore()
   expect(Math.max(0, ...lengths)).toBeLessThan(50)
   expect((await recordOf(store, parent.id)).inbox).toHaveLength(500)
+})
+
+test('of the groups of failures of all types no more are looked at than are asked for, and one of each type', async () => {
+  const store = memoryStore()
+  const code = (i: number) => String.fromCodePoint(97 + (i % 26), 97 + Math.floor(i / 26))
+  await put(store, ...many(1_000, (i) => newJob(`${i}`, { type: `type ${i % 20}` })))
+  const seen: string[] = []
+  for (let group = 0; group < 50; group++) {
+    for (let type = 0; type < 20; type++) {
+      const [job] = await take(store, { type: `type ${type}`, max: 1 })
+      if (job === undefined) throw new Error('a job was to be claimed')
+      // Every other failure of a type is one that has occurred before.
+      const error = { ...boom, name: `E${code(group % 25)}` }
+      await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error }])
+      seen.push(job.id)
+    }
+  }
+  const made = vi.spyOn(FailureGroups.prototype, 'latestFirst')
+  const groups = await store.failures({ limit: 30 })
+  // What is left of each type is what was not looked at.
+  const left = made.mock.results.map(({ value }) => [...(value as Iterable<unknown>)].length)
+  made.mockRestore()
+  expect(groups.map(({ lastId }) => lastId)).toEqual(seen.toReversed().slice(0, 30))
+  expect(groups.every(({ count }) => count === 2)).toBe(true)
+  expect(left.reduce((sum, each) => sum + each, 0)).toBe(20 * 25 - 30 - 20)
+  expect(await store.failures({ type: 'type 3', limit: 1_000 })).toHaveLength(25)
 })

@@ -21,6 +21,8 @@ import type {
   StoredHeat,
   WorkerRecord,
 } from '../../store.ts'
+import { Heap, type HeapItem } from '../../core/heap.ts'
+import type { LatestGroup } from './failure-groups.ts'
 import { Heat } from './heat.ts'
 import type { Tables } from './tables.ts'
 import { leasedPhases, noCounts, phases } from './phases.ts'
@@ -98,11 +100,31 @@ export function activity(tables: Tables, query: ActivityQuery, now: number): Que
 export const heat = (tables: Tables, { type, period }: HeatQuery, now: number): StoredHeat =>
   (tables.queues.get(type)?.heat ?? new Heat()).since(period, now)
 
+/** The latest group of a type that is not in the answer yet. */
+interface NextGroup extends HeapItem {
+  latest: LatestGroup
+  readonly others: Iterator<LatestGroup, undefined>
+}
+
 export function failures(tables: Tables, { type, limit = caps.page }: FailureQuery): FailureGroup[] {
-  const queues = type === undefined ? [...tables.queues.values()] : [tables.queues.get(type) ?? []].flat()
-  const groups = queues.flatMap((queue) => [...queue.failures.all(queue.type)])
-  const latest = groups.toSorted((a, b) => b.lastSeq - a.lastSeq).slice(0, Math.min(limit, caps.pageMax))
-  return latest.map(({ group }) => group)
+  const most = Math.min(limit, caps.pageMax)
+  const next = new Heap<NextGroup>((a, b) => a.latest.lastSeq > b.latest.lastSeq)
+  for (const queue of type === undefined ? tables.queues.values() : [tables.queues.get(type) ?? []].flat()) {
+    const others = queue.failures.latestFirst(queue.type)
+    const { value: latest } = others.next()
+    if (latest !== undefined) next.push({ latest, others, heapIndex: -1 })
+  }
+  const found: FailureGroup[] = []
+  for (let first = next.peek(); first !== undefined && found.length < most; first = next.peek()) {
+    found.push(first.latest.group)
+    const { value: following } = first.others.next()
+    if (following === undefined) next.remove(first)
+    else {
+      first.latest = following
+      next.update(first)
+    }
+  }
+  return found
 }
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
