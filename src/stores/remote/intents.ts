@@ -1,7 +1,7 @@
 /** Carries out what committed transactions of users have left: each call together with the removal of what it left. */
 import { carryOutIntents, type CarriedOut } from '../../core/carry-out.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import { endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
+import { areIntents, endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, TxIntent } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
@@ -32,7 +32,7 @@ export function carryingOut(limit: number) {
   // An item keeps its identity while the operation is run again.
   const parsed = new Map<string, KeptIntents>()
   const parse = (text: string): KeptIntents => {
-    const kept = parsed.get(text) ?? (JSON.parse(text) as KeptIntents)
+    const kept = parsed.get(text) ?? keptIntents(text)
     parsed.set(text, kept)
     return kept
   }
@@ -52,6 +52,12 @@ export function carryingOut(limit: number) {
   }
   const need: Need = { kind: 'values', cells: 'intents', limit: most }
   return [operate, { needs: [need] }] as const
+}
+
+/** Of what no call has left, only the row is removed. */
+function keptIntents(text: string): KeptIntents {
+  const { number, intents } = JSON.parse(text) as { readonly number: string; readonly intents: unknown }
+  return { number, intents: areIntents(intents) ? intents : [] }
 }
 
 /** @returns was it still there? */

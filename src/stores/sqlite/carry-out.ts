@@ -1,7 +1,7 @@
 /** Carries out what transactions of the user have left, within transactions of the store. */
 import { carryOutIntents } from '../../core/carry-out.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { TxIntent } from '../../core/tx-intent.ts'
+import { areIntents, type TxIntent } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, RefusedIntent } from '../../store.ts'
 import { insertPacked, packRequest } from './insert.ts'
 import type { JobFile } from './job-file.ts'
@@ -37,7 +37,7 @@ export function carryOutFirst(file: JobFile, storeId: string): void {
           schedules: file.schedules,
           insert: (request) => insertPacked(file.unit, packRequest(request)),
         },
-        JSON.parse(kept.text) as readonly TxIntent[],
+        intentsOf(kept.text),
       )
       remove(file, storeId, kept, refused)
       return transitions
@@ -61,11 +61,15 @@ function remove(
   file.sql.run('addCarriedOut', receipt, file.now, refused.length === 0 ? null : JSON.stringify(refused))
 }
 
-function refusedBy(error: ErrorRecord, text: string): RefusedIntent[] {
+const refusedBy = (error: ErrorRecord, text: string): RefusedIntent[] =>
+  intentsOf(text).map((intent) => ({ intent, error }))
+
+/** @returns none if something else has written the row */
+function intentsOf(text: string): readonly TxIntent[] {
   try {
-    return (JSON.parse(text) as readonly TxIntent[]).map((intent) => ({ intent, error }))
+    const intents: unknown = JSON.parse(text)
+    return areIntents(intents) ? intents : []
   } catch {
-    // Something else has written the row.
     return []
   }
 }

@@ -418,6 +418,31 @@ test('a statement of SQL enqueues, also by a trigger, and by a role that may do 
   expect(await runtime.list()).toHaveLength(1)
 })
 
+test('a row that no call has left is removed, and holds up nobody’s calls', async () => {
+  const { rows } = await pg.query<{ value: string }>(`SELECT value FROM ${schema}.meta WHERE name = 'store'`)
+  const job = { id: 'a', type: 'echo', tags: [], key: null, concurrencyKey: null }
+  const strange: unknown[] = [
+    [null],
+    [1],
+    [{}],
+    [{ kind: 'toString', request: {} }],
+    [{ kind: 'insert', request: { jobs: [null] } }],
+    ...['id', 'type', 'tags', 'key', 'concurrencyKey'].map((name) => [
+      { kind: 'insert', request: { capacity: null, jobs: [{ ...job, [name]: name === 'tags' ? [1] : 1 }] } },
+    ]),
+    ...['send', 'cancel', 'settle', 'extend', 'schedule'].map((kind) => [{ kind, request: {} }]),
+    [{ kind: 'cancel', request: { ids: [1] } }],
+    [{ kind: 'schedule', request: { terms: {} } }],
+  ]
+  for (const intents of strange) {
+    await pg.query(`SELECT ${schema}.within($1)`, [`${rows[0]?.value} \n\n${JSON.stringify(intents)}`])
+  }
+  const made = await inTransaction((tx) => client.enqueue(echo, 1, { tx }))
+  await made.stored()
+  expect((await client.list()).map(({ id }) => id)).toEqual([made.id])
+  expect((await pg.query(`SELECT FROM ${schema}.cells WHERE kind = 'intents'`)).rowCount).toBe(0)
+})
+
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 
 test('a statement of SQL with options that make no sense is refused', async () => {
