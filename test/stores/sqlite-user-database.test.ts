@@ -1,5 +1,6 @@
 /** The tables of a store in a database of the user: whose they are, who may open them, and what stays as it was. */
 import { DatabaseSync } from 'node:sqlite'
+import BetterSqlite3 from 'better-sqlite3'
 import { createClient, defineJob } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import type { Store } from 'jobchart/store'
@@ -195,6 +196,19 @@ describe.each(sqliteLibraries)('on $name', (library) => {
       expect((await store.counts()).queued).toBe(0)
     },
   )
+})
+
+test('a call between two rows that better-sqlite3 reads says that the connection is blocked, and can be repeated', async () => {
+  const database = new BetterSqlite3(inFolder(folderOfTest()))
+  onTestFinished(() => void database.close())
+  database.exec('PRAGMA journal_mode = WAL; CREATE TABLE own (id); INSERT INTO own VALUES (1)')
+  const store = await openStore(sqliteStore({ database }))
+  const intent = { kind: 'cancel', request: { ids: ['a'], reason: null, graceMs: 0 } } as const
+  const write = () => store.transactions?.synchronous?.write(database, [intent])
+  database.exec('BEGIN IMMEDIATE')
+  for (const _row of database.prepare('SELECT * FROM own').iterate()) expect(write).toThrow(/is reading/)
+  expect(write()).toEqual(expect.any(String))
+  database.exec('COMMIT')
 })
 
 test('what carries out is told of refusals once, also if another process has carried them out', async () => {

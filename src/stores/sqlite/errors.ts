@@ -18,8 +18,9 @@ const codeNames: Readonly<Record<string, number>> = {
   NOTADB: notADatabase,
 }
 
-/** What better-sqlite3 says while a caller reads row by row. */
-const isReading = /connection is busy executing a query/
+/** What better-sqlite3 says while a caller reads row by row, on the connection of the store. */
+export const isReading = (error: unknown): boolean =>
+  error instanceof TypeError && /connection is busy executing a query/.test(error.message)
 
 /** The primary result code of an error of SQLite, or null if it is none. */
 function resultCode(error: unknown): number | null {
@@ -27,7 +28,7 @@ function resultCode(error: unknown): number | null {
   const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }
   if (code === 'ERR_SQLITE_ERROR') return typeof errcode === 'number' ? errcode & 0xff : null
   if (typeof code === 'string' && code.startsWith('SQLITE_')) return codeNames[code.split('_')[1] ?? ''] ?? null
-  return error instanceof TypeError && isReading.test(error.message) ? busy : null
+  return isReading(error) ? busy : null
 }
 
 /** Does another connection hold a lock that this one needs? Then the call can be repeated. */
@@ -99,6 +100,7 @@ function folderFault(path: string): unknown {
  * unchanged.
  */
 export function storeError(error: unknown, path: string): unknown {
+  if (isReading(error)) return beingRead(path, error)
   const code = resultCode(error)
   if (code === notADatabase) return noDatabase(path, error)
   if (isCorrupt(error)) return damaged(path, error.message, error)
@@ -109,6 +111,16 @@ export function storeError(error: unknown, path: string): unknown {
   const cause = code === cannotOpen || code === readonly ? (folderFault(path) ?? error) : error
   return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause })
 }
+
+const beingRead = (path: string, cause: unknown): JobchartError =>
+  new JobchartError(
+    'STORE_UNAVAILABLE',
+    `the connection to ${path} is reading: better-sqlite3 executes nothing beside`,
+    {
+      hint: 'End the iteration before the call, or read with `all()`: between two rows of `iterate()` the connection is blocked.',
+      cause,
+    },
+  )
 
 /** The file was removed after it was opened. */
 export const removed = (path: string): JobchartError =>

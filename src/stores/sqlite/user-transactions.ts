@@ -12,7 +12,7 @@ import { jobStates } from '../../core/lifecycle.ts'
 import { endsLease, endWritten, leaseOfIntents, type TxFate, type TxIntent } from '../../core/tx-intent.ts'
 import type { Counts, Lease, Standing, StateCounts } from '../../store.ts'
 import { receiptOf } from './carry-out.ts'
-import { isBusy, storeError } from './errors.ts'
+import { isBusy, isReading, storeError } from './errors.ts'
 import type { UserDatabase } from './user-database.ts'
 import { isSqliteDatabase } from './user-driver.ts'
 
@@ -91,7 +91,7 @@ export class UserTransactions {
       // From here on the transaction has the lock of writers: what is read then holds until its end.
       this.user.sql.run('addIntents', receipt, JSON.stringify(intents))
     } catch (error) {
-      throw isBusy(error) ? locked(this.user.path, error) : storeError(error, this.user.path)
+      throw isBusy(error) && !isReading(error) ? locked(this.user.path, error) : storeError(error, this.user.path)
     }
     const lease = leaseOfIntents(intents)
     if (lease !== null) this.checkLease(lease)
