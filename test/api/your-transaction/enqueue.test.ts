@@ -456,6 +456,7 @@ test('a statement of SQL with options that make no sense is refused', async () =
     '{"type":"a","delay":999999999999999}',
     '{"type":"a","runAt":1795645926}',
     '{"type":"a","runAt":999999999999999}',
+    '{"type":"a","runAt":1895645926000,"delay":0}',
     JSON.stringify({ type: 'a', input: 'x'.repeat(2 ** 20) }),
     `{"type":"a","input":${nested(101)}}`,
     `{"type":"a","input":{"a":${nested(6_000)}}}`,

@@ -77,8 +77,8 @@ CREATE FUNCTION @schema@.units(of_text text) RETURNS int LANGUAGE sql IMMUTABLE 
 $$;
 
 -- For everybody: enqueues a job, with the transaction that calls it. "job": a JSON object with "type", and optionally
--- "input", "id", "priority", "tags", "meta", "delay" (ms), "runAt" (ms since the epoch), "key" (unique within the type)
--- and "maxAttempts". Returns the id of the job.
+-- "input", "id", "priority", "tags", "meta", "delay" (ms) or "runAt" (ms since the epoch), "key" (unique within the
+-- type) and "maxAttempts". Returns the id of the job.
 CREATE FUNCTION @schema@.enqueue(job text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -112,6 +112,7 @@ BEGIN
       WHEN m.key = 'delay' THEN m.value::text::bigint BETWEEN 0 AND 3153600000000
       ELSE m.value::text::bigint BETWEEN 10000000000 AND extract(epoch FROM clock_timestamp()) * 1000 + 3153600000000 END
     ELSE false END;
+  IF v ->> 'delay' IS NOT NULL AND v ->> 'runAt' IS NOT NULL THEN v_wrong := concat_ws(', ', v_wrong, 'runAt beside delay'); END IF;
   IF coalesce(json_typeof(v -> 'type'), 'null') = 'null' THEN v_wrong := concat_ws(', ', v_wrong, 'type'); END IF;
   IF v_wrong IS NOT NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'JC003', MESSAGE = 'jobchart INVALID_OPTION: unknown, missing or invalid: ' || v_wrong;
