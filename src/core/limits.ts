@@ -49,8 +49,11 @@ export const limits = {
   retentionCountTotal: 1_000_000,
 } as const
 
-/** Size of a checkpoint of a machine: context, timers, and actors with their inputs. */
-export const checkpointLimits: PayloadLimits = { bytesMax: 16 * 1_048_576, depthMax: 100 }
+/**
+ * Size of a checkpoint of a machine: context, timers, and actors with their inputs. It is deeper than a payload: an
+ * event, an input or an output that is accepted has its place within the state, perhaps of a machine within others.
+ */
+export const checkpointLimits: PayloadLimits = { bytesMax: 16 * 1_048_576, depthMax: 200 }
 
 /** Size of the fields of one log line: a line always fits into the log (`caps.logBytes`). */
 export const logFieldLimits: PayloadLimits = { bytesMax: 32_768, depthMax: 100 }

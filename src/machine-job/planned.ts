@@ -8,7 +8,7 @@ import type { Children } from './addresses.ts'
 import { prepareBuiltIns } from './built-ins.ts'
 import { setMember } from '../core/payload.ts'
 import { runnerOf } from './machine-run-services.ts'
-import { isFullyStorable, storable } from './action-args.ts'
+import { isStorable, storableError } from './action-args.ts'
 import { isMachine, namedActors } from './machines.ts'
 import { MachineActions } from './actions.ts'
 import { Plan } from './plan.ts'
@@ -96,7 +96,7 @@ function mapMembers<From, To>(
 
 function persistedActor(actor: AnyActorRef): LeanActor {
   const kind = kindOfActor(actor)
-  const persisted = actor.getPersistedSnapshot()
+  const persisted = withStorableError(actor.getPersistedSnapshot())
   return {
     snapshot: kind === 'work' ? workState(persisted, actor.getSnapshot().status !== 'active') : persisted,
     src: actor.src,
@@ -106,10 +106,15 @@ function persistedActor(actor: AnyActorRef): LeanActor {
   }
 }
 
+/** What an actor has failed with need not be JSON: a promise may reject with anything. */
+function withStorableError(snapshot: Snapshot<unknown>): Snapshot<unknown> {
+  return snapshot.status === 'error' ? { ...snapshot, error: storableError(snapshot.error) } : snapshot
+}
+
 /** Ended work is stored without its input, and without an output that JSON cannot represent. */
 function workState(snapshot: Snapshot<unknown>, isOver: boolean): unknown {
   const { status, output, error } = snapshot
-  if (isOver) return { status, error, output: isFullyStorable(storable(output)) ? output : undefined }
+  if (isOver) return { status, error, output: isStorable(output) ? output : undefined }
   return status === 'active' && !hasMore(snapshot) ? undefined : snapshot
 }
 

@@ -44,7 +44,8 @@ export class Recorder {
   record(event: EventObject, { at, by, to, timer }: Arrival): void {
     if (this.chars > charsMax) return
     const encoded = this.encoded(event)
-    this.chars += roughSize(encoded)
+    this.chars += encoded === null ? Infinity : roughSize(encoded)
+    if (encoded === null) return
     this.events.push({
       at,
       by: by === at ? undefined : by,
@@ -54,13 +55,19 @@ export class Recorder {
     })
   }
 
-  /** Few events hold what JSON cannot represent. */
-  private encoded(event: EventObject): Json {
-    try {
-      return this.encode(event)
-    } catch {
-      return this.encode(storable(event))
+  /**
+   * Few events hold what JSON cannot represent. Null for one that is too large, or that throws when it is read: what an
+   * actor sends must reach the machine, whether or not it can be recorded.
+   */
+  private encoded(event: EventObject): Json | null {
+    for (const part of [(): unknown => event, (): unknown => storable(event)]) {
+      try {
+        return this.encode(part())
+      } catch {
+        continue
+      }
     }
+    return null
   }
 
   /** The events since the last call; null if they were more than are kept. */
