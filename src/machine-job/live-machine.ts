@@ -64,6 +64,15 @@ const sentInTurnMax = 50_000
  */
 const failuresMax = 100
 
+/** What is asked while timers fire. */
+interface Firing {
+  /** Has enough happened for one checkpoint? Then the timers that are due later wait for the next call. */
+  readonly isFull?: () => boolean
+  /** Called with the time of each timer before it fires, and after it has fired. */
+  readonly before?: (at: number) => void
+  readonly after?: () => void
+}
+
 type Status = 'active' | 'done' | 'error' | 'stopped'
 
 export class LiveMachine implements MachineRunServices {
@@ -231,25 +240,24 @@ export class LiveMachine implements MachineRunServices {
     this.plan.startWork(actor)
   }
 
-  /**
-   * Delivers the timers due at `by`, the earliest first. Timers that are set meanwhile wait for the next call.
-   * @param around called with the time of each timer before it fires, and after it has fired
-   */
-  fireTimers(by: number, around?: { readonly before: (at: number) => void; readonly after: () => void }): void {
-    this.firedBy = Math.max(this.firedBy, by)
-    if (this.timers.isEmpty) return
+  /** Delivers the timers due at `by`, the earliest first. Timers that are set meanwhile wait for the next call. */
+  fireTimers(by: number, { isFull, before, after }: Firing = {}): void {
     for (const timer of this.timers.list()) {
-      if (timer.at > by) return
-      around?.before(timer.at)
+      if (timer.at > by) break
+      // A replay fires all timers of an instant at once.
+      if (timer.at > this.firedBy && isFull?.() === true) return
+      before?.(timer.at)
       if (!this.timers.fire(timer)) continue
+      this.firedBy = Math.max(this.firedBy, timer.at)
       this.isFiring = true
       try {
         this.addresses.actorAt(timer.target)?.send(timer.event)
       } finally {
         this.isFiring = false
       }
-      around?.after()
+      after?.()
     }
+    this.firedBy = Math.max(this.firedBy, by)
   }
 
   private record(event: EventObject, target: AnyActorRef): void {

@@ -26,6 +26,7 @@ import { LiveMachine, type MachineHost } from './live-machine.ts'
 import { usableArgs } from './action-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
+import { PlannedSize } from './planned-size.ts'
 import { packState, type MachineState, type ReadCancel } from './state.ts'
 import { nameOf, type MachineVersion } from './versions.ts'
 
@@ -78,6 +79,8 @@ export class MachineRun implements MachineHost {
   /** The message that the machine handles now. */
   private reading: Reading | null = null
   private failure: { readonly error: unknown } | null = null
+  /** How much the pending effects weigh. */
+  private readonly planned = new PlannedSize()
   /** Ends the wait for a change. */
   private endWait = nothing
 
@@ -182,7 +185,8 @@ export class MachineRun implements MachineHost {
       // What has happened since the last turn may have led to a state that takes a deferred event.
       this.offerDeferred()
       this.readInbox()
-      this.advance(attempt.now())
+      // A message that waits for the next checkpoint comes before the timers that were due after it.
+      this.advance(Math.min(attempt.now(), this.inbox[0]?.at ?? Infinity))
       this.readCancel()
       this.offerDeferred()
       this.throwIfFailed()
@@ -213,6 +217,7 @@ export class MachineRun implements MachineHost {
     const { machine } = this
     if (++this.commits % commitsPerYield === 0) await this.yieldTurn()
     const pending = machine.plan.pending.splice(0)
+    this.planned.restart()
     const checkpoint = this.checkpoint(pending)
     this.dirty = false
     const messages = await this.attempt.commit(checkpoint)
@@ -309,15 +314,18 @@ export class MachineRun implements MachineHost {
     }
   }
 
+  /** Reads messages, as many as one checkpoint can hold the effects of. */
   private readInbox(): void {
     // Messages to a machine that has ended are not read, not even a cancel.
     while (this.machine.status === 'active') {
-      const entry = this.inbox.shift()
+      const [entry] = this.inbox
       if (entry === undefined) return
       const { number, at, message } = entry
       // Timers that were due before the message arrived fire before it.
       this.advance(at)
       this.throwIfFailed()
+      if (this.isFull) return
+      this.inbox.shift()
       this.read = number
       this.dirty = true
       if (isEvent(entry)) this.deliver(entry)
@@ -341,13 +349,18 @@ export class MachineRun implements MachineHost {
 
   /**
    * Fires the timers that are due at `by`, and drops the deferred events that have expired then, in the order of their
-   * times.
+   * times; those that the next checkpoint cannot hold the effects of wait for the one after it.
    */
   private advance(by: number): void {
     const { machine, deferred } = this
-    if (deferred.isEmpty) return machine.fireTimers(by)
-    machine.fireTimers(by, { before: (at) => this.expire(at), after: () => this.offerDeferred() })
-    this.expire(by)
+    const isFull = (): boolean => this.isFull
+    if (deferred.isEmpty) return machine.fireTimers(by, { isFull })
+    machine.fireTimers(by, { isFull, before: (at) => this.expire(at), after: () => this.offerDeferred() })
+    if (!this.isFull) this.expire(by)
+  }
+
+  private get isFull(): boolean {
+    return this.planned.isFull(this.machine.plan.pending)
   }
 
   private expire(by: number): void {
@@ -361,7 +374,7 @@ export class MachineRun implements MachineHost {
   /** Delivers the deferred events that the state takes now; each may lead to a state that takes others. */
   private offerDeferred(): void {
     const { machine, deferred } = this
-    while (machine.status === 'active' && !deferred.isEmpty && this.offeredTo !== machine.snapshot) {
+    while (machine.status === 'active' && !deferred.isEmpty && this.offeredTo !== machine.snapshot && !this.isFull) {
       const taken = deferred.takeFirst((entry) => this.reads(entry, true, () => machine.can(eventOf(entry))))
       if (taken === null) {
         this.offeredTo = machine.snapshot
