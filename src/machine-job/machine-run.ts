@@ -84,13 +84,13 @@ export class MachineRun implements MachineHost {
   /** Ends the wait for a change. */
   private endWait = nothing
 
-  /** @param adopted has `from` changed since it was read from the store? */
+  /** @param change how `from` differs from what the store has, for the note of a checkpoint; null if it does not */
   constructor(
     attempt: MachineRunContext,
     logic: PlannedLogic,
     version: MachineVersion,
     from: MachineState | null,
-    adopted = false,
+    change: string | null = null,
   ) {
     this.attempt = attempt
     this.logic = logic
@@ -102,14 +102,14 @@ export class MachineRun implements MachineHost {
     this.deferred = new DeferredEvents(nameOf(version), attempt.inbox.filter(isRead))
     this.checkpointEachMessage = attempt.inbox.length > 1 && attempt.hasFailed()
     this.arrived = Math.max(attempt.inbox.at(-1)?.number ?? 0, this.read)
-    this.dirty = from === null || adopted
+    this.dirty = from === null || change !== null
     this.cancel = cancelOf(from, attempt.generation)
     this.jobs = new ChildJobs(attempt, this, from?.jobs)
     // The first checkpoint may have to remove some.
     if (attempt.steps !== null) this.ownSteps = this.steps
     this.machine = new LiveMachine(this, from)
     this.restored = from === null ? null : this.machine.pendingOf(from)
-    if (adopted) this.machine.asides.add('taken over by another definition')
+    if (change !== null) this.machine.asides.add(change)
   }
 
   /** The outbox of the last checkpoint: effects that may not have been executed before a crash. */

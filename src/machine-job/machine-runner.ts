@@ -85,7 +85,10 @@ class Version {
     } catch (error) {
       return unsupported(state.machine.version, error)
     }
-    return new MachineRun(attempt, this.logic, this.identity, from, newDelays.length > 0).run()
+    // A fork is found by its states once it has a checkpoint of its own.
+    const change =
+      newDelays.length > 0 ? 'taken over by another definition' : state.job === attempt.id ? null : 'forked'
+    return new MachineRun(attempt, this.logic, this.identity, from, change).run()
   }
 
   /**

@@ -95,6 +95,38 @@ test('a fork goes on from where another job stood, with its timers', async () =>
   expect([await handle.result(), await fork.result(), await early.result()]).toEqual([[1], [1], [1, 7]])
 })
 
+test('a fork of a job that rests is found by its state and tags, and makes good when it is cancelled', async () => {
+  const at = world()
+  const resting = defineJob({
+    type: 'resting',
+    machine: setup({ types: { events: {} as { type: 'job.cancel'; reason: string | null } } }).createMachine({
+      initial: 'booked',
+      states: {
+        booked: { tags: 'person', on: { 'job.cancel': 'releasing' } },
+        releasing: { after: { '1m': 'released' } },
+        released: { type: 'final' },
+      },
+    }),
+  })
+  const runtime = await at.runtime({ jobs: [resting] })
+  const handle = await runtime.enqueue(resting)
+  await at.clock.settle()
+  const fork = await handle.fork((await handle.checkpoints()).at(-1)?.seq ?? 0)
+  await at.clock.settle()
+  const ids = async (filter: Parameters<typeof runtime.list>[0]) => (await runtime.list(filter)).map(({ id }) => id)
+  expect(await ids({ machineState: 'booked' })).toContain(fork.id)
+  expect(await ids({ machineTag: 'person' })).toContain(fork.id)
+  expect((await fork.checkpoints()).map(({ number, note }) => [number, note])).toEqual([
+    [1, 'fork'],
+    [2, 'forked'],
+  ])
+  await fork.cancel()
+  await at.clock.settle()
+  expect((await fork.snapshot()).value).toBe('releasing')
+  await at.clock.advance('1m')
+  expect(await fork.record()).toMatchObject({ state: 'cancelled', machineStates: ['released'] })
+})
+
 test('a fork has jobs of its own', async () => {
   const at = world()
   const inner = defineJob({ type: 'inner', run: async () => at.clock.sleep('10s') })
