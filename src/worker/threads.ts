@@ -206,9 +206,18 @@ class Thread {
         resolve()
       })
     })
-    // The process stays alive for a thread only while it has a job.
-    this.worker.unref()
-    port1.unref()
+    this.keepProcess(false)
+  }
+
+  /**
+   * The process stays alive for a thread only while it has a job: for its messages, and for its end, because its port
+   * closes before.
+   */
+  private keepProcess(isWorking: boolean): void {
+    for (const each of [this.worker, this.port]) {
+      if (isWorking) each.ref()
+      else each.unref()
+    }
   }
 
   start(run: HandlerInThread): void {
@@ -217,7 +226,7 @@ class Thread {
     run.thread = this
     this.run = run
     this.runs++
-    this.port.ref()
+    this.keepProcess(true)
     const abort = (): void => {
       const { code, message } = signal.reason as JobchartError
       this.send({ kind: 'abort', run: this.runs, code, message })
@@ -300,7 +309,7 @@ class Thread {
   /** The job has ended, and the thread can take another one. */
   private finish(settle: () => void): void {
     this.leaveRun()
-    this.port.unref()
+    this.keepProcess(false)
     this.owner.idle(this)
     settle()
   }
