@@ -24,6 +24,12 @@ import {
 /** An idle thread is ended after this time. */
 const idleMs = 30_000
 
+/**
+ * MiB for young objects in a thread with a limit. At the limit Node.js adds 16 MiB while it ends the thread. A collection
+ * that moves more than that from the young to the old objects makes V8 abort the process. The default is 48.
+ */
+const youngMb = 16
+
 interface ThreadsOptions {
   /** Threads at most. */
   readonly slots: () => number
@@ -195,7 +201,9 @@ class Thread {
       name: 'jobchart handler',
       workerData: start,
       transferList: [port2],
-      ...(memoryMb !== null && { resourceLimits: { maxOldGenerationSizeMb: memoryMb } }),
+      ...(memoryMb !== null && {
+        resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: youngMb },
+      }),
     })
     this.port = port1
     port1.on('message', (message: FromThread) => this.receive(message))

@@ -8,3 +8,7 @@ const failed = { stdout: 'THREAD_FAILED\n', exitCode: 0, signal: null }
 test('a process that has nothing else to do waits for the end of a thread that has a job', async () => {
   expect(await runProgram(program, ['objects'])).toMatchObject(failed)
 })
+
+test('a handler that keeps all that it parses ends its thread, and not the process', async () => {
+  expect(await runProgram(program, ['parsed'])).toMatchObject(failed)
+})
