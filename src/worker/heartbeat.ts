@@ -180,14 +180,15 @@ export class Heartbeat {
   /**
    * Stores the result of a step. A failed write is repeated until the lease expires: without the result the next
    * attempt would repeat the step.
-   * @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE
+   * @throws JobchartError NOT_ACCEPTED if the run has ended meanwhile; LEASE_LOST if the job is no longer the run's;
+   * STORE_UNAVAILABLE
    */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
     const { store, worker, leaseMs } = this.options
     const heartbeats = [{ ...heartbeatOf(run), steps: { [name]: value } }]
     const [answer] = await this.writeUntilAnswered(run, () => store.extend({ worker, leaseMs, heartbeats }))
     if (answer !== undefined) this.applyAnswer(run, answer)
-    if (answer?.outcome === 'lost') throw leaseLost(run)
+    if (answer?.outcome === 'lost') throw run.ending === null ? leaseLost(run) : runIsOver(run)
     if (answer?.outcome === 'failed') {
       throw refusedBy(store.name, `step ${name} of job ${run.claimed.id}`, answer.error)
     }

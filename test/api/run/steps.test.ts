@@ -371,3 +371,20 @@ test('a step of a run that has ended is refused', async () => {
   await clock.settle()
   expect([errors, runs]).toMatchObject([[{ code: 'NOT_ACCEPTED', hint: expect.any(String) }], 0])
 })
+
+test('a step whose run ends during its work says so, and does not speak of a lost lease', async () => {
+  const { clock, runtime } = world()
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  const errors: unknown[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    run: (_input, { step }) => {
+      void step('late', () => gate).catch((error: unknown) => errors.push(error))
+    },
+  })
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.settle()
+  open()
+  await clock.settle()
+  expect(errors).toMatchObject([{ code: 'NOT_ACCEPTED', hint: expect.stringContaining('Await ctx.step') }])
+})
