@@ -261,11 +261,14 @@ export class Selector {
     const candidates = [...this.queues.values()].filter((queue) => queue.heapIndex >= 0)
     try {
       const type = this.own(candidates.map(({ type, weight, given }) => ({ type, weight, given })))
-      return type === null ? undefined : candidates.find((queue) => queue.type === type)
+      if (type === null) return undefined
+      const chosen = candidates.find((queue) => queue.type === type)
+      if (chosen !== undefined) return chosen
+      this.logger.error('the selection function gave no candidate; this pick uses the weights', { given: type })
     } catch (error) {
       this.logger.error('the selection function threw; this pick uses the weights', { error })
-      return this.heap.peek()
     }
+    return this.heap.peek()
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRuntime, defineJob, type SelectionOption } from 'jobchart'
+import { createRuntime, defineJob, type Logger, type SelectionOption } from 'jobchart'
 import { seededRandom, VirtualClock } from 'jobchart/testing'
 import { Selector, type Picks } from '../../src/worker/selector.ts'
 
@@ -7,14 +7,14 @@ const noLimits = { concurrency: null, perKey: null, rate: null }
 const weights: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 90 }
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-function selector(selection: SelectionOption, options: { seed?: number; now?: () => number } = {}) {
+function selector(selection: SelectionOption, options: { seed?: number; now?: () => number; logger?: Logger } = {}) {
   const jobs = Object.entries(weights).map(([type, weight]) => ({ type, weight, limits: noLimits }))
   const made = new Selector({
     jobs,
     selection,
     random: seededRandom(options.seed ?? 1),
     now: options.now ?? (() => 0),
-    logger,
+    logger: options.logger ?? logger,
   })
   return made
 }
@@ -164,6 +164,24 @@ test('an own function that throws harms only its pick', () => {
   })
   wakeAll(from)
   expect(picks(from, 100)['ninety']).toBe(90)
+})
+
+test.each(['none of them', undefined])(
+  'an own function that gives %j, which is no candidate, harms only its pick',
+  (given) => {
+    const logged: unknown[] = []
+    const error = (...entry: unknown[]): void => void logged.push(entry)
+    const from = selector(() => given as string, { logger: { ...logger, error } })
+    wakeAll(from)
+    expect(picks(from, 100)['ninety']).toBe(90)
+    expect(logged[0]).toEqual(['the selection function gave no candidate; this pick uses the weights', { given }])
+  },
+)
+
+test('an own function that gives null picks nothing', () => {
+  const from = selector(() => null)
+  wakeAll(from)
+  expect(from.pick(10)).toBeNull()
 })
 
 test('the shares that a runtime really gave are in its stats, and follow the weights', async () => {
