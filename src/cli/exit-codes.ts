@@ -18,7 +18,7 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   finding:
     'The command ran, with findings: a job was not found or could not be changed, `check` or `doctor` found a problem, or `tail` missed transitions.',
   usage:
-    'The command, an option or an argument is wrong, a confirmation is missing, or a file or port that it names cannot be used.',
+    'The command, an option or an argument is wrong, a confirmation is missing, or a file or port that it names, or its output, cannot be used.',
   store: 'The store cannot be used: it does not exist, is damaged, locked, of another version, or does not answer.',
   internal: 'Another error, which is a bug. `--verbose` prints its stack.',
   interrupted: 'A change of many jobs was interrupted by SIGINT or SIGTERM. What it had changed stays changed.',

@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline/promises'
 import { styleText } from 'node:util'
 import { systemClock } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
 
 export type Style = Parameters<typeof styleText>[0]
 
@@ -51,8 +52,8 @@ export function processTerminal(): Terminal {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort(name))
   for (const stream of [stdout, stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
-      ending.abort('EPIPE')
+      // Of other errors `print` tells.
+      if (isClosed(error)) ending.abort('EPIPE')
     })
   }
   return {
@@ -65,8 +66,14 @@ export function processTerminal(): Terminal {
     },
     signal: ending.signal,
     canAsk: stdin.isTTY && stderr.isTTY,
-    // After EPIPE the callback gets an error, and the signal says so.
-    print: (text) => new Promise((resolve) => stdout.write(`${printable(text)}\n`, () => resolve())),
+    print: (text) =>
+      new Promise((resolve, reject) =>
+        stdout.write(`${printable(text)}\n`, (error) => {
+          // The signal says that the reader has gone.
+          if (error === null || error === undefined || isClosed(error)) resolve()
+          else reject(notWritten(error))
+        }),
+      ),
     write: (text) => void stdout.write(text),
     note: (text) => void stderr.write(`${printable(text)}\n`),
     progress: (text) => {
@@ -78,6 +85,14 @@ export function processTerminal(): Terminal {
     sleep: (ms, signal) => sleep(ms, signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal])),
   }
 }
+
+const isClosed = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
+
+const notWritten = (cause: Error): JobchartError =>
+  new JobchartError('INVALID_OPTION', `the output cannot be written: ${cause.message}`, {
+    hint: 'Write it where there is room.',
+    cause,
+  })
 
 async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })

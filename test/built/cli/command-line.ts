@@ -103,10 +103,19 @@ export const runProcess = (cwd: string, environment: NodeJS.ProcessEnv, ...args:
 
 /** Starts a command in a folder that goes on. */
 export const startCommand = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): ChildProcess =>
+  startCommandInto('pipe', cwd, environment, ...args)
+
+/** @param output a pipe, or the descriptor of a file */
+const startCommandInto = (
+  output: 'pipe' | number,
+  cwd: string,
+  environment: NodeJS.ProcessEnv,
+  ...args: string[]
+): ChildProcess =>
   spawn(process.execPath, [program, ...args], {
     env: { ...plainEnvironment, ...environment },
     cwd,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', output, 'pipe'],
   })
 
 export interface CommandLine {
@@ -120,6 +129,8 @@ export interface CommandLine {
   readonly runProcess: (...args: string[]) => Promise<Ended>
   /** Starts a command that goes on. */
   readonly start: (...args: string[]) => ChildProcess
+  /** The same with the output into an open file, by its descriptor. */
+  readonly startInto: (output: number, ...args: string[]) => ChildProcess
   /** The same on another store, by the path of its file. */
   readonly startOn: (store: string, ...args: string[]) => ChildProcess
   readonly folder: () => string
@@ -146,6 +157,7 @@ export function commandLine(): CommandLine {
       return (...args) => runIn(on(copy), ...args)
     },
     start: (...args) => startOn(path, ...args),
+    startInto: (output, ...args) => startCommandInto(output, folder.path, on(path), ...args),
     startOn,
     folder: () => folder.path,
   }

@@ -1,5 +1,6 @@
 /** Commands that only look at a store. */
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient, createRuntime, defineJob, fatal, type MergedFailureGroup } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
@@ -7,7 +8,7 @@ import { expect, test } from 'vitest'
 import { commandLine, moduleAt } from './command-line.ts'
 import { order } from './jobs.ts'
 
-const { run, start, folder } = commandLine()
+const { run, start, startInto, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
 
 const json = async (...args: string[]) => {
@@ -193,6 +194,19 @@ test.concurrent(
     expect({ code, said }).toEqual({ code: 0, said: '' })
   },
 )
+
+test.concurrent('an output that cannot be written is an error with its exit code, and no finding', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = startInto(full, 'ls', '--json')
+  let said = ''
+  child.stderr?.on('data', (text: Buffer) => (said += text.toString()))
+  const [code] = (await once(child, 'close')) as [number | null]
+  closeSync(full)
+  expect(code).toBe(2)
+  expect(JSON.parse(said)).toMatchObject({
+    error: { code: 'INVALID_OPTION', message: expect.stringContaining('the output cannot be written: ENOSPC') },
+  })
+})
 
 test.concurrent('dashboard serves the page on a loopback port until it is told to end', async () => {
   const child = start('dashboard', '--json', '--title', 'tested', '--jobs', jobsFile)
