@@ -25,8 +25,8 @@ import {
 const idleMs = 30_000
 
 /**
- * MiB for young objects in a thread with a limit. At the limit Node.js adds 16 MiB while it ends the thread. A collection
- * that moves more than that from the young to the old objects makes V8 abort the process. The default is 48.
+ * MiB for young objects in a thread with a limit. At the limit Node.js adds 16 MiB while it ends the thread. A
+ * collection that moves more than that from the young to the old objects makes V8 abort the process. The default is 48.
  */
 const youngMb = 16
 

@@ -106,13 +106,14 @@ async function allPages(
 ): Promise<[ids: string[], statements: number]> {
   const ids: string[] = []
   let first = 0
-  for (let next: string | undefined, page = 0; page === 0 || next !== undefined; page++) {
+  const pages: { readonly next?: string }[] = [{}]
+  for (const { next } of pages) {
     const statements = await statementsOf(async () => {
       const jobs = await store.list({ limit: 40, ...query, ...(next !== undefined && { after: next }) })
       ids.push(...idsOf(jobs))
-      next = jobs.next
+      if (jobs.next !== undefined) pages.push({ next: jobs.next })
     })
-    if (page === 0) first = statements.filter((sql) => sql.startsWith('SELECT')).length
+    if (next === undefined) first = statements.filter((sql) => sql.startsWith('SELECT')).length
   }
   return [ids, first]
 }
@@ -207,7 +208,7 @@ test('of jobs that are discarded the ids are kept that the log has, and are foun
 test('of the schedules that are due no more are sorted than are asked for', async () => {
   const { store, beside, statementsOf } = await openFile()
   const statements = await statementsOf(() => store.schedules.due({ computed: ['a'], limit: 10 }))
-  const [due] = statements.filter((sql) => sql.includes('record FROM ('))
+  const due = statements.find((sql) => sql.includes('record FROM ('))
   const plan = beside.prepare(`EXPLAIN QUERY PLAN ${String(due)}`).all()
   const steps = plan.map(({ detail }) => String(detail))
   const searches = steps.flatMap((step, i) => (step.includes('schedules USING INDEX ticks') ? steps[i - 1] : []))

@@ -1,4 +1,4 @@
-/** Statistics that ANALYZE has counted while the tables had a few rows: the store reads no table whole because of them. */
+/** Statistics of tables that had a few rows: the store reads no table whole because of them. */
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { sqliteStore } from 'jobchart/sqlite'

@@ -7,11 +7,8 @@
 import { activityFigures, activityPeriods, type Tally } from '../../core/activity.ts'
 import { jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { ActivityPeriod, StateCounts } from '../../store.ts'
-import { partsOf } from '../remote/parts.ts'
-import type { Commands, Reply } from './connection.ts'
-import type { Keys } from './keys.ts'
+import type { Reply } from './connection.ts'
 import { scriptText, textOfScript } from './row-text.ts'
-import type { Scripts } from './scripts.ts'
 
 /** Where each stands in the list of a type, for scripts: their lists begin at 1. */
 const minute = jobStates.length + 1
@@ -69,27 +66,6 @@ export function figuresFrom(reply: Reply | undefined): ReadonlyMap<string, TypeF
     })
   }
   return byType
-}
-
-/**
- * Of each type, some in a call: of thousands of types one call would hold up every other client. So they are not those
- * of one moment.
- * @param types as scripts write them; null = all
- */
-export async function figuresOfEach(
-  redis: Pick<Commands, 'send'>,
-  keys: Keys,
-  scripts: Pick<Scripts<'figures'>, 'run'>,
-  types: readonly string[] | null = null,
-): Promise<ReadonlyMap<string, TypeFigures>> {
-  const all = async (): Promise<readonly string[]> => (await redis.send(['HKEYS', keys.figures])) as readonly string[]
-  const names = types ?? (await all()).filter((name) => name !== seqField && name !== allTypes)
-  const found = new Map<string, TypeFigures>()
-  for (const part of partsOf(names)) {
-    const [, , , reply] = await scripts.run('figures', ['', ...part])
-    for (const [type, figures] of figuresFrom(reply)) found.set(type, figures)
-  }
-  return found
 }
 
 /** How many jobs there are, by state, and by state and type. */

@@ -36,7 +36,6 @@ import type {
   MachineCounts,
   QueueActivity,
   QueueInfo,
-  StateCounts,
   StoredHeat,
   TermQuery,
   TransitionPage,
@@ -45,7 +44,8 @@ import type {
 } from '../../store.ts'
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
-import { allTypes, figuresFrom, figuresOfEach, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
+import { allTypes, figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
+import { figuresOfEach } from './figures-of-types.ts'
 import { failureName, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'

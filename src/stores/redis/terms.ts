@@ -235,8 +235,12 @@ export class TermFilling {
 
 /** Fills the index to its end, for one who searches. @returns is it at its end? */
 export async function fillAllTerms(scripts: TermScripts): Promise<boolean> {
-  let filled: Filled = await fillStep(scripts, 0, false)
-  for (let jobs = 0; isSome(filled) && (jobs += filled) < askedJobs;) filled = await fillStep(scripts, 0, false)
+  let [filled, jobs]: [Filled, number] = [await fillStep(scripts, 0, false), 0]
+  while (isSome(filled)) {
+    jobs += filled
+    if (jobs >= askedJobs) return false
+    filled = await fillStep(scripts, 0, false)
+  }
   return filled === 'all'
 }
 

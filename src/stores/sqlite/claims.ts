@@ -104,7 +104,7 @@ export class Claims {
     this.change(claim)
   }
 
-  /** The leased jobs whose leases have run out, earliest first, `limit` at most. The claims of the others are not read. */
+  /** The leased jobs whose leases have run out, earliest first, `limit` at most. No claim of others is looked at. */
   expired(now: number, limit: number): number[] {
     this.refresh()
     this.write()

@@ -3,9 +3,9 @@
  * claim is set aside until it has one.
  */
 import type { RateLimit } from '../../store.ts'
+import { timeOfClaim } from './claim-times.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
-import { timeOfClaim } from './rate.ts'
 import type { Statements } from './statements.ts'
 
 export class KeyRates {
@@ -44,7 +44,7 @@ export class KeyRates {
     return false
   }
 
-  /** Counts a claim. If it was the last free one, the group is set aside at once: so no later claim comes to many such. */
+  /** Counts a claim. After the last free one the group is set aside: no later claim passes over many such. */
   spend(queue: Queue, key: string, rate: RateLimit, now: number): void {
     this.sql.run('spendOfKey', queue.number, key, now, now + rate.perMs)
     if (this.spent(queue, key, rate, now) >= rate.limit) this.setAside(queue, key, rate, now)

@@ -151,7 +151,7 @@ local function writeFigures()
 end
 `
 
-/** What a script answers of types: a format of their numbers, the first of their figures, and what it reads of the text. */
+/** What a script answers of types: how it writes the first of their numbers, and how it reads these. */
 const answered = (count: number): string => `('%d '):rep(${count}):sub(1, -2), '>' .. ('d'):rep(${count})`
 
 /**
