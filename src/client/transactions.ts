@@ -31,9 +31,10 @@ interface TransactionsOptions {
 export interface TxWrite {
   /**
    * Resolves when the transaction has committed, and what the call has asked for is carried out.
+   * @returns false if it is not certain that it has committed: `TxFate` `unknown`
    * @throws JobchartError TX_ROLLED_BACK; STOPPED if the client is closed before
    */
-  settled(): Promise<void>
+  settled(): Promise<boolean>
 }
 
 class Write implements TxWrite {
@@ -42,9 +43,9 @@ class Write implements TxWrite {
   nextAt: number
   /** As it was told last: a store is asked again only for what was open. */
   fate: TxFate = 'open'
-  readonly waiters: { resolve: () => void; reject: (error: JobchartError) => void }[] = []
-  /** null: not known yet; undefined: carried out. */
-  private outcome: JobchartError | null | undefined = null
+  readonly waiters: { resolve: (isCertain: boolean) => void; reject: (error: JobchartError) => void }[] = []
+  /** null: not known yet; a boolean: carried out. */
+  private outcome: JobchartError | boolean | null = null
   private readonly watch: (write: Write) => void
 
   /** @param firstMs when it is asked for at first */
@@ -55,20 +56,21 @@ class Write implements TxWrite {
     this.watch = watch
   }
 
-  settled(): Promise<void> {
+  settled(): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      if (this.outcome === undefined) return resolve()
+      if (typeof this.outcome === 'boolean') return resolve(this.outcome)
       if (this.outcome !== null) return reject(this.outcome)
       this.waiters.push({ resolve, reject })
       this.watch(this)
     })
   }
 
-  end(error?: JobchartError): void {
-    this.outcome = error
+  /** @param outcome an error, or whether it is certain that it has committed */
+  end(outcome: JobchartError | boolean): void {
+    this.outcome = outcome
     for (const { resolve, reject } of this.waiters.splice(0)) {
-      if (error === undefined) resolve()
-      else reject(error)
+      if (typeof outcome === 'boolean') resolve(outcome)
+      else reject(outcome)
     }
   }
 }
@@ -183,13 +185,13 @@ export class Transactions {
   private settle(write: Write): void {
     if (write.fate === 'open') return
     this.watched.delete(write)
-    write.end(write.fate === 'rolledBack' ? rolledBack() : undefined)
+    write.end(write.fate === 'rolledBack' ? txRolledBack() : write.fate === 'committed')
   }
 }
 
 const waitAfter = (ageMs: number): number => Math.min(Math.max(ageMs / 4, everyMs.least), everyMs.most)
 
-const rolledBack = (): JobchartError =>
+export const txRolledBack = (): JobchartError =>
   new JobchartError(
     'TX_ROLLED_BACK',
     'the transaction of the call was rolled back, or its savepoint: nothing was stored',

@@ -9,7 +9,7 @@ import type { Stream } from '../core/stream.ts'
 import type { NewJob, OpenTransaction, Store } from '../store.ts'
 import { ClientHandle, outcomeOfNew, type HandleServices } from './handle.ts'
 import { GuardedStream } from './stream.ts'
-import type { TxWrite } from './transactions.ts'
+import { txRolledBack, type TxWrite } from './transactions.ts'
 
 export interface TxHandleOptions {
   readonly services: HandleServices
@@ -35,7 +35,7 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
   constructor({ services, store, logger, job, write, joins }: TxHandleOptions) {
     let finding: Promise<Stored> | null = null
     const find = (): Promise<Stored> => {
-      finding ??= write.settled().then(() => storedOf(store, job))
+      finding ??= write.settled().then((isCertain) => storedOf(store, job, isCertain))
       return finding
     }
     const own = afterCommit({ services, logger, joins, stored: async () => (await find()).id })
@@ -77,8 +77,15 @@ const notEnded = (id: string, ms: number): TimeoutError =>
     hint: 'It is still open: commit it, then wait.',
   })
 
-/** @throws JobchartError ID_TAKEN, STORE_REFUSED if the job is not there, and no other one in its place */
-async function storedOf(store: Store, { id, type, input, key, onConflict }: NewJob): Promise<Stored> {
+/**
+ * @param isCertain is it known that the transaction has committed?
+ * @throws JobchartError ID_TAKEN; if the job is not there, and no other one in its place, STORE_REFUSED, TX_ROLLED_BACK
+ */
+async function storedOf(
+  store: Store,
+  { id, type, input, key, onConflict }: NewJob,
+  isCertain: boolean,
+): Promise<Stored> {
   const [job] = await store.get([id])
   if (job?.type === type) {
     const sameInput = sameJson(job.input, input)
@@ -96,6 +103,7 @@ async function storedOf(store: Store, { id, type, input, key, onConflict }: NewJ
     const sameInput = sameJson(holder.input, input)
     return { id: holder.id, outcome: onConflict === 'keep' || !sameInput ? 'kept' : 'replaced', sameInput }
   }
+  if (!isCertain) throw txRolledBack()
   throw new JobchartError('STORE_REFUSED', `job ${id} was not stored, although its transaction has committed`, {
     hint: 'It was discarded meanwhile, or refused: then the log of the process that carried it out says why.',
   })

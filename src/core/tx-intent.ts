@@ -84,7 +84,7 @@ export const endWritten = (cause?: unknown): JobchartError =>
 
 /**
  * What has become of a write in a transaction: `rolledBack` also if only its savepoint was rolled back, or the server
- * has failed before the commit; `unknown` if the server has forgotten it.
+ * has failed before the commit; `unknown` if the server has forgotten it, or may mean another one by the same name.
  */
 export type TxFate = 'open' | 'committed' | 'rolledBack' | 'unknown'
 

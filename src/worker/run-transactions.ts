@@ -6,6 +6,13 @@ import { JobchartError } from '../core/errors.ts'
 import type { Settlement } from '../core/settlement.ts'
 import type { TxWrite } from '../client/transactions.ts'
 
+/** The end of an attempt that was written in a transaction which has ended. */
+interface EndInTransaction {
+  readonly settlement: Settlement
+  /** Is it known that the transaction has committed? Otherwise the job tells. */
+  readonly isCertain: boolean
+}
+
 interface Written {
   readonly write: TxWrite
   /** The end of the attempt; null for a step. */
@@ -27,21 +34,25 @@ export class RunTransactions {
 
   /**
    * Waits until all of the transactions have ended.
-   * @returns the end of the attempt that has committed; null if none has
+   * @returns the end of the attempt that has committed, or may have; null if none has
    * @throws JobchartError STOPPED if the client is closed before
    */
-  async outcome(): Promise<Settlement | null> {
-    const committed = await Promise.all(this.written.map(({ write }) => hasCommitted(write)))
-    return this.written.find(({ settlement }, i) => settlement !== null && committed[i])?.settlement ?? null
+  async outcome(): Promise<EndInTransaction | null> {
+    const committed = await Promise.all(this.written.map(({ write }) => commitOf(write)))
+    const ends = this.written.flatMap(({ settlement }, i): EndInTransaction[] =>
+      settlement === null || committed[i] === 'no' ? [] : [{ settlement, isCertain: committed[i] === 'certain' }],
+    )
+    return ends.find(({ isCertain }) => isCertain) ?? ends[0] ?? null
   }
 }
 
-export async function hasCommitted(write: TxWrite): Promise<boolean> {
+async function commitOf(write: TxWrite): Promise<'certain' | 'uncertain' | 'no'> {
   try {
-    await write.settled()
-    return true
+    return (await write.settled()) ? 'certain' : 'uncertain'
   } catch (error) {
-    if (error instanceof JobchartError && error.code === 'TX_ROLLED_BACK') return false
+    if (error instanceof JobchartError && error.code === 'TX_ROLLED_BACK') return 'no'
     throw error
   }
 }
+
+export const hasCommitted = async (write: TxWrite): Promise<boolean> => (await commitOf(write)) !== 'no'

@@ -21,7 +21,7 @@ import type { Workload } from './workload.ts'
 const retryMs = { first: 25, max: 2_000 }
 
 export interface SettleRunsOptions extends Omit<DecideOptions, 'now'> {
-  readonly store: Pick<Store, 'settle' | 'now' | 'name'>
+  readonly store: Pick<Store, 'settle' | 'get' | 'now' | 'name'>
   readonly health: Health
   readonly timers: Pick<Timers, 'after'>
   readonly time: Pick<LeaseClock, 'read'>
@@ -80,7 +80,7 @@ class Settler {
   private async afterTransactions(run: Run, transactions: RunTransactions): Promise<void> {
     const { logger, workload } = this.options
     try {
-      const committed = await transactions.outcome()
+      const committed = await this.committed(run, transactions)
       if (committed !== null && run.ending === 'threw') reportThrown(logger, run)
       if (committed === null && run.ending === 'returned' && transactions.hasEnd) {
         run.ending = 'threw'
@@ -94,6 +94,21 @@ class Settler {
       logger.warn('it is not known what has become of the transaction of a handler; its lease decides', { error, id })
     }
     workload.done(1)
+  }
+
+  /**
+   * The end of the attempt that a transaction has committed. If the server cannot tell, the job does: what was
+   * committed is carried out by now, and then the job does not run in this attempt any more.
+   */
+  private async committed(
+    { claimed: { id, attempt, generation } }: Run,
+    transactions: RunTransactions,
+  ): Promise<Settlement | null> {
+    const end = await transactions.outcome()
+    if (end === null || end.isCertain) return end?.settlement ?? null
+    const [job] = await this.options.store.get([id])
+    const isLeased = job?.state === 'running' || job?.state === 'cancelling'
+    return isLeased && job.attempt === attempt && job.generation === generation ? null : end.settlement
   }
 
   private write(runs: readonly Run[], settlements: readonly Settlement[], tries = 0): void {

@@ -46,11 +46,11 @@ export function writesInTransactions({ transactions, refusal, leaseMs }: RunTran
     checkRunning(run)
     // Registered before it is written: the handler may end meanwhile.
     const writing = transactions.write(tx, [intent])
-    const settled = async (): Promise<void> => {
+    const settled = async (): Promise<boolean> => {
       const written = await writing.catch(() => null)
       // What was refused is not part of the transaction.
       if (written === null) throw new JobchartError('TX_ROLLED_BACK', 'the write was refused in the transaction')
-      await written.settled()
+      return written.settled()
     }
     run.transactions ??= new RunTransactions()
     run.transactions.add({ write: { settled }, settlement })

@@ -57,6 +57,7 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
       GRANT EXECUTE ON FUNCTION ${schema}.within(text), ${schema}.transaction_id(text) TO ${restricted}`)
     const { rows } = await db.query(`SELECT value FROM ${schema}.meta WHERE name = 'store'`)
     store = transactionsOf({
+      connections: () => 1,
       schema,
       storeId: () => String(rows[0]?.['value']),
       query: async (text, values) => (await client.query({ text, values: [...values], rowMode: 'array' })).rows,
@@ -183,7 +184,7 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
     })
 
     test('the store of another schema of the database is another store', async () => {
-      const others = transactionsOf({ schema, storeId: () => 'another', query: async () => [] })
+      const others = transactionsOf({ connections: () => 1, schema, storeId: () => 'another', query: async () => [] })
       await expect(library.transaction(({ tx }) => others.write(tx, [intent('a')]))).rejects.toMatchObject({
         code: 'TX_OTHER_DATABASE',
       })

@@ -54,6 +54,7 @@ function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unkn
       seen.push(`settle ${settlements.map(({ id }) => id).join('+')}`)
       return answer(settlements.map(() => settled))
     },
+    get: () => Promise.resolve([]),
     cancel(requests: readonly unknown[]) {
       seen.push(`cancel ${requests.length}`)
       if (!later) return requests.map(() => none)

@@ -21,7 +21,7 @@ function settling(answers: readonly (readonly SettleAnswer[] | Error)[]) {
     if (answer instanceof Error) throw answer
     return [...answer]
   })
-  const store = { settle, now: () => 0, name: 'fake' }
+  const store = { settle, get: () => Promise.resolve([]), now: () => 0, name: 'fake' }
   const health = { answered: vi.fn(), failed: vi.fn() }
   const time = { read: () => nowMs }
   const stage = settleRuns({ ...parts, store, health, time, random: () => 0.5 })

@@ -3,10 +3,13 @@
  * the last commits has an older state, and may give the numbers and revisions of these anew.
  */
 import type { Hint } from '../../store.ts'
+import type { Link } from './connection.ts'
 
 export class Epoch {
   /** Which run of the server this is, as the last connection has told. */
   current = ''
+  /** How many connections have told of it: all of them end when the server fails. null: a pooler keeps them. */
+  connections: number | null = 0
   /** The number of the last transition that this process knows of. */
   private seen = 0
   /** Has one begun that was not told of? */
@@ -18,8 +21,9 @@ export class Epoch {
     this.begun = begun
   }
 
-  learn(epoch: string): void {
-    const { current } = this
+  learn({ epoch, isPooled }: Pick<Link, 'epoch' | 'isPooled'>): void {
+    const { current, connections } = this
+    this.connections = isPooled || connections === null ? null : connections + 1
     if (epoch === current) return
     this.current = epoch
     if (current === '') return

@@ -110,6 +110,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     foldIfMany: (unfolded) => opened().figures.foldIfMany(unfolded),
   })
   const transactions = transactionsOf({
+    connections: () => opened().epoch.connections,
     schema,
     storeId: () => storeId,
     query: ask,
@@ -254,7 +255,7 @@ function connectionsOf(settings: Settings, clock: Clock, renewed: () => void): O
   const connection = (): Connection =>
     new Connection(async () => {
       const link = await settings.connect()
-      epoch.learn(link.epoch)
+      epoch.learn(link)
       return link
     }, settings.where)
   const [lane, reads, listening] = [connection(), connection(), connection()]

@@ -7,6 +7,11 @@ import { adapterOf, callThrough, notOpen, statementFailed, type Adapter } from '
 import { refusalIn } from './refusals.ts'
 
 interface TransactionsOptions {
+  /**
+   * How many connections the store has made. A server that has failed may give the ids of transactions anew whose
+   * commits it has lost: what it says after that of those before is not certain. null: a pooler hides it.
+   */
+  readonly connections: () => number | null
   /** The schema, quoted. */
   readonly schema: string
   /** The random id of the store. */
@@ -22,6 +27,7 @@ const fateOf: Readonly<Record<string, TxFate>> = {
 }
 
 export function transactionsOf({
+  connections,
   schema,
   storeId,
   query,
@@ -34,11 +40,16 @@ export function transactionsOf({
       const xid = adapter.tellsState ? '' : (known.get(tx) ?? (await xidOf(adapter, schema)))
       if (xid !== '') known.set(tx, xid)
       const answer = await call(adapter, `${schema}.within`, requestOf(storeId(), xid, intents), schema)
-      return receiptOf(answer)
+      return `${receiptOf(answer)} ${connections()}`
     },
     async fates(receipts) {
-      const [[statuses] = []] = await query(`SELECT ${schema}.fates($1)`, [receipts])
-      return (statuses as readonly string[]).map((status) => fateOf[status] ?? 'unknown')
+      const parts = receipts.map((receipt) => receipt.split(' '))
+      const [[statuses] = []] = await query(`SELECT ${schema}.fates($1)`, [parts.map(([xid = '']) => xid)])
+      const now = connections()
+      return (statuses as readonly string[]).map((status, i) => {
+        const fate = fateOf[status] ?? 'unknown'
+        return fate === 'committed' && (now === null || parts[i]?.[1] !== String(now)) ? 'unknown' : fate
+      })
     },
   }
 }
