@@ -51,8 +51,15 @@ interface MachineCallsOptions {
  */
 const conditionalTriesMax = 20
 
+/**
+ * Sends after which the next one waits for a turn of the event loop: a store may answer without one, and then the
+ * machines that run in this process read nothing, until their inboxes are full.
+ */
+const sendsPerTurn = 20
+
 export class MachineCalls {
   private readonly options: MachineCallsOptions
+  private sends = 0
   /** The last pending send to each job. */
   private readonly lastSends = new Map<string, Promise<void>>()
   /** One per machine: viewers cache states of this store's jobs. */
@@ -132,6 +139,8 @@ export class MachineCalls {
     type: string | undefined,
   ): Promise<void> {
     await this.options.ready()
+    const { clock } = this.options.timers
+    if (++this.sends % sendsPerTurn === 0) await new Promise<void>((resolve) => clock.nextTurn(resolve))
     const event = sent.event as { readonly type: string }
     const message = { ...sent, ...(key !== undefined && { key }), ...(keepMs !== undefined && { keepMs }) }
     const request = { id, message, key: key ?? nanoid() }

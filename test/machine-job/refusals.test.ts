@@ -1,5 +1,5 @@
 /** What cannot be durable, and what a job does not take, is refused with an error that says what to do. */
-import { defineJob, type JobchartError } from 'jobchart'
+import { createRuntime, defineJob, type JobchartError } from 'jobchart'
 import {
   assign,
   createMachine,
@@ -176,15 +176,17 @@ test('events that are not taken are refused with the reason', async () => {
   at.expectLogged('warn')
 })
 
+/** Counts what it is sent. */
+const counter = setup({ types: { context: {} as { n: number } } }).createMachine({
+  context: { n: 0 },
+  on: { ADD: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
+  initial: 'on',
+  states: { on: { on: { END: 'end' } }, end: { type: 'final' } },
+  output: ({ context }) => context.n,
+})
+
 test('a full inbox refuses more, until the machine reads', async () => {
   const at = world()
-  const counter = setup({ types: { context: {} as { n: number } } }).createMachine({
-    context: { n: 0 },
-    on: { ADD: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
-    initial: 'on',
-    states: { on: { on: { END: 'end' } }, end: { type: 'final' } },
-    output: ({ context }) => context.n,
-  })
   const job = defineJob({ type: 'counter', machine: counter })
   const runtime = at.idle({ jobs: [job] })
   const handle = await runtime.enqueue(job)
@@ -197,6 +199,18 @@ test('a full inbox refuses more, until the machine reads', async () => {
   await at.clock.settle()
   await handle.send({ type: 'END' })
   expect(await handle.result()).toBe(inbox.length)
+})
+
+test('a machine that runs in the process of its sender has its turns to read', async () => {
+  const job = defineJob({ type: 'counter', machine: counter })
+  const runtime = createRuntime({ jobs: [job] })
+  await runtime.start()
+  const handle = await runtime.enqueue(job)
+  await handle.waitFor('on')
+  for (let i = 0; i < 1_200; i++) await handle.send({ type: 'ADD' }, { accept: 'always' })
+  await handle.send({ type: 'END' })
+  expect(await handle.result()).toBe(1_200)
+  await runtime.stop()
 })
 
 test('events raised for ever are found out as well', async () => {
