@@ -255,6 +255,7 @@ export class LiveMachine implements MachineRunServices {
       } finally {
         this.isFiring = false
       }
+      if (timer.target === '') this.noteAside(() => eventInWords(timer.event.type))
       after?.()
     }
     this.firedBy = Math.max(this.firedBy, by)
@@ -373,6 +374,11 @@ export class LiveMachine implements MachineRunServices {
     dropChildren(this.root)
     this.root.stop()
     this.plan.pending = []
+  }
+
+  /** Adds to the note of the next checkpoint, unless it names a state already. */
+  noteAside(what: () => string): void {
+    if (this.notes.length === 0) this.asides.add(what())
   }
 
   /** What led to the checkpoint that is written now. */

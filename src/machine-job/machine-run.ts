@@ -382,6 +382,7 @@ export class MachineRun implements MachineHost {
       }
       this.dirty = true
       this.reads(taken, true, () => machine.send(eventOf(taken)))
+      this.noteTaken(taken)
     }
   }
 
@@ -410,10 +411,14 @@ export class MachineRun implements MachineHost {
   }
 
   private deliver(entry: EventEntry): void {
-    if (this.reads(entry, false, () => this.machine.offer(eventOf(entry)))) return
+    if (this.reads(entry, false, () => this.machine.offer(eventOf(entry)))) return this.noteTaken(entry)
     const isKept = this.deferred.add(entry)
     this.machine.asides.add(`${eventOf(entry).type} ${isKept ? 'deferred' : 'dropped'}`)
     if (!isKept) this.warnDropped(eventOf(entry), 'the state of the machine no longer handles it')
+  }
+
+  private noteTaken(entry: EventEntry): void {
+    this.machine.noteAside(() => `${eventOf(entry).type} taken`)
   }
 
   /** Lets the machine handle an event: if it fails, the log of the job names the message. */

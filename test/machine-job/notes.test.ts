@@ -1,6 +1,6 @@
 /** What the notes of checkpoints tell: what led to each, also where no state of the machine has changed. */
 import { defineJob, fromJob } from 'jobchart'
-import { emit, setup } from 'xstate'
+import { emit, raise, setup } from 'xstate'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -48,6 +48,46 @@ test('a checkpoint that no state has led to says what it was written for', async
     'work started',
     'child jobs enqueued',
     'xstate.done.actor.work → third, LATER → end',
+  ])
+})
+
+test('an event and a timer that lead to no other state are named', async () => {
+  const still = setup({
+    types: { events: {} as { type: 'TELL' | 'AGAIN' | 'WAIT' } },
+    actions: { tell: () => {} },
+  }).createMachine({
+    id: 'still',
+    initial: 'on',
+    states: {
+      on: {
+        on: {
+          TELL: { actions: 'tell' },
+          AGAIN: { target: 'on', reenter: true },
+          WAIT: { actions: raise({ type: 'TELL' }, { delay: 1_000 }) },
+        },
+        after: { '1h': { actions: 'tell' } },
+      },
+    },
+  })
+  const at = world()
+  const staying = defineJob({ type: 'still', machine: still })
+  const runtime = await at.runtime({ jobs: [staying] })
+  const handle = await runtime.enqueue(staying)
+  for (const type of ['TELL', 'AGAIN', 'WAIT'] as const) {
+    await at.clock.settle()
+    await handle.send({ type })
+  }
+  await at.clock.advance('2h')
+  expect((await handle.checkpoints()).map(({ note }) => note)).toEqual([
+    'xstate.init → on',
+    'TELL taken',
+    'effects carried out',
+    'AGAIN taken',
+    'WAIT taken',
+    'TELL',
+    'effects carried out',
+    'after 1h',
+    'effects carried out',
   ])
 })
 
