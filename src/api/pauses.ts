@@ -60,6 +60,8 @@ class Pause {
   release(): void {
     this.scope.signal?.removeEventListener('abort', this.onAbort)
     if (!this.scope.idle) return
-    this.ended.reject(new AbortError('the runtime was resumed or stopped before its running jobs had ended', undefined))
+    const hint = 'Another call, of resume() or stop(), has ended the pause: pause again if jobs may not run.'
+    const message = 'the runtime was resumed or stopped before its running jobs had ended'
+    this.ended.reject(new AbortError(message, undefined, hint))
   }
 }

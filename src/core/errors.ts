@@ -96,12 +96,19 @@ export class TimeoutError extends JobchartError {
   }
 }
 
-/** The caller's own signal aborted a wait; `cause` is the signal's reason. Named as the platform names it. */
+/**
+ * The caller's own signal aborted a wait; `cause` is the signal's reason. Named as the platform names it. A wait that
+ * another call has ended says so in its hint.
+ */
 export class AbortError extends JobchartError {
   override readonly name = 'AbortError'
 
-  constructor(message: string, cause: unknown) {
-    super('ABORTED', message, { hint: 'The signal that was passed has aborted; `cause` is its reason.', cause })
+  constructor(
+    message: string,
+    cause: unknown,
+    hint = 'The signal that was passed has aborted; `cause` is its reason.',
+  ) {
+    super('ABORTED', message, { hint, cause })
   }
 }
 

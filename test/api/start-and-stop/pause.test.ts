@@ -302,7 +302,9 @@ test('a pause that waits until no job runs rejects when it ends before', async (
   controller.abort(new Error('the deployment was called off'))
   await aborted
   expect(worker.state).toBe('running')
-  const resumed = expect(worker.pause({ idle: true })).rejects.toMatchObject({ code: 'ABORTED' })
+  // No signal has aborted: the hint names what has ended it.
+  const hint = expect.stringContaining('resume() or stop()')
+  const resumed = expect(worker.pause({ idle: true })).rejects.toMatchObject({ code: 'ABORTED', hint })
   await worker.resume()
   await resumed
   const stopped = expect(worker.pause({ idle: true })).rejects.toMatchObject({ code: 'ABORTED' })
