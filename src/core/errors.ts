@@ -145,7 +145,7 @@ function picture(value: unknown): string {
   if (value instanceof Date)
     return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name
-  return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object'
+  return typeof name === 'string' && name !== '' && name !== 'Object' ? `a ${name}` : 'an object'
 }
 
 /** What an error says; of a value that is none, its text. */

@@ -97,6 +97,7 @@ test('what JSON would bend in silence is refused, by its path', () => {
     [{ total: NaN }, 'input at total: NaN'],
     [[1, Infinity], 'input at [1]: Infinity'],
     [{ list: [{ at: new Date(0) }] }, 'input at list[0].at: the Date 1970-01-01T00:00:00.000Z is not plain data'],
+    [(function* () {})(), 'input: an object is not plain data'],
     [{ f: () => 1 }, 'input at f: a function'],
     [{ s: Symbol('x') }, 'input at s: Symbol(x)'],
     [[undefined], 'input at [0]: undefined'],
