@@ -117,8 +117,30 @@ export function prepareMany(
   options: CheckedEnqueueOptions = noOptions,
 ): NewJob[] | Promise<NewJob[]> {
   checkListed(preparing, job)
-  const made = inputs.map((input) => unvalidated(preparing, job, input, options, 'call'))
-  return job.schema === null ? made : Promise.all(made.map(({ input }) => parseInput(job, input))).then(() => made)
+  const made = inputs.map((input, i) => {
+    try {
+      return unvalidated(preparing, job, input, options, 'call')
+    } catch (error) {
+      throw ofInput(i, error)
+    }
+  })
+  if (job.schema === null) return made
+  const parsed = made.map(({ input }, i) =>
+    parseInput(job, input).catch((error: unknown) => {
+      throw ofInput(i, error)
+    }),
+  )
+  return Promise.all(parsed).then(() => made)
+}
+
+/** The same error with the place of the input in the list of its call. */
+function ofInput(i: number, error: unknown): unknown {
+  if (!(error instanceof JobchartError)) return error
+  const { code, message, hint, cause } = error
+  return new JobchartError(code, `inputs[${i}]: ${message}`, {
+    ...(hint !== undefined && { hint }),
+    ...(cause !== undefined && { cause }),
+  })
 }
 
 function unvalidated(

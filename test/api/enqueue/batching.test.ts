@@ -94,7 +94,11 @@ test('enqueueMany is one request of one write: all of it or nothing', async () =
   const records = await store.get(handles.map(({ id }) => id))
   expect(records.map((record) => record?.input)).toEqual(Array.from({ length: 500 }, (_, n) => n))
   expect(records.every((record) => record?.priority === 2 && record.tags[0] === 'bulk')).toBe(true)
-  await expect(runtime.enqueueMany(job, [1, Number.NaN])).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  await expect(runtime.enqueueMany(job, [1, Number.NaN])).rejects.toMatchObject({
+    code: 'INVALID_INPUT',
+    message: expect.stringMatching(/^inputs\[1\]: input of job .*NaN is not JSON/),
+    hint: expect.any(String),
+  })
   expect(inserts).toHaveLength(1)
 })
 

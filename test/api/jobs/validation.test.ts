@@ -35,6 +35,9 @@ test('an input that the schema refuses is refused at the door with every issue, 
   await expect(worker.tryEnqueue(mail, bad)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   await expect(worker.enqueueMany(mail, [{ to: 'ada@example.com', copies: [] }, bad])).rejects.toMatchObject({
     code: 'INVALID_INPUT',
+    message: `inputs[1]: ${(refused as Error).message}`,
+    hint: expect.any(String),
+    cause: [{}, {}],
   })
   await expect(worker.run(mail, bad)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   expect(await store.list({})).toHaveLength(0)
