@@ -39,6 +39,10 @@ export function recordError(thrown: unknown, depth = 0): ErrorRecord {
   }
 }
 
+/** What stands for a thrown value of which not even the class can be asked. */
+export const unreadable = (): TypeError =>
+  new TypeError('the handler threw a value that cannot be read, such as a revoked proxy')
+
 /** The error again, for a caller who awaits it: an Error with the recorded name, message, stack, code and causes. */
 export function reviveError(record: ErrorRecord): Error {
   const error = new Error(record.message, record.cause && { cause: reviveError(record.cause) })

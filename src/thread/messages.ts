@@ -1,7 +1,7 @@
 /** The messages between a thread and the runtime. Each belongs to one run: those of a run that is over are ignored. */
 import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../core/errors.ts'
-import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
+import { recordError, reviveError, unreadable, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import type { Json } from '../core/payload.ts'
 import type { TraceContext } from '../core/telemetry.ts'
@@ -63,6 +63,15 @@ interface Thrown {
 }
 
 export function packThrown(error: unknown): Thrown {
+  try {
+    return packed(error)
+  } catch {
+    // Reading a thrown proxy may throw.
+    return packed(unreadable())
+  }
+}
+
+function packed(error: unknown): Thrown {
   if (error instanceof Snooze) return { record: recordError(error), intent: { kind: 'snooze', delayMs: error.delayMs } }
   if (error instanceof FatalError) return { record: recordError(error.cause ?? error), intent: { kind: 'fatal' } }
   return { record: recordError(error), intent: null }

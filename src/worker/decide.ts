@@ -2,7 +2,7 @@
 import type { Random } from '../core/clock.ts'
 import { backoffMs, exponential } from '../core/backoff.ts'
 import type { Duration } from '../core/duration.ts'
-import { recordError } from '../core/failure.ts'
+import { recordError, unreadable } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import {
@@ -50,7 +50,7 @@ function settlementOf(run: Run, options: DecideOptions): Settlement {
   } catch (fault) {
     // Reading a thrown proxy may throw. That must not affect the settlements of other runs.
     options.logger.error('the result or error of a run could not be read', { error: fault, id: run.claimed.id })
-    return failed(run, new TypeError('the handler threw a value that cannot be read, such as a revoked proxy'), options)
+    return failed(run, unreadable(), options)
   }
 }
 

@@ -118,6 +118,10 @@ test('errors come back with name, message, code and cause; fatal() ends the job 
   })
   expect(await error('fatal')).toMatchObject({ name: 'RangeError', message: 'for good' })
   expect(await error('unclonable')).toMatchObject({ code: 'INVALID_OUTPUT' })
+  expect(await error('unreadable')).toMatchObject({
+    name: 'TypeError',
+    message: expect.stringContaining('cannot be read'),
+  })
 })
 
 test.each([

@@ -55,6 +55,11 @@ const acts = {
   },
   hang: () => new Promise(() => {}),
   unclonable: () => () => {},
+  unreadable: () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    throw proxy
+  },
   echo: ({ value }, { id, type, attempt, maxAttempts, deadline }) => ({
     value,
     id,
