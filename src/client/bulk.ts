@@ -42,6 +42,8 @@ export class ClientBulk implements BulkOperations {
 
   async run(request: BulkRequest, options: BulkRunOptions = {}): Promise<BulkOperation> {
     bulkRunOptions(options, 'options')
+    const { signal } = options
+    if (signal?.aborted) throw new AbortError('the bulk operation was aborted before it began', signal.reason)
     return this.carryOut(request, {}, options)
   }
 

@@ -36,7 +36,10 @@ export type BulkRequest = Filtered &
   )
 
 export interface BulkRunOptions {
-  /** Ends the wait, not the operation: a runtime goes on with it, unless it is stopped. */
+  /**
+   * Ends the wait, not the operation: a runtime goes on with it, unless it is stopped. If it has aborted before the
+   * call, `run` starts none.
+   */
   readonly signal?: AbortSignal
   /** Called after each batch that this process has done, with the ids of its jobs. */
   readonly onBatch?: (answer: BulkAnswer) => void

@@ -229,6 +229,19 @@ test('a signal ends the wait and not the operation; a client that closes ends bo
   expect((await made.store.bulk.list())[0]?.state).toBe('running')
 })
 
+test('a signal that has aborted before starts no operation', async () => {
+  const made = world()
+  await putDeadJobs(made.store, 250)
+  const client = clientOf(made)
+  const signal = AbortSignal.abort(new Error('too late'))
+  await expect(client.bulk.run(retryAll, { signal })).rejects.toMatchObject({
+    code: 'ABORTED',
+    cause: { message: 'too late' },
+  })
+  expect(await client.bulk.list()).toEqual([])
+  expect((await client.counts()).dead).toBe(250)
+})
+
 test('what is no bulk operation is refused', async () => {
   const made = world()
   const client = clientOf(made)
