@@ -2,7 +2,7 @@
 import { invalidOption } from '../core/errors.ts'
 import { caps } from '../core/caps.ts'
 import type { AnyJobEvent } from '../core/record.ts'
-import { toPayload } from '../core/payload.ts'
+import { copyPayload, toPayload, type Json } from '../core/payload.ts'
 import { logFieldLimits, payloadLimits } from '../core/limits.ts'
 import type { Store } from '../store.ts'
 import type { EventHub } from '../client/event-hub.ts'
@@ -25,13 +25,15 @@ export function runReports(
   options: RunReportsOptions,
 ): Pick<ContextServices, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
   const { store, worker, hub, heartbeat, inTransactions } = options
-  const report = (run: Run, reported: Pick<AnyJobEvent, 'event' | 'at' | 'value'>): void => {
+  const report = (run: Run, { value, ...reported }: Pick<AnyJobEvent, 'event' | 'at'> & { value: Json }): void => {
     if (run.ending !== null) return
     heartbeat.report(run)
     const { id, type, attempt, seq } = run.claimed
     const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
-    if (hub.hasListener(id))
-      hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...reported, ...withMeta(run.claimed) })
+    if (!hub.hasListener(id)) return
+    // A copy: what a subscriber does to it is not stored.
+    const own = { ...reported, value: copyPayload(value) }
+    hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...own, ...withMeta(run.claimed) })
   }
   return {
     checkin: (run, value) => {

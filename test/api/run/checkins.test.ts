@@ -255,3 +255,25 @@ test('lines are kept in their order, none twice, when the store fails now and th
   const { logs } = await handle.record()
   expect(logs.map(({ message }) => Number(message))).toEqual(Array.from({ length: 60 }, (_, n) => n))
 })
+
+test('what a subscriber does to the value of an event is not stored', async () => {
+  const { clock, runtime } = world()
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    run: async (_input, { checkin, log }) => {
+      checkin({ pages: [1] })
+      log('read', { pages: [1] })
+    },
+  })
+  const worker = await runtime({ jobs: [job] })
+  worker.events$.subscribe((event) => {
+    if (event.event === 'CHECKIN') Object.assign(event.value as object, { pages: 'none' })
+    if (event.event === 'LOG') Object.assign(event.value.fields as object, { pages: 'none' })
+  })
+  const handle = await worker.enqueue(job)
+  await clock.settle()
+  expect(await handle.record()).toMatchObject({
+    checkin: { value: { pages: [1] } },
+    logs: [{ message: 'read', fields: { pages: [1] } }],
+  })
+})
