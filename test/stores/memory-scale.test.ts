@@ -2,7 +2,10 @@
 import { memoryStore } from 'jobchart'
 import { expect, test, vi } from 'vitest'
 import { FailureGroups } from '../../src/stores/memory/failure-groups.ts'
+import { Series } from '../../src/stores/memory/series.ts'
 import { boom, lease, newJob, put, recordOf, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+
+import { movingClock } from './moving-clock.ts'
 
 const many = (count: number, job: (i: number) => ReturnType<typeof newJob>) =>
   Array.from({ length: count }, (_, i) => job(i))
@@ -48,4 +51,23 @@ test('of the groups of failures of all types no more are looked at than are aske
   expect(groups.every(({ count }) => count === 2)).toBe(true)
   expect(left.reduce((sum, each) => sum + each, 0)).toBe(20 * 25 - 30 - 20)
   expect(await store.failures({ type: 'type 3', limit: 1_000 })).toHaveLength(25)
+})
+
+test('the activity of all types together is read without that of each', async () => {
+  const clock = movingClock()
+  const store = memoryStore({ clock })
+  const from = clock.now()
+  for (let minute = 0; minute < 3; minute++) {
+    await put(store, ...many(50, (i) => newJob(`${minute} ${i}`, { type: `type ${i}` })))
+    await clock.advance(60_000)
+  }
+  const [each] = await store.activity({ period: 'minute', from, queues: ['type 7'] })
+  expect(each?.buckets.map(({ enqueued }) => enqueued)).toEqual([1, 1, 1])
+  const ofEach = vi.spyOn(Series.prototype, 'since')
+  const [total] = await store.activity({ period: 'minute', from, queues: 'total' })
+  const [hours] = await store.activity({ period: 'hour', from, queues: 'total' })
+  expect(ofEach).not.toHaveBeenCalled()
+  ofEach.mockRestore()
+  expect(total?.buckets.map(({ enqueued }) => enqueued)).toEqual([50, 50, 50])
+  expect(hours?.buckets.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(150)
 })

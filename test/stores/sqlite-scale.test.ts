@@ -244,3 +244,19 @@ test('keys whose rate limit is reached are set aside by the claims that reach it
   const statements = await statementsOf(async () => expect(await take(store, { max: 100, limits })).toEqual([]))
   expect(statements.length).toBeLessThan(30)
 })
+
+test('the activity of all types together is read without that of each', async () => {
+  const { store, clock, beside } = await openFile()
+  const from = clock.now()
+  for (let minute = 0; minute < 3; minute++) {
+    await put(store, ...types.map((type) => newJob(`${type} ${minute}`, { type })))
+    await clock.advance(60_000)
+  }
+  const [each] = await store.activity({ period: 'minute', from, queues: [types[0] ?? ''] })
+  expect(each?.buckets.map(({ enqueued }) => enqueued)).toEqual([1, 1, 1])
+  beside.exec('DELETE FROM activity WHERE queue IN (SELECT queue FROM queues)')
+  const [total] = await store.activity({ period: 'minute', from, queues: 'total' })
+  expect(total?.buckets.map(({ enqueued }) => enqueued)).toEqual([250, 250, 250])
+  const [hours] = await store.activity({ period: 'hour', from, queues: 'total' })
+  expect(hours?.buckets.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(750)
+})

@@ -30,7 +30,7 @@ import { fieldsOf, recordOf } from './fields.ts'
 import { checkinOf } from './records.ts'
 import type { Row } from './row.ts'
 import { find, positionIn } from './selection.ts'
-import { bucketsSince } from './series.ts'
+import { bucketsSince, totalSince } from './series.ts'
 
 export function list<Field extends keyof JobRecord>(
   tables: Tables,
@@ -89,11 +89,10 @@ export function activity(tables: Tables, query: ActivityQuery, now: number): Que
   const first = firstPeriod(query, now)
   if (queues === 'total') {
     const all = tables.queues.values().map((queue) => queue.activity)
-    return [{ type: null, buckets: bucketsSince(all, period, first) }]
+    return [{ type: null, buckets: totalSince(tables.pastActivity, all, period, first) }]
   }
   return (queues === 'each' ? [...tables.queues.keys()] : queues).map((type) => {
-    const queue = tables.queues.get(type)
-    return { type, buckets: bucketsSince(queue === undefined ? [] : [queue.activity], period, first) }
+    return { type, buckets: bucketsSince(tables.queues.get(type)?.activity, period, first) }
   })
 }
 

@@ -28,6 +28,7 @@ import { Queue } from './queue.ts'
 import { inboxOf } from './records.ts'
 import { Retention } from './retention.ts'
 import { KeptCheckpoint, Row } from './row.ts'
+import { Past } from './series.ts'
 import { RowTable } from './row-table.ts'
 import { ScheduleTable } from './schedules.ts'
 import { select } from './selection.ts'
@@ -50,6 +51,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
   readonly schedules = new ScheduleTable()
   readonly retention = new Retention()
   failureMerges: readonly FailureMerge[] = []
+  readonly pastActivity = new Past()
   readonly hints = new Hints()
   readonly bulk = new BulkOperations(this.hints)
   readonly families = new Families()
@@ -173,6 +175,7 @@ export class Tables implements Source<Row>, Recorder<Row>, ScheduleUnit {
     let queue = this.queues.get(type)
     if (queue === undefined) {
       queue = new Queue<Row>(type)
+      queue.activity.partOf(this.pastActivity)
       this.queues.set(type, queue)
     }
     return queue

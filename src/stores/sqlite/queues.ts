@@ -8,6 +8,9 @@ import { Contradiction } from './errors.ts'
 import { Queue, type Front } from './queue.ts'
 import type { Statements } from './statements.ts'
 
+/** The number of all queues together in the table of activity: none has it. */
+export const allQueues = 0
+
 const backlogStates = statesTagged('backlog')
 
 /** What queues were before something that may be taken back; null = they were not there. */
@@ -131,8 +134,9 @@ export class Queues {
   private turnMinute(queue: Queue, now: number): void {
     const { number, minuteAt, minute } = queue
     for (const period of periodNames) {
-      if (minuteAt > 0) this.sql.run('addActivity', number, period, periodStart(period, minuteAt), ...minute)
-      this.sql.run('forgetActivity', number, period, oldestPeriod(period, now))
+      for (const own of minuteAt > 0 ? [number, allQueues] : [])
+        this.sql.run('addActivity', own, period, periodStart(period, minuteAt), ...minute)
+      for (const own of [number, allQueues]) this.sql.run('forgetActivity', own, period, oldestPeriod(period, now))
     }
     queue.minuteAt = periodStart('minute', now)
     queue.minute = noActivity()

@@ -26,6 +26,7 @@ import { MachineTally } from '../../core/machine-tally.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { JobFile } from './job-file.ts'
 import { noCounts, type Queue } from './queue.ts'
+import { allQueues } from './queues.ts'
 import { columns, columnsFor } from '../sql/columns.ts'
 import { fieldsOf, recordOf } from '../sql/fields.ts'
 import { termsOf } from '../sql/terms.ts'
@@ -176,7 +177,7 @@ export function checkpoints(file: JobFile, id: string): CheckpointEntry[] {
   return row === undefined || !row.isMachine ? [] : file.machines.checkpoints(row)
 }
 
-/** The current minute of a queue is in its own row; the others are rows of `activity`. */
+/** The current minute of a queue is in its own row; the others are rows of `activity`, of all queues together, too. */
 export function activity({ sql, queues, now }: JobFile, query: ActivityQuery): QueueActivity[] {
   const { period } = query
   const first = firstPeriod(query, now)
@@ -188,7 +189,7 @@ export function activity({ sql, queues, now }: JobFile, query: ActivityQuery): Q
   const ofQueue = (queue: Queue): ActivityBucket[] =>
     buckets(sql.all('activityOf', queue.number, period, first), [queue])
   if (query.queues === 'total') {
-    return [{ type: null, buckets: buckets(sql.all('activityOfAll', period, first), queues.all()) }]
+    return [{ type: null, buckets: buckets(sql.all('activityOf', allQueues, period, first), queues.all()) }]
   }
   if (query.queues === 'each') return queues.all().map((queue) => ({ type: queue.type, buckets: ofQueue(queue) }))
   return query.queues.map((type) => {

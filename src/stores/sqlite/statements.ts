@@ -92,8 +92,6 @@ const texts = {
     ON CONFLICT DO UPDATE SET ${figureColumns.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
   forgetActivity: 'DELETE FROM activity WHERE queue = ? AND period = ? AND at < ?',
   activityOf: `SELECT at, ${figureColumns.join(', ')} FROM activity WHERE queue = ? AND period = ? AND at >= ?`,
-  activityOfAll: `SELECT at, ${figureColumns.map((name) => `sum(activity.${name})`).join(', ')}
-    FROM queues CROSS JOIN activity ON activity.queue = queues.queue AND period = ? AND at >= ? GROUP BY at`,
 
   addHeat: `INSERT INTO heat (queue, at, name, count, last_id) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET count = count + excluded.count, last_id = excluded.last_id`,
@@ -353,7 +351,6 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   nextLook: [at: number]
   firstSince: [first: number | null]
   activityOf: ActivityValues
-  activityOfAll: ActivityValues
   heatOf: [name: string, count: number, lastId: string, at: number]
   addFailure: [count: number]
   failures: FailureValues

@@ -325,7 +325,8 @@ export const jobs = `
   CREATE INDEX ticks ON schedules (computed, due_at, name) WHERE due_at IS NOT NULL;
 
   CREATE TABLE activity (
-    queue INTEGER NOT NULL REFERENCES queues,
+    -- 0 stands for all queues together: the minutes of each are added to it when they end.
+    queue INTEGER NOT NULL,
     -- 'minute' or 'hour'
     period TEXT NOT NULL,
     -- When the period began.
