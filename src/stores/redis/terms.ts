@@ -235,13 +235,12 @@ export class TermFilling {
 
 /** Fills the index to its end, for one who searches. @returns is it at its end? */
 export async function fillAllTerms(scripts: TermScripts): Promise<boolean> {
-  let [filled, jobs]: [Filled, number] = [await fillStep(scripts, 0, false), 0]
-  while (isSome(filled)) {
+  for (let jobs = 0; jobs < askedJobs;) {
+    const filled = await fillStep(scripts, 0, false)
+    if (!isSome(filled)) return filled === 'all'
     jobs += filled
-    if (jobs >= askedJobs) return false
-    filled = await fillStep(scripts, 0, false)
   }
-  return filled === 'all'
+  return false
 }
 
 /** Kinds are found only once all jobs are in the index. */

@@ -151,7 +151,7 @@ local function writeFigures()
 end
 `
 
-/** What a script answers of types: how it writes the first of their numbers, and how it reads these. */
+/** What a script answers of types: a format of the first of their numbers, and what it reads of the text for them. */
 const answered = (count: number): string => `('%d '):rep(${count}):sub(1, -2), '>' .. ('d'):rep(${count})`
 
 /**

@@ -1,4 +1,4 @@
-/** Reads the figures of many types. */
+/** Figures of many types. */
 import { partsOf } from '../remote/parts.ts'
 import type { Commands } from './connection.ts'
 import { allTypes, figuresFrom, seqField, type TypeFigures } from './figures.ts'
