@@ -65,7 +65,7 @@ test('an event and a timer that lead to no other state are named', async () => {
           AGAIN: { target: 'on', reenter: true },
           WAIT: { actions: raise({ type: 'TELL' }, { delay: 1_000 }) },
         },
-        after: { '1h': { actions: 'tell' } },
+        after: { 3_600_000: { actions: 'tell' } },
       },
     },
   })
@@ -86,7 +86,7 @@ test('an event and a timer that lead to no other state are named', async () => {
     'WAIT taken',
     'TELL',
     'effects carried out',
-    'after 1h',
+    'after 1 h',
     'effects carried out',
   ])
 })
