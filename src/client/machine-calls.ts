@@ -324,7 +324,7 @@ export class MachineCalls {
     if (job === undefined) throw unknownType(type)
     if (job.machine !== null) return job.machine
     throw new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) has no machine, so it cannot ${asked}`, {
-      hint: 'Only jobs defined with `machine` can. Use record(), state$, events() and result() for this one.',
+      hint: 'Only jobs defined with `machine` can. Use record(), state$, events$ and result() for this one.',
     })
   }
 
