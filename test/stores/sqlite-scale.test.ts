@@ -171,7 +171,12 @@ test('a page of the transitions of many jobs in one transaction reads the ids of
   await put(store, ...many(2_000, (i) => newJob(`${i}`)))
   // Jobs that are not there have no id.
   beside.exec('DELETE FROM jobs WHERE seq <= 900 OR seq > 1500')
+  const written = vi.spyOn(JSON, 'stringify')
   const { transitions, next } = await store.transitions('1000', 100)
+  // The numbers of jobs are a parameter.
+  const asked = written.mock.calls.flatMap(([numbers]) => (Array.isArray(numbers) ? numbers.length : []))
+  written.mockRestore()
+  expect(asked).toEqual([250])
   expect(idsOf(transitions)).toEqual(Array.from({ length: 100 }, (_, i) => `${1_000 + i}`))
   expect(idsOf((await store.transitions(next, 1)).transitions)).toEqual(['1100'])
   await expect(store.transitions('1500', 1)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
