@@ -7,6 +7,7 @@ import { caps } from '../../core/caps.ts'
 import { Packed } from '../../core/cell.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { extend } from '../../core/extend.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
 import {
   cancelFailed,
   checkpointFailed,
@@ -76,32 +77,15 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
       partsOf(requests, ({ checkpoint: { state } }) => state),
       (part) =>
         driver().write(
-          (each) =>
-            each.each(
-              part,
-              (request) => {
-                checkReadable(request)
-                return checkpoint(each.unit, request)
-              },
-              checkpointFailed,
-            ),
+          (each) => eachReadable(each, part, (request) => checkpoint(each.unit, request), checkpointFailed),
           ofLeased(driver(), part),
         ),
     ),
   send: async (requests) =>
     joined(partsOf(requests), (part) =>
-      driver().write(
-        (each) =>
-          each.each(
-            part,
-            (request) => {
-              checkReadable(request)
-              return send(each.unit, request)
-            },
-            sendFailed,
-          ),
-        { needs: rowsOf(part) },
-      ),
+      driver().write((each) => eachReadable(each, part, (request) => send(each.unit, request), sendFailed), {
+        needs: rowsOf(part),
+      }),
     ),
   reindex: async (requests) =>
     joined(partsOf(requests), (part) =>
@@ -165,6 +149,20 @@ const ofLeased = (driver: RemoteDriver, jobs: readonly { readonly id: string }[]
 /** What is written is read when it is committed: an item that cannot be read must have failed by then. */
 function checkReadable(item: object): void {
   JSON.stringify(item)
+}
+
+/** Does each item that can be read. */
+const eachReadable = <I extends object, A>(
+  transaction: Transaction,
+  items: readonly I[],
+  act: (item: I) => A,
+  failed: (error: ErrorRecord, item: I) => A,
+): A[] => {
+  const actOn = (item: I): A => {
+    checkReadable(item)
+    return act(item)
+  }
+  return transaction.each(items, actOn, failed)
 }
 
 // ── insert ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -256,15 +254,7 @@ export function insertRequest(transaction: Transaction, { jobs, capacity, queue 
 
 export const settlePart = (driver: RemoteDriver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
   driver.write(
-    (each) =>
-      each.each(
-        settlements,
-        (settlement) => {
-          checkReadable(settlement)
-          return settle(each.unit, settlement)
-        },
-        settleFailed,
-      ),
+    (each) => eachReadable(each, settlements, (settlement) => settle(each.unit, settlement), settleFailed),
     ofLeased(driver, settlements),
   )
 
