@@ -144,10 +144,11 @@ class Writer {
       const declared =
         label === name && facts.length === 0
           ? [`${indent}${name}`]
-          : [`${indent}state "${mermaidText(label)}" as ${name}`]
+          : // Mermaid takes no empty text: a name of blanks alone is one blank.
+            [`${indent}state "${mermaidText(label) || ' '}" as ${name}`]
       return [...declared, ...facts.map((fact) => `${indent}${name}: ${mermaidText(fact)}`)]
     }
-    const title = mermaidText([label, ...facts].join(' · '))
+    const title = mermaidText([label, ...facts].join(' · ')) || ' '
     const inner = this.#block(state, `${indent}  `)
     return [`${indent}state "${title}" as ${name} {`, ...inner, `${indent}}`]
   }

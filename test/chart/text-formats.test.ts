@@ -69,6 +69,12 @@ describe('Mermaid', () => {
   })
 })
 
+test('Mermaid gets no empty text, which it refuses: a name of blanks is one', () => {
+  const blank = createMachine({ initial: ' ', states: { ' ': {}, '\n': { initial: 'a', states: { a: {} } } } })
+  expect(toMermaid(blank)).not.toContain('""')
+  expect(toMermaid(blank).match(/state " " as/g)).toHaveLength(2)
+})
+
 describe('DOT', () => {
   test('states with states in them are clusters, and arrows end at their borders', () => {
     const text = toDot(machine)
