@@ -38,6 +38,8 @@ export interface Clock {
    * by itself.
    */
   pass?(ms: number, isNeeded: () => boolean): void
+  /** Of virtual time: it does not pass before this has ended, such as a call that a store does elsewhere. */
+  during?(work: Promise<unknown>): void
 }
 
 /** A number in [0, 1), as Math.random gives. */

@@ -29,6 +29,10 @@ export class VirtualClock implements Clock {
   /** Calls under way that decide which time passes. */
   private callers = 0
   private readonly others = new Set<() => Promise<void>>()
+  /** What stores do outside of the process. */
+  private readonly works = new Set<Promise<unknown>>()
+  /** What runs in the next turn of the event loop. */
+  private turns = 0
 
   constructor({ start = Date.UTC(2026, 0, 1) }: VirtualClockOptions = {}) {
     this.wallOffset = start
@@ -67,7 +71,11 @@ export class VirtualClock implements Clock {
   }
 
   nextTurn(run: () => void): void {
-    nextTurn(run)
+    this.turns++
+    nextTurn(() => {
+      this.turns--
+      run()
+    })
   }
 
   /** Awaits all pending work; no time passes. */
@@ -79,6 +87,12 @@ export class VirtualClock implements Clock {
   alsoSettle(other: () => Promise<void>): () => void {
     this.others.add(other)
     return () => void this.others.delete(other)
+  }
+
+  during(work: Promise<unknown>): void {
+    const ended = (): void => void this.works.delete(work)
+    this.works.add(work)
+    work.then(ended, ended)
   }
 
   /**
@@ -140,12 +154,16 @@ export class VirtualClock implements Clock {
     }
   }
 
+  /** Waits until nothing is under way: what has ended may have begun something else. */
   private async rest(): Promise<void> {
-    await macrotask()
-    for (const other of this.others) {
-      await other()
+    do {
+      await Promise.allSettled(this.works)
       await macrotask()
-    }
+      for (const other of this.others) {
+        await other()
+        await macrotask()
+      }
+    } while (this.works.size > 0 || this.turns > 0)
   }
 
   /**

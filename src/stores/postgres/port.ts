@@ -62,9 +62,10 @@ class StoreTime {
   private readonly clock: Clock
   private readonly server: ServerClock | null
 
+  /** @param clock of who opens the store */
   constructor(clock: Clock, given: Clock | undefined) {
     this.clock = given ?? clock
-    this.server = given === undefined ? new ServerClock(clock) : null
+    this.server = given !== undefined || clock.isVirtual === true ? null : new ServerClock(clock)
   }
 
   now(): number {

@@ -129,7 +129,7 @@ export function redisStoreOf(settings: Settings): Store {
   }
   const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
   const openings = new Openings((clock, signal) => {
-    time ??= settings.clock === undefined ? serverTime(clock) : givenTime(settings.clock)
+    time = timeOf(settings, clock)
     return connect(settings, keys, origin, time, hints, signal)
   })
 
@@ -139,6 +139,7 @@ export function redisStoreOf(settings: Settings): Store {
     now,
     async open({ clock, signal }) {
       open = await openings.open(clock, signal)
+      open.driver.open(clock)
       hints.open({ makeClient: () => opened().redis.duplicate(), where: settings.where })
     },
     async close() {
@@ -223,6 +224,12 @@ const register = (
     const leaving = info === null ? [...forgotten, id] : forgotten.filter((each) => each !== id)
     await server.run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
   })
+
+/** @param clock of who opens the store */
+function timeOf(settings: Settings, clock: Clock): StoreTime {
+  if (settings.clock !== undefined) return givenTime(settings.clock)
+  return clock.isVirtual === true ? givenTime(clock) : serverTime(clock)
+}
 
 function serverTime(clock: Clock): StoreTime {
   const server = new ServerClock(clock)

@@ -7,7 +7,7 @@
  *                                  ▲        │ more     │ stale
  *                                  └────────┴──────────┘
  */
-import { systemClock, systemRandom } from '../../core/clock.ts'
+import { systemClock, systemRandom, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { JobRow } from '../../core/job-row.ts'
 import type { Answer } from '../../store.ts'
@@ -111,6 +111,8 @@ export class RemoteDriver {
   readonly leased: LeasedRows
   readonly server: Server
   private readonly unfence: Unfence | null
+  /** Of virtual time: it does not pass during a call. */
+  private clock: Clock | null = null
   /** That of the server when it was looked at last. */
   private epoch = ''
   /** Calls that have not ended. */
@@ -123,6 +125,11 @@ export class RemoteDriver {
     this.server = server
     this.unfence = unfence
     this.leased = leased
+  }
+
+  /** @param clock of who opens the store */
+  open(clock: Clock): void {
+    this.clock = clock
   }
 
   /**
@@ -148,14 +155,16 @@ export class RemoteDriver {
   }
 
   /** Reads after all that was asked for before. */
-  async afterWrites<T>(read: () => Promise<T>): Promise<T> {
-    await this.ended()
-    return read()
+  afterWrites<T>(read: () => Promise<T>): Promise<T> {
+    const call = this.ended().then(read)
+    this.clock?.during?.(call)
+    return call
   }
 
   private added<T>(call: Promise<T>): Promise<T> {
     const over = (): void => void this.calls.delete(call)
     this.calls.add(call)
+    this.clock?.during?.(call)
     call.then(over, over)
     return call
   }

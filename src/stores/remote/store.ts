@@ -62,7 +62,6 @@ export function remoteStore(port: StorePort): Store {
   const driver = new RemoteDriver(server, undefined, unfence)
   const reading = new Reading(port, driver)
   const retention = new Retention(port)
-  const writes = writesOf(() => driver)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
   const values = (kind: CellKind): Promise<readonly string[]> => read(() => reading.values(kind))
   const { plain } = port
@@ -83,6 +82,7 @@ export function remoteStore(port: StorePort): Store {
         throw error
       }
       opened++
+      driver.open(options.clock)
       endWatch ??= port.watch?.((hint) => hear([hint])) ?? null
     },
     async close() {
@@ -95,7 +95,7 @@ export function remoteStore(port: StorePort): Store {
     },
     watch: (listener) => hints.add(listener),
     ...(port.watchEnds && { watchEnds: () => port.watchEnds?.() }),
-    ...writes,
+    ...writesOf(() => driver),
     async claim(request) {
       if (plain !== undefined) return claimPlain(driver, plain, request, carry)
       return driver.write((transaction) => claimAll(transaction, request), { needs: claimNeeds(request) })

@@ -137,11 +137,13 @@ export class CallQueue {
       this.working = false
       return
     }
-    const outcome = await host.run(
+    const run = host.run(
       calls.map(({ method, args }) => ({ method, args })),
       Math.floor(clock.now()),
       this.busySince === null ? 0 : clock.monotonic() - this.busySince,
     )
+    clock.during?.(run)
+    const outcome = await run
     this.working = false
     if (outcome.kind === 'busy') return this.later(clock, outcome.error)
     this.busySince = null
