@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
-import { constant, defineJob, memoryStore, schedule } from 'jobchart'
+import { constant, createClient, defineJob, memoryStore, schedule } from 'jobchart'
 import { postgresStore } from 'jobchart/postgres'
 import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
@@ -77,12 +77,15 @@ async function journalOf(store: Store): Promise<string[]> {
     lease: '1d',
   })
   const startedAt = clock.now()
-  const jobs = [await runtime.enqueue(partner), await runtime.enqueue(stuck), await runtime.enqueue(reminder)]
-  await runtime.enqueue(tick, undefined, { delay: '4m' })
+  // A client of the program under test, in real time.
+  const client = createClient({ jobs: [partner, stuck, tick, reminder], store })
+  const jobs = [await client.enqueue(partner), await client.enqueue(stuck), await client.enqueue(reminder)]
+  await client.enqueue(tick, undefined, { delay: '4m' })
   for (const times of [1, 2, 3]) {
     await clock.advance('10m')
     for (const job of jobs) note(`${times}: ${(await job.record()).state}`)
   }
+  await client.close()
   await runtime.stop()
   expect(clock.pending).toBe(0)
   return journal

@@ -128,9 +128,11 @@ export function redisStoreOf(settings: Settings): Store {
     return writes.afterWrites(() => ask(reading))
   }
   const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
-  const openings = new Openings((clock, signal) => {
+  const openings = new Openings(async (clock, signal) => {
     time = timeOf(settings, clock)
-    return connect(settings, keys, origin, time, hints, signal)
+    const made = await connect(settings, keys, origin, time, hints, signal)
+    made.driver.open(clock)
+    return made
   })
 
   return {
@@ -139,7 +141,6 @@ export function redisStoreOf(settings: Settings): Store {
     now,
     async open({ clock, signal }) {
       open = await openings.open(clock, signal)
-      open.driver.open(clock)
       hints.open({ makeClient: () => opened().redis.duplicate(), where: settings.where })
     },
     async close() {

@@ -74,7 +74,7 @@ export function remoteStore(port: StorePort): Store {
     capabilities: port.capabilities,
     now: () => Math.floor(port.now()),
     async open(options) {
-      opening ??= (async () => port.open(options))()
+      opening ??= openPort(port, driver, options)
       try {
         await opening
       } catch (error) {
@@ -82,7 +82,6 @@ export function remoteStore(port: StorePort): Store {
         throw error
       }
       opened++
-      driver.open(options.clock)
       endWatch ??= port.watch?.((hint) => hear([hint])) ?? null
     },
     async close() {
@@ -129,6 +128,11 @@ export function remoteStore(port: StorePort): Store {
     ...(port.terms && { terms: (query) => read(async () => port.terms?.(query) ?? noTerms) }),
     ...queriesOf(port, reading, read),
   }
+}
+
+async function openPort(port: StorePort, driver: RemoteDriver, options: Parameters<Store['open']>[0]): Promise<void> {
+  driver.open(options.clock)
+  await port.open(options)
 }
 
 const plainWritesOf = (driver: RemoteDriver, plain: PlainWrites, carry: Carry): Pick<Store, 'insert' | 'settle'> => ({
