@@ -15,15 +15,16 @@ const aliases: Readonly<Record<string, string>> = {
   '@annually': '0 0 1 1 *',
 }
 
-/** Of each of the six fields: its name, and the last value that a step may reach. */
-const fields = [
-  ['seconds', 59],
-  ['minutes', 59],
-  ['hours', 23],
-  ['day of the month', 31],
-  ['month', 12],
-  ['day of the week', 6],
-] as const
+/** Of each of the six fields: its name, its first and its last value, and the last of a step if that is another one. */
+const fields: readonly (readonly [name: string, first: number, last: number, lastOfStep?: number])[] = [
+  ['seconds', 0, 59],
+  ['minutes', 0, 59],
+  ['hours', 0, 23],
+  ['days of the month', 1, 31],
+  ['months', 1, 12],
+  // 7 is Sunday, as is 0.
+  ['days of the week', 0, 7, 6],
+]
 
 const daysOfMonth = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const cronCharsMax = 500
@@ -63,6 +64,7 @@ export class CronText {
 const searchFrom = Date.UTC(2024, 0, 1) - 1
 
 function parsed(text: string, all: readonly string[]): Cron {
+  all.forEach((field, i) => checkNumbers(text, field, i))
   const steps = all.map((field, i) =>
     field
       .split(',')
@@ -77,12 +79,22 @@ function parsed(text: string, all: readonly string[]): Cron {
   }
 }
 
+/** Croner counts days and months from 0 in its messages, and takes a range with a step whose end is no value. */
+function checkNumbers(text: string, field: string, i: number): void {
+  const [name = '', first = 0, last = 0] = fields[i] ?? []
+  // But for steps, and the week of `1#2`.
+  for (const [number] of field.matchAll(/(?<![/#\d])\d+/g)) {
+    if (Number(number) >= first && Number(number) <= last) continue
+    throw refused(text, `a value of its ${name} is ${number}, which is not within ${first}…${last}`)
+  }
+}
+
 /** `a/n`: from a to the end of the range, every n-th value. */
 function fromNumber(part: string, field: number): string {
   const match = /^(\d+)\/(\d+)$/.exec(part)
   if (match === null) return part
   const [first, step] = [Number(match[1]), Number(match[2])]
-  const last = fields[field]?.[1] ?? 0
+  const last = fields[field]?.[3] ?? fields[field]?.[2] ?? 0
   if (step === 0 || first > last) return part
   // A step beyond the range leaves its first value alone.
   return first + step > last ? `${first}` : `${first}-${last}/${step}`
@@ -98,7 +110,11 @@ function checkDates(text: string, days: string, months: string, weekdays: string
   if (!matches) throw refused(text, 'no month that it names has such a day')
 }
 
-const reason = (error: unknown): string => messageOf(error).replace(/^Cron\w+: /, '')
+/** Croner numbers the fields from 0. */
+const reason = (error: unknown): string =>
+  messageOf(error)
+    .replace(/^Cron\w+: /, '')
+    .replace(/configuration entry (\d)/, (entry, i: string) => fields[Number(i)]?.[0] ?? entry)
 
 const refused = (text: string, why: string, cause?: unknown): JobchartError =>
   new JobchartError('INVALID_OPTION', `spec ${JSON.stringify(text.slice(0, 80))}: ${why}`, {
