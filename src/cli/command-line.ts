@@ -17,8 +17,9 @@ try {
   await program.parseAsync()
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error
-  // Commander has printed the help, the version, or, unless it was silent, what is wrong with the arguments.
-  end(error.exitCode === 0 ? exitCodes.done : exitCodes.usage)
+  // Of the help and the version the program tells how they have ended; unless it was silent, it has printed what is
+  // wrong with the arguments.
+  if (error.exitCode !== 0) end(exitCodes.usage)
   if (json && error.exitCode !== 0) {
     const wrong = new JobchartError('INVALID_OPTION', error.message.replace(/^error: /, ''), {
       hint: 'jobchart --help, or jobchart COMMAND --help, says more.',

@@ -25,7 +25,7 @@ import { topCommand } from './commands/top.ts'
 import { workersCommand } from './commands/workers.ts'
 import type { Program } from './command.ts'
 import { printError } from './errors.ts'
-import type { ExitCode } from './exit-codes.ts'
+import { exitCodes, type ExitCode } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
 const groups: readonly (readonly [heading: string, commands: readonly ((program: Program) => Command)[]])[] = [
@@ -65,14 +65,6 @@ const groups: readonly (readonly [heading: string, commands: readonly ((program:
  * @param silent is nothing printed about wrong arguments? Then the caller does, from the error that parsing throws.
  */
 export function createProgram(terminal: Terminal, ended: (code: ExitCode) => void, silent = false): Command {
-  const root = new Command('jobchart')
-    .description('Look at and change the jobs of a store.')
-    .version(version, '-V, --version')
-    .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
-    .exitOverride()
-    .configureOutput({ writeErr: silent ? () => {} : (text) => terminal.note(text.trimEnd()) })
-    .configureHelp({ sortOptions: false, showGlobalOptions: false })
-    .addHelpText('after', '\nDocumentation: https://github.com/jobchart/jobchart/blob/main/docs/command-line.md')
   const run: Program['run'] = async (options, action) => {
     try {
       ended(await action())
@@ -80,6 +72,19 @@ export function createProgram(terminal: Terminal, ended: (code: ExitCode) => voi
       ended(printError(error, options, terminal))
     }
   }
+  const root = new Command('jobchart')
+    .description('Look at and change the jobs of a store.')
+    .version(version, '-V, --version')
+    .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
+    .exitOverride()
+    .configureOutput({
+      // The help and the version, for which there may be no room, as for any other output.
+      writeOut: (text) =>
+        void run(silent ? { json: true } : {}, () => terminal.print(text.trimEnd()).then(() => exitCodes.done)),
+      writeErr: silent ? () => {} : (text) => terminal.note(text.trimEnd()),
+    })
+    .configureHelp({ sortOptions: false, showGlobalOptions: false })
+    .addHelpText('after', '\nDocumentation: https://github.com/jobchart/jobchart/blob/main/docs/command-line.md')
   for (const [heading, commands] of groups) {
     root.commandsGroup(heading)
     const program: Program = {

@@ -195,9 +195,13 @@ test.concurrent(
   },
 )
 
-test.concurrent('an output that cannot be written is an error with its exit code, and no finding', async () => {
+test.concurrent.each([
+  ['ls', '--json'],
+  ['--version', '--json'],
+  ['ls', '--help', '--json'],
+])('an output that cannot be written is an error with its exit code, and no finding: %s %s %s', async (...args) => {
   const full = openSync('/dev/full', 'w')
-  const child = startInto(full, 'ls', '--json')
+  const child = startInto(full, ...args)
   let said = ''
   child.stderr?.on('data', (text: Buffer) => (said += text.toString()))
   const [code] = (await once(child, 'close')) as [number | null]
