@@ -209,6 +209,8 @@ export interface SynchronousTransactions {
   write(tx: SynchronousTransaction, intents: readonly TxIntent[]): string
   /** Jobs by state, and by type and state, as the transaction sees them. */
   counts(): Omit<Counts, 'cursor'>
+  /** Of each write: is it kept, and not carried out yet, as the transaction sees it? */
+  areKept(receipts: readonly string[]): readonly boolean[]
 }
 
 /**

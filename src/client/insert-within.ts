@@ -15,7 +15,9 @@ import type {
   StateCounts,
   Store,
   SynchronousTransaction,
+  SynchronousTransactions,
 } from '../store.ts'
+import { EarlierInserts } from './earlier-inserts.ts'
 import type { HandleServices } from './handle.ts'
 import type { Transactions, TxWrite } from './transactions.ts'
 import { TxHandle, type TxHandleOptions } from './tx-handle.ts'
@@ -31,6 +33,7 @@ interface InsertWithinOptions {
 
 export class InsertWithin {
   private readonly options: InsertWithinOptions
+  private readonly earlier = new EarlierInserts()
 
   constructor(options: InsertWithinOptions) {
     this.options = options
@@ -48,10 +51,10 @@ export class InsertWithin {
   ): Promise<JobHandle<Output, Machine>[] | null> {
     const { store, transactions } = this.options
     const limits = isBounded ? this.limitsOf(jobs) : null
-    if (limits !== null && isFull(await this.counts(tx), limits, jobs)) return null
+    if (limits !== null && (await this.isFull(tx, limits, jobs))) return null
     const timed = timedFrom(store.now(), jobs)
     const write = await transactions.write(tx, [{ kind: 'insert', request: { jobs: timed, capacity: null } }])
-    return this.handlesOf<Output, Machine>(timed, write)
+    return this.handlesOf<Output, Machine>(tx, timed, write)
   }
 
   /** The same, and it is written when this returns. */
@@ -62,19 +65,21 @@ export class InsertWithin {
   ): JobHandle<Output, Machine>[] | null {
     const { store, transactions } = this.options
     const limits = isBounded ? this.limitsOf(jobs) : null
-    const counts = limits === null ? undefined : store.transactions?.synchronous?.counts()
-    if (limits !== null && counts !== undefined && isFull(counts, limits, jobs)) return null
+    const calls = store.transactions?.synchronous
+    if (limits !== null && calls !== undefined && this.isFullNow(calls, tx, limits, jobs)) return null
     const timed = timedFrom(store.now(), jobs)
     const write = transactions.writeNow(tx, [{ kind: 'insert', request: { jobs: timed, capacity: null } }])
-    return this.handlesOf<Output, Machine>(timed, write)
+    return this.handlesOf<Output, Machine>(tx, timed, write)
   }
 
   private handlesOf<Output, Machine extends MachineTypes>(
+    tx: OpenTransaction,
     jobs: readonly NewJob[],
     write: TxWrite,
   ): JobHandle<Output, Machine>[] {
     const { store, settings, transactions, handles: services } = this.options
-    const { logger } = settings
+    const { logger, capacity } = settings
+    if (capacity !== null || this.options.queueLimit !== null) this.earlier.add(tx, write, jobs)
     const joins: TxHandleOptions['joins'] = (options) => transactions.of(options) !== null
     return jobs.map((job) => new TxHandle<Output, Machine>({ services, store, logger, job, write, joins }))
   }
@@ -102,11 +107,48 @@ export class InsertWithin {
     return capacity === null && queue === undefined ? null : { capacity, queue }
   }
 
-  /** Of a store on the connection of the transaction as that sees them: other calls wait for its end. */
-  private async counts(tx: OpenTransaction): Promise<Omit<Counts, 'cursor'>> {
+  /** Is there no room? A store of which all other calls wait for the end of the transaction counts within it. */
+  private async isFull(tx: OpenTransaction, limits: Limits, jobs: readonly NewJob[]): Promise<boolean> {
     const { store } = this.options
     const { transactions } = store
-    return transactions?.synchronous?.counts() ?? transactions?.counts?.(tx) ?? store.counts()
+    if (transactions?.synchronous !== undefined) return this.isFullNow(transactions.synchronous, tx, limits, jobs)
+    const counts = (await transactions?.counts?.(tx)) ?? (await store.counts())
+    if (!this.isReached(counts, tx, limits, jobs)) return false
+    if (transactions === undefined || transactions.counts !== undefined) return true
+    const fates = await transactions.fates(this.earlier.receipts(tx))
+    this.earlier.keep(
+      tx,
+      fates.map((fate) => fate === 'open'),
+    )
+    return this.isReached(counts, tx, limits, jobs)
+  }
+
+  private isFullNow(
+    calls: SynchronousTransactions,
+    tx: OpenTransaction,
+    limits: Limits,
+    jobs: readonly NewJob[],
+  ): boolean {
+    const counts = calls.counts()
+    if (!this.isReached(counts, tx, limits, jobs)) return false
+    this.earlier.keep(tx, calls.areKept(this.earlier.receipts(tx)))
+    return this.isReached(counts, tx, limits, jobs)
+  }
+
+  /** Would these jobs of one type exceed a limit, with those that the transaction has inserted before? */
+  private isReached(
+    counts: Omit<Counts, 'cursor'>,
+    tx: OpenTransaction,
+    { capacity, queue }: Limits,
+    jobs: readonly NewJob[],
+  ): boolean {
+    const waiting = (of: StateCounts | undefined, type: string | null): number =>
+      backlogIn(of) + this.earlier.count(tx, type) + jobs.length
+    const type = jobs[0]?.type ?? ''
+    return (
+      (capacity !== null && waiting(counts, null) > capacity) ||
+      (queue !== undefined && waiting(counts.types[type], type) > queue.capacity)
+    )
   }
 }
 
@@ -124,16 +166,6 @@ interface Limits {
 /** A delay counts from the call on, not from the commit. */
 const timedFrom = (now: number, jobs: readonly NewJob[]): NewJob[] =>
   jobs.map((job) => (job.delayMs > 0 ? { ...job, runAt: now + job.delayMs, delayMs: 0 } : job))
-
-/** Is there no room for these jobs of one type, as the store is now? */
-function isFull(counts: Omit<Counts, 'cursor'>, { capacity, queue }: Limits, jobs: readonly NewJob[]): boolean {
-  const room = (of: StateCounts | undefined, most: number): number => most - backlogIn(of)
-  const free = Math.min(
-    capacity === null ? Infinity : room(counts, capacity),
-    queue === undefined ? Infinity : room(counts.types[jobs[0]?.type ?? ''], queue.capacity),
-  )
-  return free < jobs.length
-}
 
 const backlog = statesTagged('backlog')
 

@@ -29,6 +29,10 @@ interface TransactionsOptions {
 
 /** A call that was written through a transaction. */
 export interface TxWrite {
+  /** By which the store tells what has become of it. */
+  readonly receipt: string
+  /** Is it known what has become of it? */
+  readonly hasEnded: boolean
   /**
    * Resolves when the transaction has committed, and what the call has asked for is carried out.
    * @returns false if it is not certain that it has committed: `TxFate` `unknown`
@@ -54,6 +58,10 @@ class Write implements TxWrite {
     this.at = now
     this.nextAt = now + firstMs
     this.watch = watch
+  }
+
+  get hasEnded(): boolean {
+    return this.outcome !== null
   }
 
   settled(): Promise<boolean> {

@@ -14,7 +14,7 @@ interface EndInTransaction {
 }
 
 interface Written {
-  readonly write: TxWrite
+  readonly write: Pick<TxWrite, 'settled'>
   /** The end of the attempt; null for a step. */
   readonly settlement: Settlement | null
 }
@@ -46,7 +46,7 @@ export class RunTransactions {
   }
 }
 
-async function commitOf(write: TxWrite): Promise<'certain' | 'uncertain' | 'no'> {
+async function commitOf(write: Pick<TxWrite, 'settled'>): Promise<'certain' | 'uncertain' | 'no'> {
   try {
     return (await write.settled()) ? 'certain' : 'uncertain'
   } catch (error) {

@@ -122,7 +122,11 @@ test('a failed transaction, and one on another PGlite, are told', async () => {
 
 test('in a transaction the room of a queue is known without a call that would wait for it', async () => {
   const client = await clientOf()
-  const job = await pglite.transaction((tx) => client.enqueue(narrow, undefined, { tx }))
+  const job = await pglite.transaction(async (tx) => {
+    const made = await client.enqueue(narrow, undefined, { tx })
+    expect(await client.tryEnqueue(narrow, undefined, { tx })).toBeNull()
+    return made
+  })
   await job.stored()
   const full = pglite.transaction((tx) => client.enqueue(narrow, undefined, { tx }))
   await expect(full).rejects.toMatchObject({ code: 'CAPACITY' })

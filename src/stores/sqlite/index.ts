@@ -146,6 +146,7 @@ function inDatabase(options: SqliteDatabaseOptions): Store {
       synchronous: {
         write: (tx, intents) => transactions.writeNow(tx, intents),
         counts: () => transactions.counts(),
+        areKept: (receipts) => transactions.areKept(receipts),
       },
       fates: async (receipts) => transactions.fates(receipts),
       carryOut: (limit) => callQueue.ask('carryOut', limit),

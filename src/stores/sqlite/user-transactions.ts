@@ -59,6 +59,11 @@ export class UserTransactions {
     return { ...total, types }
   }
 
+  areKept(receipts: readonly string[]): boolean[] {
+    const kept = new Set(this.user.sql.all('receipts').map(([receipt]) => receipt))
+    return receipts.map((receipt) => kept.has(receipt))
+  }
+
   fates(receipts: readonly string[]): TxFate[] {
     this.user.checkOpen()
     this.decide()
