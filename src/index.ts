@@ -147,6 +147,7 @@ export type { ListOptions } from './core/filter.ts'
 export type { FindHit, FindKind, FindOptions, FindOther, FindResult, FindSearched } from './core/find.ts'
 export {
   schedule,
+  type RemoveScheduleOptions,
   type ScheduleArguments,
   type ScheduleDefinition,
   type ScheduleHandle,

@@ -1,7 +1,7 @@
 /** `client.within(tx)`: calls in a transaction of the caller that have written when they return. */
 import { noRoom } from '../client/insert-within.ts'
 import type { Connection } from '../client/connection.ts'
-import { prepareByName, prepareNow } from '../client/enqueue.ts'
+import { ofInput, prepareByName, prepareNow } from '../client/enqueue.ts'
 import { enqueueNow } from '../client/enqueue-now.ts'
 import { tracedNow, typeIn } from '../client/traced.ts'
 import {
@@ -19,7 +19,7 @@ import type { JobDefinition } from '../core/definition.ts'
 import { invalidOption } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
-import { checkedSchedule, type ScheduleArguments, type ScheduleHandle } from '../core/schedule-options.ts'
+import { checkedSchedule, scheduleName, type ScheduleArguments, type ScheduleHandle } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import type { NewJob, SynchronousTransaction } from '../store.ts'
 import { checkBytes, checkInputs } from './many.ts'
@@ -90,6 +90,9 @@ export interface Within {
     job: JobDefinition<Input, Output, Machine>,
     ...args: ScheduleArguments<NoInfer<Input>>
   ): ScheduleHandle<Output, Machine>
+
+  /** Removes a schedule, if there is one of this name. @throws JobchartError INVALID_OPTION; and as `enqueue` */
+  removeSchedule(name: string): void
 }
 
 interface CallsWithinOptions {
@@ -137,7 +140,7 @@ export class CallsWithin implements Within {
     this.checkAccepting()
     return tracedNow(connection.settings, { type: typeIn(job), from: 'call', count: inputs.length }, (span) => {
       const preparing = connection.preparingUnder(span)
-      const made = inputs.map((input) => prepareNow(preparing, job, input, options))
+      const made = inputs.map((input, i) => ofInput(i, () => prepareNow(preparing, job, input, options)))
       checkBytes(made)
       const handles = this.insert<Output, Machine>(made)
       if (handles === null) throw noRoom(made.length)
@@ -188,6 +191,11 @@ export class CallsWithin implements Within {
     const request = connection.schedules.declarationNow(definition)
     connection.transactions.writeNow(tx, [{ kind: 'schedule', request }])
     return connection.scheduleHandle(name)
+  }
+
+  removeSchedule(name: string): void {
+    const request = { name: scheduleName(name, 'name of the schedule') }
+    this.options.connection.transactions.writeNow(this.options.tx, [{ kind: 'unschedule', request }])
   }
 
   private insert<Output, Machine extends MachineTypes>(jobs: readonly NewJob[]): JobHandle<Output, Machine>[] | null {

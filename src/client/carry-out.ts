@@ -30,5 +30,6 @@ export async function carryOutAll({ store, hub, logger }: CarryOutOptions, goesO
 function namesOf({ kind, request }: TxIntent): { readonly kind: string; readonly ids: readonly string[] } {
   if ('jobs' in request) return { kind, ids: request.jobs.map(({ id }) => id) }
   if ('ids' in request) return { kind, ids: request.ids }
-  return { kind, ids: ['terms' in request ? request.terms.name : request.id] }
+  if ('terms' in request) return { kind, ids: [request.terms.name] }
+  return { kind, ids: ['name' in request ? request.name : request.id] }
 }

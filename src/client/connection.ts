@@ -170,11 +170,7 @@ export class Connection {
         prepareNow({ ...this.preparing, middleware: [] }, job, input, enqueueOptions(options, 'options of schedule')),
       prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
-      within: (tx, requests) =>
-        this.transactions.write(
-          tx,
-          requests.map((request) => ({ kind: 'schedule', request })),
-        ),
+      transactions: this.transactions,
     })
     const { machines, results, shown: watch, waits } = this
     const services = { owner, jobs: settings.jobs, results, machines, waits, watch, timers, hub, logger, ...lookups }

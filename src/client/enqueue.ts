@@ -117,24 +117,27 @@ export function prepareMany(
   options: CheckedEnqueueOptions = noOptions,
 ): NewJob[] | Promise<NewJob[]> {
   checkListed(preparing, job)
-  const made = inputs.map((input, i) => {
-    try {
-      return unvalidated(preparing, job, input, options, 'call')
-    } catch (error) {
-      throw ofInput(i, error)
-    }
-  })
+  const made = inputs.map((input, i) => ofInput(i, () => unvalidated(preparing, job, input, options, 'call')))
   if (job.schema === null) return made
   const parsed = made.map(({ input }, i) =>
     parseInput(job, input).catch((error: unknown) => {
-      throw ofInput(i, error)
+      throw atInput(i, error)
     }),
   )
   return Promise.all(parsed).then(() => made)
 }
 
+/** What is made of an input. @throws the same error with the place of the input in the list of its call */
+export function ofInput<T>(i: number, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw atInput(i, error)
+  }
+}
+
 /** The same error with the place of the input in the list of its call. */
-function ofInput(i: number, error: unknown): unknown {
+function atInput(i: number, error: unknown): unknown {
   if (!(error instanceof JobchartError)) return error
   const { code, message, hint, cause } = error
   return new JobchartError(code, `inputs[${i}]: ${message}`, {

@@ -1,7 +1,13 @@
 /** The handle of a schedule. */
 import type { JobHandle } from '../core/handle.ts'
 import type { MachineTypes } from '../core/machine-record.ts'
-import { runCount, type ScheduleHandle, type ScheduleRecord } from '../core/schedule-options.ts'
+import {
+  removeOptions,
+  runCount,
+  type RemoveScheduleOptions,
+  type ScheduleHandle,
+  type ScheduleRecord,
+} from '../core/schedule-options.ts'
 import type { InsertAnswer, NewJob } from '../store.ts'
 import type { Schedules } from './schedules.ts'
 
@@ -44,7 +50,7 @@ export class ClientScheduleHandle<Output, Machine extends MachineTypes> implemen
     return this.schedules.record(await this.schedules.stored(this.name), 1)
   }
 
-  remove(): Promise<boolean> {
-    return this.schedules.remove(this.name)
+  async remove(options: RemoveScheduleOptions = {}): Promise<boolean> {
+    return this.schedules.remove(this.name, removeOptions(options, 'options of remove'))
   }
 }

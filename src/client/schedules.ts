@@ -10,6 +10,7 @@ import { invalidOption, JobchartError } from '../core/errors.ts'
 import { digestBytes } from '../core/platform.ts'
 import {
   noSchedule,
+  type RemoveScheduleOptions,
   type ScheduleDefinition,
   type ScheduleOptions,
   type ScheduleRecord,
@@ -30,6 +31,7 @@ import type {
 } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { EventHub } from './event-hub.ts'
+import type { Transactions } from './transactions.ts'
 
 interface SchedulesOptions {
   readonly store: Store
@@ -46,8 +48,7 @@ interface SchedulesOptions {
   /** The job of a tick, as `enqueueMiddleware` changes it. */
   readonly prepareTick: (job: ScheduledJob, id: string) => ScheduledJob
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
-  /** Declares schedules after the commit of a transaction. */
-  readonly within: (tx: OpenTransaction, requests: readonly PutSchedule[]) => Promise<unknown>
+  readonly transactions: Pick<Transactions, 'of' | 'write'>
 }
 
 /** Limit of cached calendars. */
@@ -89,7 +90,10 @@ export class Schedules {
     )
     for (const definition of definitions) this.learn(definition)
     if (tx !== null) {
-      await this.options.within(tx, requests)
+      await this.options.transactions.write(
+        tx,
+        requests.map((request) => ({ kind: 'schedule', request })),
+      )
       return
     }
     const answers = await store.schedules.put(requests)
@@ -233,10 +237,16 @@ export class Schedules {
     }
   }
 
-  async remove(name: string): Promise<boolean> {
+  async remove(name: string, options: RemoveScheduleOptions): Promise<boolean> {
     await this.options.ready()
+    const { store, transactions } = this.options
+    const tx = transactions.of(options)
+    if (tx !== null) {
+      await transactions.write(tx, [{ kind: 'unschedule', request: { name } }])
+      return true
+    }
     this.computed.delete(name)
-    return (await this.options.store.schedules.remove([name])).length > 0
+    return (await store.schedules.remove([name])).length > 0
   }
 
   /** @throws JobchartError NOT_FOUND */

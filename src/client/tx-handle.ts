@@ -79,7 +79,7 @@ const notEnded = (id: string, ms: number): TimeoutError =>
 
 /**
  * @param isCertain is it known that the transaction has committed?
- * @throws JobchartError ID_TAKEN; if the job is not there, and no other one in its place, STORE_REFUSED, TX_ROLLED_BACK
+ * @throws JobchartError ID_TAKEN; if the job is not there, and no other one in its place, NOT_FOUND, TX_ROLLED_BACK
  */
 async function storedOf(
   store: Store,
@@ -104,9 +104,13 @@ async function storedOf(
     return { id: holder.id, outcome: onConflict === 'keep' || !sameInput ? 'kept' : 'replaced', sameInput }
   }
   if (!isCertain) throw txRolledBack()
-  throw new JobchartError('STORE_REFUSED', `job ${id} was not stored, although its transaction has committed`, {
-    hint: 'It was discarded meanwhile, or refused: then the log of the process that carried it out says why.',
-  })
+  throw new JobchartError(
+    'NOT_FOUND',
+    `job ${id} is not in the store any more, although its transaction has committed`,
+    {
+      hint: 'It has ended and was removed by retention or a discard; or the store has refused it: then the log of the process that carried it out says why.',
+    },
+  )
 }
 
 interface AfterCommitOptions extends Pick<TxHandleOptions, 'services' | 'logger' | 'joins'> {

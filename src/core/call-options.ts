@@ -158,7 +158,7 @@ export const jobRules = {
 }
 
 /** What it is in particular, the store judges. */
-const transaction = is(
+export const transaction = is(
   'a transaction that is open, or null',
   (value): value is OpenTransaction | null => typeof value === 'object' || typeof value === 'function',
 )

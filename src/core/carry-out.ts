@@ -12,7 +12,7 @@ import type { InsertAnswer, InsertRequest, Lease, WrittenTransition } from './va
 
 interface CarryOutTerms {
   readonly unit: Unit
-  readonly schedules: ScheduleUnit
+  readonly schedules: ScheduleUnit & { removeSchedule(name: string): boolean }
   readonly insert: (request: InsertRequest) => readonly InsertAnswer[]
 }
 
@@ -68,6 +68,9 @@ function carryOutOne({ unit, schedules, insert }: CarryOutTerms, intent: TxInten
     }
     case 'schedule':
       putSchedule(schedules, intent.request)
+      return { transitions: [], error: null }
+    case 'unschedule':
+      schedules.removeSchedule(intent.request.name)
       return { transitions: [], error: null }
   }
 }

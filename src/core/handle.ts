@@ -62,8 +62,8 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
    * `inserted`; afterwards both, and `sameInput`, are those of the job that is stored: `kept` for an id of yours only
    * if the job that has it has another input. All other calls of the handle wait for
    * it, too, except `send` and `cancel` with `{ tx }`: they are part of that transaction.
-   * @throws JobchartError TX_ROLLED_BACK if the transaction, or a savepoint around the call, was rolled back; ID_TAKEN,
-   *   STORE_REFUSED; TIMEOUT, ABORTED while the transaction is open; STOPPED
+   * @throws JobchartError TX_ROLLED_BACK if the transaction, or a savepoint around the call, was rolled back; ID_TAKEN;
+   *   NOT_FOUND if the job was removed meanwhile, or refused; TIMEOUT, ABORTED while the transaction is open; STOPPED
    * @example
    * const job = await db.transaction((tx) => client.enqueue(sendEmail, { to }, { tx }))
    * await job.stored()

@@ -1,5 +1,5 @@
 /** Options and records of schedules, and the checks of these options. */
-import { jobRules, type UniqueOption } from './call-options.ts'
+import { jobRules, transaction, type UniqueOption } from './call-options.ts'
 import { missedMax } from './catch-up.ts'
 import {
   boolean,
@@ -141,14 +141,22 @@ export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes =
   /** Its next ticks, 1…1,000; of a paused schedule those that it would have. */
   nextRuns(count: number): Promise<Date[]>
   record(): Promise<ScheduleRecord>
-  /** Removes it. Its jobs stay. False if it was gone. */
-  remove(): Promise<boolean>
+  /** Removes it. Its jobs stay. False if it was gone; with `tx` that is not known, and the answer is true. */
+  remove(options?: RemoveScheduleOptions): Promise<boolean>
 }
+
+/** Options of `ScheduleHandle.remove`. */
+export interface RemoveScheduleOptions {
+  /** Your open transaction, as at an enqueue: the schedule is removed right after its commit. */
+  readonly tx?: OpenTransaction | null
+}
+
+export const removeOptions = table({ tx: transaction } satisfies RulesOf<RemoveScheduleOptions>)
 
 /**
  * The id of a job is made of the name of its schedule, the time of the tick, and nine characters if it was triggered.
  */
-const scheduleName = text(150)
+export const scheduleName = text(150)
 
 const catchUpNumber = object({ all: required(integer(0, 100)) })
 const catchUpName = oneOf('skip', 'last')
@@ -156,7 +164,7 @@ const catchUpName = oneOf('skip', 'last')
 const catchUp: Rule<CatchUp> = (value, name) =>
   typeof value === 'object' && value !== null ? catchUpNumber(value, name) : catchUpName(value, name)
 
-const scheduleRules = {
+export const scheduleRules = {
   timezone: byDefault('UTC', text(limits.idCharsMax)),
   catchUp: byDefault('last', catchUp),
   overlap: byDefault('allow', oneOf<Overlap>('allow', 'skip', 'supersede', 'queue-one')),

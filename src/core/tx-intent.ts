@@ -3,7 +3,6 @@
  * whoever finds it first, in the order of the calls. Only then are rows of other jobs touched, so that no worker waits
  * for a transaction of a user.
  */
-import { isObject } from './checks.ts'
 import { JobchartError } from './errors.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { SendRequest } from './machine-values.ts'
@@ -16,6 +15,7 @@ export type TxIntent =
   | { readonly kind: 'send'; readonly request: SendRequest }
   | { readonly kind: 'cancel'; readonly request: CancelRequest }
   | { readonly kind: 'schedule'; readonly request: PutSchedule }
+  | { readonly kind: 'unschedule'; readonly request: { readonly name: string } }
   | LeasedIntent
 
 /**
@@ -26,39 +26,6 @@ export type TxIntent =
 export type LeasedIntent =
   | { readonly kind: 'settle'; readonly request: Settlement }
   | { readonly kind: 'extend'; readonly request: HeartbeatPayload; readonly leaseMs: number }
-
-const isText = (value: unknown): value is string => typeof value === 'string'
-const isTextOrNull = (value: unknown): boolean => value === null || isText(value)
-const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
-
-type Members = Readonly<Record<string, unknown>>
-
-const isJob = (job: unknown): boolean =>
-  isObject(job) &&
-  [job['id'], job['type']].every(isText) &&
-  [job['key'], job['concurrencyKey']].every(isTextOrNull) &&
-  areTexts(job['tags'])
-
-/** Is what a request names a text, by which it can be looked up? */
-const names: Readonly<Record<TxIntent['kind'], (request: Members) => boolean>> = {
-  insert: ({ jobs }) => Array.isArray(jobs) && jobs.every(isJob),
-  send: ({ id }) => isText(id),
-  cancel: ({ ids }) => areTexts(ids),
-  schedule: ({ terms }) => isObject(terms) && isText(terms['name']),
-  settle: ({ id }) => isText(id),
-  extend: ({ id }) => isText(id),
-}
-
-/**
- * Can they be carried out, or refused one by one? A role that may call `within` can write anything: that must not hold
- * up the intents of others.
- */
-export const areIntents = (value: unknown): value is readonly TxIntent[] =>
-  Array.isArray(value) &&
-  value.every((intent: unknown) => {
-    if (!isObject(intent) || !isText(intent['kind']) || !isObject(intent['request'])) return false
-    return Object.hasOwn(names, intent['kind']) && names[intent['kind'] as TxIntent['kind']](intent['request'])
-  })
 
 /** The lease that intents depend on; null: none. */
 export const leaseOfIntents = (intents: readonly TxIntent[]): Lease | null =>

@@ -345,6 +345,16 @@ export class Heartbeat {
 }
 
 export function leaseLost(run: Run): JobchartError {
+  if (run.transactions?.hasEnd) {
+    const { id, attempt } = run.claimed
+    return new JobchartError(
+      'LEASE_LOST',
+      `attempt ${attempt} of job ${id} has ended with a transaction of its handler`,
+      {
+        hint: 'Call nothing of ctx any more after the commit of ctx.complete, ctx.fail or ctx.snooze: enqueue with the runtime.',
+      },
+    )
+  }
   return new JobchartError('LEASE_LOST', `the lease of job ${run.claimed.id} has expired; the job may run elsewhere`, {
     hint: 'The process was blocked or could not reach its store for longer than the lease. Do not block the event loop, or raise `lease`.',
   })

@@ -80,9 +80,9 @@ export function writesInTransactions({ transactions, refusal, leaseMs }: RunTran
 export const notCommitted = ({ claimed: { id, attempt } }: Run): JobchartError =>
   new JobchartError(
     'NOT_COMMITTED',
-    `attempt ${attempt} of job ${id} has returned, but its transaction was rolled back`,
+    `attempt ${attempt} of job ${id} has returned, but the transaction of its end was rolled back, or its savepoint`,
     {
-      hint: 'Await the transaction in which ctx.complete was called, and let its error pass.',
+      hint: 'Await the transaction in which ctx.complete, ctx.fail or ctx.snooze was called, and let its error pass.',
     },
   )
 

@@ -1,7 +1,8 @@
 /** Carries out what committed transactions of users have left: each call together with the removal of what it left. */
 import { carryOutIntents, type CarriedOut } from '../../core/carry-out.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import { areIntents, endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
+import { areIntents } from '../../core/intent-checks.ts'
+import { endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, TxIntent } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'

@@ -1,7 +1,8 @@
 /** Carries out what transactions of the user have left, within transactions of the store. */
 import { carryOutIntents } from '../../core/carry-out.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import { areIntents, type TxIntent } from '../../core/tx-intent.ts'
+import { areIntents } from '../../core/intent-checks.ts'
+import type { TxIntent } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, RefusedIntent } from '../../store.ts'
 import { insertPacked, packRequest } from './insert.ts'
 import type { JobFile } from './job-file.ts'

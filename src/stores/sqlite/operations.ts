@@ -107,7 +107,8 @@ const writing = {
   putSchedules: (file: JobFile, requests: readonly PutSchedule[]) =>
     file.each(requests, (request) => putSchedule(file.schedules, request), putScheduleFailed),
   pauseSchedule: (file: JobFile, request: PauseSchedule) => pauseSchedule(file.schedules, request),
-  removeSchedules: (file: JobFile, names: readonly string[]) => names.filter((name) => file.schedules.remove(name)),
+  removeSchedules: (file: JobFile, names: readonly string[]) =>
+    names.filter((name) => file.schedules.removeSchedule(name)),
   fireSchedules: (file: JobFile, requests: readonly FireSchedule<JobToInsert>[]) =>
     file.each(requests, (request) => fireSchedule(file.unit, file.schedules, request), fireScheduleFailed),
   carryOut: (file: JobFile, limit: number) => carryOutAnswer(file, limit),

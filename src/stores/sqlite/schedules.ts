@@ -39,7 +39,7 @@ export class ScheduleTable implements ScheduleUnit {
     if (dueAt !== null) this.hints.scheduled(dueAt)
   }
 
-  remove(name: string): boolean {
+  removeSchedule(name: string): boolean {
     return this.sql.changes('removeSchedule', name)
   }
 

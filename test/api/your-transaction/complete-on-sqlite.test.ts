@@ -143,8 +143,24 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     }
     const job = await (await started()).enqueue(work, 1)
     expect(await job.result()).toBe(2)
-    expect((await job.record()).errors.map(({ error }) => error.code)).toEqual(['NOT_COMMITTED'])
+    expect((await job.record()).errors.map(({ error }) => error)).toMatchObject([
+      { code: 'NOT_COMMITTED', message: expect.stringContaining('or its savepoint') },
+    ])
     expect(effects()).toEqual([2])
+  })
+
+  test('what a handler calls after its commit is refused because the attempt has ended', async () => {
+    let refusal: unknown
+    const end = Promise.withResolvers<void>()
+    handler = async (_, ctx) => {
+      await inTransaction(() => ctx.complete(own.database, 1))
+      refusal = await ctx.step('late', () => 1).catch((error: unknown) => error)
+      end.resolve()
+    }
+    const job = await (await started()).enqueue(work, 1)
+    expect(await job.result()).toBe(1)
+    await end.promise
+    expect(refusal).toMatchObject({ code: 'LEASE_LOST', hint: expect.stringContaining('after the commit') })
   })
 
   test('a handler that throws after its commit has completed its job', async () => {

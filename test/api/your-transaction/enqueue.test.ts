@@ -236,6 +236,24 @@ test('without room a call is refused at once', async () => {
   })
 })
 
+test('a backlog limit counts what the transaction has enqueued before, but for what was rolled back', async () => {
+  const bounded = clientOf({ capacity: 2 })
+  onTestFinished(() => bounded.close())
+  const enqueued = async (tx: PgClient): Promise<void> => {
+    await bounded.enqueue(narrow, undefined, { tx })
+    expect(await bounded.tryEnqueue(narrow, undefined, { tx })).toBeNull()
+    await tx.query('SAVEPOINT a')
+    await bounded.enqueueMany(echo, [1, 2].slice(1), { tx })
+    await expect(bounded.enqueueByName('other', 1, { tx })).rejects.toMatchObject({ code: 'CAPACITY' })
+    await tx.query('ROLLBACK TO a')
+    await bounded.enqueue(echo, 1, { tx })
+  }
+  // The connection is that of the transaction before, which has left nothing.
+  await inTransaction(enqueued, 'ROLLBACK')
+  await inTransaction(enqueued)
+  await expect.poll(async () => (await bounded.counts()).queued).toBe(2)
+})
+
 test('cancels are carried out after the commit, behind the enqueues before them', async () => {
   const there = await client.enqueue(echo, 1)
   await inTransaction((tx) => client.cancel(there.id, { tx }), 'ROLLBACK')
@@ -304,6 +322,26 @@ test('the calls of a handle are part of a transaction, too, also of the one in w
     const { state, lastMessageNumber, cancelReason } = await job.record()
     expect([state, lastMessageNumber, cancelReason]).toEqual(['cancelled', 1, 'no'])
   }
+})
+
+test('a schedule is removed after the commit', async () => {
+  const handle = await client.schedule('nightly', '@daily', echo, 1)
+  await inTransaction((tx) => handle.remove({ tx }), 'ROLLBACK')
+  await inTransaction(async (tx) => {
+    expect(await handle.remove({ tx })).toBe(true)
+    expect(await client.schedules()).toHaveLength(1)
+  })
+  await expect.poll(() => client.schedules()).toEqual([])
+  expect(await handle.remove()).toBe(false)
+  await expect(handle.remove({ tx: 1 } as object)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+})
+
+test('a job that was removed before its commit is asked for is not found', async () => {
+  const job = await inTransaction((tx) => client.enqueue(echo, 1, { tx }))
+  await expect.poll(() => client.job(job.id)).not.toBeNull()
+  await client.cancel(job.id)
+  await client.discard(job.id)
+  await expect(job.stored()).rejects.toMatchObject({ code: 'NOT_FOUND', hint: expect.stringContaining('retention') })
 })
 
 test('a schedule is declared after the commit', async () => {
@@ -420,19 +458,56 @@ test('a statement of SQL enqueues, also by a trigger, and by a role that may do 
 
 test('a row that no call has left is removed, and holds up nobody’s calls', async () => {
   const { rows } = await pg.query<{ value: string }>(`SELECT value FROM ${schema}.meta WHERE name = 'store'`)
-  const job = { id: 'a', type: 'echo', tags: [], key: null, concurrencyKey: null }
+  const plain = {
+    type: 'echo',
+    priority: 0,
+    maxAttempts: 3,
+    tags: [],
+    key: null,
+    concurrencyKey: null,
+    onConflict: 'keep',
+  }
+  const job = { ...plain, id: 'a', runAt: null, delayMs: 0 }
+  const wrong: Record<string, unknown[]> = {
+    id: [1],
+    type: [1],
+    priority: ['x', 1.5],
+    maxAttempts: ['x', 0],
+    tags: [[1]],
+    key: [1],
+    concurrencyKey: [1],
+    onConflict: ['x'],
+    until: ['x'],
+    meta: [5],
+    pins: [5, { backoff: 5 }, { attemptTimeoutMs: 'x' }, { trace: { a: 1 } }],
+    keyWeight: ['x'],
+    version: [1],
+    parent: [{ id: 'b' }],
+    checkpoint: [{}],
+    runAt: ['x', 1e300],
+    delayMs: [-1],
+  }
+  const terms = { name: 's', spec: '@daily', timezone: 'UTC', catchUp: 'last', overlap: 'allow', jitterMs: 0 }
+  const schedule = { ...terms, job: plain, computed: false, owner: null }
+  const wrongTerms = { spec: '0 0 32 * *', timezone: 'Mars/Olympus', catchUp: 'x', overlap: 'x', job: {}, computed: 1 }
   const strange: unknown[] = [
     [null],
     [1],
     [{}],
     [{ kind: 'toString', request: {} }],
     [{ kind: 'insert', request: { jobs: [null] } }],
-    ...['id', 'type', 'tags', 'key', 'concurrencyKey'].map((name) => [
-      { kind: 'insert', request: { capacity: null, jobs: [{ ...job, [name]: name === 'tags' ? [1] : 1 }] } },
-    ]),
-    ...['send', 'cancel', 'settle', 'extend', 'schedule'].map((kind) => [{ kind, request: {} }]),
+    ...Object.entries(wrong).flatMap(([name, values]) =>
+      values.map((value) => [{ kind: 'insert', request: { capacity: null, jobs: [{ ...job, [name]: value }] } }]),
+    ),
+    [{ kind: 'insert', request: { capacity: 'x', jobs: [job] } }],
+    ...['send', 'cancel', 'settle', 'extend', 'schedule', 'unschedule'].map((kind) => [{ kind, request: {} }]),
     [{ kind: 'cancel', request: { ids: [1] } }],
+    [{ kind: 'send', request: { id: 'a', key: 'k', expect: null, message: { kind: 'event', event: 1 } } }],
     [{ kind: 'schedule', request: { terms: {} } }],
+    ...Object.entries(wrongTerms).map(([name, value]) => [
+      { kind: 'schedule', request: { terms: { ...schedule, [name]: value }, paused: false, nextAt: null } },
+    ]),
+    [{ kind: 'schedule', request: { terms: schedule, paused: false, nextAt: 'x' } }],
   ]
   for (const intents of strange) {
     await pg.query(`SELECT ${schema}.within($1)`, [`${rows[0]?.value} \n\n${JSON.stringify(intents)}`])
@@ -440,6 +515,7 @@ test('a row that no call has left is removed, and holds up nobody’s calls', as
   const made = await inTransaction((tx) => client.enqueue(echo, 1, { tx }))
   await made.stored()
   expect((await client.list()).map(({ id }) => id)).toEqual([made.id])
+  expect(await client.schedules()).toEqual([])
   expect((await pg.query(`SELECT FROM ${schema}.cells WHERE kind = 'intents'`)).rowCount).toBe(0)
 })
 

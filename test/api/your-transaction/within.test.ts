@@ -132,6 +132,8 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     expect([(await queued.record()).state, (await cancelled.record()).state]).toEqual(['cancelled', 'cancelled'])
     expect((await opened.record()).lastMessageNumber).toBe(1)
     expect((await client.schedules()).map(({ name }) => name)).toEqual(['nightly'])
+    inTransaction(() => client.within(tx).removeSchedule('nightly'))
+    expect(await client.schedules()).toEqual([])
     expect((await client.counts()).queued).toBe(3)
   })
 
@@ -169,6 +171,7 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     expect(codeOf(() => within.enqueue(handedOver))).toBe('INVALID_OPTION')
     expect(codeOf(() => within.enqueue(strict, 'text'))).toBe('INVALID_INPUT')
     expect(codeOf(() => within.enqueue(late, 1))).toBe('UNSUPPORTED')
+    expect(() => inTransaction(() => within.enqueueMany(strict, [1, 'text']))).toThrow(/^inputs\[1\]: /)
     expect(codeOf(() => within.enqueue(defineJob({ type: 'other', run: () => {} })))).toBe('UNKNOWN_TYPE')
     expect(codeOf(() => within.enqueue(echo, 1, { tx } as object))).toBe('INVALID_OPTION')
     expect(codeOf(() => within.cancel({ type: 'echo' } as unknown as string))).toBe('INVALID_OPTION')
@@ -179,6 +182,27 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     expect(orders()).toBe(0)
     inTransaction(() => within.enqueue(strict, 7))
     expect((await client.counts()).types['strict']?.queued).toBe(1)
+  })
+
+  test('a backlog limit counts what the transaction has enqueued before', async () => {
+    const bounded = createClient({ jobs, store: client.store, capacity: 2 })
+    onTestFinished(() => bounded.close())
+    const within = bounded.within(tx)
+    inTransaction(() => {
+      within.enqueue(narrow)
+      expect(within.tryEnqueue(narrow)).toBeNull()
+      own.exec('SAVEPOINT a')
+      within.enqueueByName('other')
+      expect(() => within.enqueue(echo, 1)).toThrow('no room')
+      own.exec('ROLLBACK TO a')
+      within.enqueue(echo, 1, { unique: { key: 'k' } })
+    }, 'ROLLBACK')
+    // Not carried out yet: the store has had no turn.
+    inTransaction(() => within.enqueue(narrow))
+    expect(inTransaction(() => within.tryEnqueue(narrow))).toBeNull()
+    await bounded.cancel({ type: 'narrow' })
+    inTransaction(() => within.enqueue(narrow))
+    expect((await client.counts()).types['narrow']).toMatchObject({ queued: 1, cancelled: 1 })
   })
 
   test('a transaction that is not open, or on another connection, is refused', async () => {
