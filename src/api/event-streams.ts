@@ -4,6 +4,7 @@
 import type { OperatorFunction } from 'rxjs'
 import { boundedMap } from '../client/bounded-map.ts'
 import type { Connection } from '../client/connection.ts'
+import { checkListed } from '../client/enqueue.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import { boolean, byDefault, fn, integer, oneOf, orNull, table, type Rule, type RulesOf } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
@@ -108,7 +109,7 @@ export function enqueueTo<Output, Machine extends MachineTypes, Value>(
   job: JobDefinition<unknown, Output, Machine>,
   options: EnqueueToOptions<Value, Output, Machine> & MayMap<Value> = {},
 ): OperatorFunction<Value, JobHandle<Output, Machine>> {
-  const connection = connectionOf('enqueueTo', client)
+  const connection = connectionOf('enqueueTo', client, job)
   const { concurrency, buffer, onPressure } = enqueueToOptions(options, 'options of enqueueTo')
   const { acknowledge } = options
   const enqueue = enqueuer<Value, Output, Machine>(connection, job, options.map)
@@ -154,7 +155,7 @@ export function runJob<Output, Machine extends MachineTypes, Value>(
   job: JobDefinition<unknown, Output, Machine>,
   options: RunJobOptions<Value> & MayMap<Value> = {},
 ): OperatorFunction<Value, Output> {
-  const connection = connectionOf('runJob', client)
+  const connection = connectionOf('runJob', client, job)
   const { concurrency, buffer, onPressure, ordered } = runJobOptions(options, 'options of runJob')
   const enqueue = enqueuer<Value, Output, Machine>(connection, job, options.map)
   const begin = (signal: AbortSignal) => {
@@ -185,8 +186,12 @@ export function runJob<Output, Machine extends MachineTypes, Value>(
   return boundedMap({ concurrency, buffer, onPressure, ordered, begin })
 }
 
-function connectionOf(operator: string, client: Client): Connection {
-  if (client instanceof StoreClient) return client.connection
+/** @throws JobchartError INVALID_OPTION, UNKNOWN_TYPE: an error of each value would be logged only */
+function connectionOf(operator: string, client: Client, job: JobDefinition): Connection {
+  if (client instanceof StoreClient) {
+    checkListed(client.connection.preparingUnder(null), job)
+    return client.connection
+  }
   const hint = `Pass the runtime or client first, then the definition: ${operator}(runtime, sendEmail).`
   throw invalidOption('runtime', 'a runtime or a client', client, hint)
 }

@@ -3,6 +3,7 @@
  * transitions.
  */
 import { createMachine, type AnyStateMachine } from 'xstate'
+import { isOptions } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
 import { hasOwnId, type ChartGraph, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
 import { actionInWords, eventInWords, guardInWords } from './words.ts'
@@ -46,7 +47,7 @@ type Definition = StateNode['transitions'] extends Map<string, (infer Each)[]> ?
  * toGraph(orderMachine).transitions.map(({ source, label, targets }) => `${source} ${label} ${targets}`)
  */
 export function toGraph(source: ChartSource): ChartGraph {
-  if (typeof source !== 'object' || source === null) throw invalidOption('machine', expected, source)
+  if (!isOptions(source)) throw invalidOption('machine', expected, source)
   if (isGraph(source)) return source
   const root = rootOf(source)
   const states: ChartState[] = []

@@ -99,7 +99,9 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
     return this.outcome === 'kept' || this.outcome === 'replaced'
   }
 
-  async stored(_options?: WaitOptions): Promise<void> {}
+  async stored(options: WaitOptions = {}): Promise<void> {
+    waitOptions(options, 'options of stored')
+  }
 
   /** What the enqueue has led to, if that was known only after a commit. */
   protected became(id: string, outcome: EnqueueOutcome, sameInput: boolean): void {

@@ -1,5 +1,6 @@
 /** The Observable behind all public streams: errors of subscribers are logged, and `for await` reads it. */
 import { Observable, Subscriber, type Observer, type OperatorFunction, type Subscription } from 'rxjs'
+import { isOptions } from '../core/checks.ts'
 import type { Logger } from '../core/logger.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
 import { iterate } from './iterate.ts'
@@ -58,7 +59,7 @@ export class GuardedStream<T> extends Observable<T> implements Stream<T> {
   }
 
   iterate(options: IterateOptions = {}): AsyncIterableIterator<T, undefined> {
-    return iterate(this, { ...this.iterated, ...options })
+    return iterate(this, isOptions(options) ? { ...this.iterated, ...options } : options)
   }
 
   private guard(call: () => void): void {

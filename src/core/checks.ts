@@ -49,7 +49,7 @@ export function table<const T extends Table>(of: T, settings: TableSettings = {}
   const rules = new Map(members.map((member) => [member.key, member]))
   const sure = members.filter(({ isSure }) => isSure)
   return (value, name) => {
-    if (!isObject(value)) throw invalidOption(name, 'an object', value, hint)
+    if (!isOptions(value)) throw invalidOption(name, 'an object', value, hint)
     const checked = copyOf(value, rules)
     for (const key in checked) {
       const member = rules.get(key)
@@ -87,6 +87,12 @@ function copyOf(value: Given, rules: ReadonlyMap<string, unknown>): Record<strin
 
 export const isObject = (value: unknown): value is Given =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** An object of options: none of those that have their content elsewhere, such as a promise that is not awaited. */
+export const isOptions = (value: unknown): value is Given =>
+  isObject(value) &&
+  (Object.getPrototypeOf(value) === Object.prototype ||
+    !/^\[object (?:Date|Map|Set|Promise)\]$/.test(Object.prototype.toString.call(value)))
 
 /** An option that is itself an object: its members are named after it. */
 export const object = <const T extends Table>(of: T, hint?: string): Rule<Checked<T>> =>

@@ -69,9 +69,14 @@ const metaMember = is(
     typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value),
 )
 
+/** Of what a Date can hold: a server has no larger times either. */
+const timeMax = 8.64e15
+
 const time = as(
-  is('a Date, or ms since the epoch', (value): value is Date | number =>
-    Number.isFinite(value instanceof Date ? value.getTime() : value),
+  is(
+    'a Date, or ms since the epoch',
+    (value): value is Date | number =>
+      (value instanceof Date || typeof value === 'number') && Math.abs(Number(value)) <= timeMax,
   ),
   Number,
 )

@@ -18,7 +18,7 @@ import type {
 import { enqueueOptionsWithoutId, type CancelOptions, type EnqueueOptions } from '../core/call-options.ts'
 import { syncFn } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
-import { JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
+import { invalidOption, JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import { reviveError } from '../core/failure.ts'
 import type { InboxMessage } from '../core/machine-record.ts'
@@ -84,13 +84,17 @@ export type JobActorLogic<Input, Output> = ActorLogic<
  *   …
  * })
  * @example fromJob(render, undefined, ({ page }) => ({ tags: [`page:${page}`], priority: page === 1 ? 10 : 0 }))
- * @throws JobchartError INVALID_OPTION if `options` is an async function
+ * @throws JobchartError INVALID_OPTION if `job` is no definition, or `options` an async function
  */
 export function fromJob<Input, Output>(
   job: JobDefinition<Input, Output>,
   runtime?: JobEnqueuer,
   options: OptionsOf<NoInfer<Input>> = {},
 ): JobActorLogic<Input, Output> {
+  if (typeof job?.type !== 'string') {
+    const hint = 'Pass the definition first, then the runtime: fromJob(sendEmail, runtime).'
+    throw invalidOption('job', 'a job definition made by defineJob', job, hint)
+  }
   if (typeof options === 'function') syncFn()(options, 'options of fromJob')
   return new JobLogic(job, runtime, options)
 }

@@ -54,7 +54,7 @@ export interface OtelOptions {
   readonly propagator?: TextMapPropagator
   /**
    * Gets the lines of `ctx.log` as log records, in the context of their attempt: `logs.getLogger('jobs')` of
-   * `@opentelemetry/api-logs`. Default: none; the lines are events of the span.
+   * `@opentelemetry/api` (before 1.10 of `@opentelemetry/api-logs`). Default: none; the lines are events of the span.
    */
   readonly logger?: LogSink
 }

@@ -1,6 +1,8 @@
 /** A runtime in virtual time with seeded randomness and ids: a test runs in milliseconds, and repeats exactly. */
+import { isOptions } from '../core/checks.ts'
 import { seededRandom } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
+import { invalidOption } from '../core/errors.ts'
 import { seededIds } from '../core/ids.ts'
 import { consoleLogger, guarded } from '../core/logger.ts'
 import { createRuntime, type Middleware, type Runtime, type RuntimeOptions } from '../index.ts'
@@ -40,6 +42,7 @@ const tracking =
  * expect(await job.result()).toBe('sent')
  */
 export async function createTestRuntime(options: TestRuntimeOptions): Promise<TestRuntime> {
+  if (!isOptions(options)) throw invalidOption('options of createTestRuntime', 'an object', options)
   const { seed = 1, clock = new VirtualClock(), realWait = seesRealWork ? '1s' : 0, middleware = [], ...rest } = options
   const realWaitMs = durationMs(realWait, 'realWait')
   const logger = rest.logger?.warn === undefined ? consoleLogger : guarded(rest.logger)

@@ -3,6 +3,7 @@
  * grace) one timer at a time, in order, and awaits all consequences of a timer before the next one. So an hour passes
  * in milliseconds, and a test repeats exactly.
  */
+import { byDefault, integer, table, type RulesOf } from '../core/checks.ts'
 import { nextTurn, timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
 import { Heap, type HeapItem } from '../core/heap.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -19,6 +20,10 @@ export interface VirtualClockOptions {
   readonly start?: number
 }
 
+const clockOptions = table({
+  start: byDefault(Date.UTC(2026, 0, 1), integer(-8.64e15, 8.64e15)),
+} satisfies RulesOf<VirtualClockOptions>)
+
 export class VirtualClock implements Clock {
   readonly isVirtual = true
   private readonly due = new Heap<Due>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order))
@@ -34,8 +39,9 @@ export class VirtualClock implements Clock {
   /** What runs in the next turn of the event loop. */
   private turns = 0
 
-  constructor({ start = Date.UTC(2026, 0, 1) }: VirtualClockOptions = {}) {
-    this.wallOffset = start
+  /** @throws JobchartError INVALID_OPTION */
+  constructor(options: VirtualClockOptions = {}) {
+    this.wallOffset = clockOptions(options, 'options of VirtualClock').start
   }
 
   now(): number {
