@@ -10,36 +10,70 @@ interface Earlier {
   readonly jobs: readonly Pick<NewJob, 'id' | 'type' | 'key'>[]
 }
 
+/** Inserts of a transaction, or of those of a connection, before the ones that have ended are looked for. */
+const sweepMin = 64
+
+class Inserts {
+  private all: Earlier[] = []
+  /** By type: their ids, or, of jobs with a unique key, that. */
+  private readonly names = new Map<string, Set<string>>()
+  private sweepAt = sweepMin
+
+  add(added: Earlier): void {
+    if (this.all.length >= this.sweepAt) {
+      this.keep(({ hasEnded }) => !hasEnded)
+      this.sweepAt = Math.max(sweepMin, 2 * this.all.length)
+    }
+    this.push(added)
+  }
+
+  get receipts(): string[] {
+    return this.all.map(({ write }) => write.receipt)
+  }
+
+  keep(isOpen: (write: TxWrite) => boolean): void {
+    const kept = this.all.filter(({ write }) => isOpen(write))
+    this.all = []
+    this.names.clear()
+    for (const each of kept) this.push(each)
+  }
+
+  count(type: string | null): number {
+    if (type !== null) return this.names.get(type)?.size ?? 0
+    return this.names.values().reduce((sum, { size }) => sum + size, 0)
+  }
+
+  private push(added: Earlier): void {
+    this.all.push(added)
+    for (const { id, type, key } of added.jobs) {
+      const names = this.names.get(type) ?? new Set()
+      this.names.set(type, names.add(key === null ? `id ${id}` : `key ${key}`))
+    }
+  }
+}
+
 export class EarlierInserts {
   /** A connection has many transactions, one after the other. */
-  private readonly byTransaction = new WeakMap<OpenTransaction, readonly Earlier[]>()
+  private readonly byTransaction = new WeakMap<OpenTransaction, Inserts>()
 
   add(tx: OpenTransaction, write: TxWrite, jobs: readonly NewJob[]): void {
-    const added = { write, jobs: jobs.map(({ id, type, key }) => ({ id, type, key })) }
-    const open = this.of(tx).filter((each) => !each.write.hasEnded)
-    this.byTransaction.set(tx, [...open, added])
+    const inserts = this.byTransaction.get(tx) ?? new Inserts()
+    this.byTransaction.set(tx, inserts)
+    inserts.add({ write, jobs: jobs.map(({ id, type, key }) => ({ id, type, key })) })
   }
 
   receipts(tx: OpenTransaction): string[] {
-    return this.of(tx).map(({ write }) => write.receipt)
+    return this.byTransaction.get(tx)?.receipts ?? []
   }
 
-  /** @param isOpen of each receipt: is it in no count of the store, and may it come into one? */
-  keep(tx: OpenTransaction, isOpen: readonly boolean[]): void {
-    this.byTransaction.set(
-      tx,
-      this.of(tx).filter((_, i) => isOpen[i]),
-    )
+  /** Forgets writes whose jobs are in the counts of the store, or in none for ever. */
+  forget(tx: OpenTransaction, receipts: readonly string[]): void {
+    const gone = new Set(receipts)
+    this.byTransaction.get(tx)?.keep(({ receipt }) => !gone.has(receipt))
   }
 
   /** How many jobs of a type, or of all types, they are: of a unique key, one. */
   count(tx: OpenTransaction, type: string | null): number {
-    const jobs = this.of(tx).flatMap((each) => each.jobs)
-    const counted = jobs.filter((job) => type === null || job.type === type)
-    return new Set(counted.map((job) => (job.key === null ? job.id : `${job.type} ${job.key}`))).size
-  }
-
-  private of(tx: OpenTransaction): readonly Earlier[] {
-    return this.byTransaction.get(tx) ?? []
+    return this.byTransaction.get(tx)?.count(type) ?? 0
   }
 }

@@ -115,10 +115,11 @@ export class InsertWithin {
     const counts = (await transactions?.counts?.(tx)) ?? (await store.counts())
     if (!this.isReached(counts, tx, limits, jobs)) return false
     if (transactions === undefined || transactions.counts !== undefined) return true
-    const fates = await transactions.fates(this.earlier.receipts(tx))
-    this.earlier.keep(
+    const receipts = this.earlier.receipts(tx)
+    const fates = await transactions.fates(receipts)
+    this.earlier.forget(
       tx,
-      fates.map((fate) => fate === 'open'),
+      receipts.filter((_, i) => fates[i] !== 'open'),
     )
     return this.isReached(counts, tx, limits, jobs)
   }
@@ -131,7 +132,12 @@ export class InsertWithin {
   ): boolean {
     const counts = calls.counts()
     if (!this.isReached(counts, tx, limits, jobs)) return false
-    this.earlier.keep(tx, calls.areKept(this.earlier.receipts(tx)))
+    const receipts = this.earlier.receipts(tx)
+    const areKept = calls.areKept(receipts)
+    this.earlier.forget(
+      tx,
+      receipts.filter((_, i) => !areKept[i]),
+    )
     return this.isReached(counts, tx, limits, jobs)
   }
 
