@@ -53,6 +53,7 @@ test.each(['@redis/client', 'ioredis'] as const)('a runtime works on a cluster, 
   await runtime.start()
   const jobs = await other.enqueueMany(double, [1, 2, 3])
   expect(await Promise.all(jobs.map((job) => job.result()))).toEqual([2, 4, 6])
+  expect(await other.store.repair?.()).toMatchObject({ jobs: 3, counts: 0 })
 })
 
 test.each(['@redis/client', 'ioredis'] as const)(

@@ -29,7 +29,7 @@ const marks = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red',
 
 export function doctorCommand({ command, terminal, run }: Program): Command {
   return withStore(command('doctor', 'diagnose the store and its workers; problems end with 1'))
-    .option('--repair', 'rebuild counts, indexes and the sequence from the jobs first; other calls of the store wait')
+    .option('--repair', 'rebuild counts, indexes and the sequence from the jobs first; other calls wait or are refused')
     .action((options: DoctorOptions) =>
       run(options, async () => {
         const findings = [...ofProcess(), ...(await ofStore(options))]
@@ -127,7 +127,7 @@ async function ofDatabase({ url, schema, where }: PostgresAddress): Promise<Find
   if (!info.hasRights)
     tell(
       'problem',
-      'this user may not write every table of the schema',
+      'this user may not write every table of the schema, or call every function',
       'docs/postgres.md lists the rights of a worker.',
     )
   if (!info.isDurable)

@@ -5,6 +5,7 @@
  * types together.
  */
 import { activityFigures, activityPeriods, type Tally } from '../../core/activity.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { ActivityPeriod, StateCounts } from '../../store.ts'
 import type { Reply } from './connection.ts'
@@ -37,6 +38,17 @@ export const allTypes = ''
 
 /** The field of the number of the last transition: no type is called so. */
 export const seqField = '\x01s'
+
+/** @throws JobchartError STORE_UNAVAILABLE if a repair has marked it: see scripts/repair.ts */
+export function lastFrom(reply: Reply | undefined): number {
+  const last = Number(reply ?? 0)
+  if (Number.isNaN(last)) {
+    throw new JobchartError('STORE_UNAVAILABLE', 'Redis: the jobs are rebuilt at the moment', {
+      hint: 'If that was interrupted, do it again: jobchart doctor --repair.',
+    })
+  }
+  return last
+}
 
 export interface TypeFigures {
   readonly counts: StateCounts

@@ -45,7 +45,7 @@ import type {
 import type { Commands, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { figuresOfEach } from './each-type.ts'
-import { allTypes, figuresFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
+import { allTypes, figuresFrom, lastFrom, periodOf, seqField, typesText, type TypeFigures } from './figures.ts'
 import { failureName, type Keys } from './keys.ts'
 import { leasedIds } from './leases.ts'
 import { dataAt, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
@@ -184,7 +184,7 @@ export class Reading {
     const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
     const by = orderBy ?? 'enqueued'
     // Before the jobs: what is written meanwhile is in the log after it, whether the page has it or not.
-    const seq = Number(await this.redis.send(['HGET', this.keys.figures, seqField]))
+    const seq = lastFrom(await this.redis.send(['HGET', this.keys.figures, seqField]))
     const range = {
       by,
       newestFirst: order === 'newest',
@@ -225,7 +225,7 @@ export class Reading {
   async select(need: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
     const { selection, states, among } = need
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, Number(await this.redis.send(['HGET', this.keys.figures, seqField])))
+    const range = selectionRange(after, lastFrom(await this.redis.send(['HGET', this.keys.figures, seqField])))
     const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
     const isEligible = (state: JobState): boolean => states.has(state)
     const { jobs, next } =
@@ -489,7 +489,7 @@ export class Reading {
       ['HGET', this.keys.figures, seqField],
       ...(isKnown ? [] : [['LRANGE', this.keys.epochs, '0', '-1']]),
     ])
-    return (isKnown ? this.epochs : new Epochs(texts(epochs))).isGone(cursor, Number(last ?? 0))
+    return (isKnown ? this.epochs : new Epochs(texts(epochs))).isGone(cursor, lastFrom(last))
   }
 
   /** An entry has the number of the last of its transitions, which are numbered without a gap. */

@@ -19,10 +19,10 @@ interface Script {
 const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex')
 
 /** The body of a script. */
-const bodyOf = ({ call, answer, typed, bare }: LuaScript): string =>
+const bodyOf = ({ call, answer, typed, bare, duringRepair }: LuaScript): string =>
   bare === true
     ? `${call}\nreturn ${answer}`
-    : `begin(KEYS, ARGV, ${typed === true ? 'split(ARGV[4])' : '{}'})\n${call}\nreturn { stamp(), finish(), ${answer} }`
+    : `begin(KEYS, ARGV, ${typed === true ? 'split(ARGV[4])' : '{}'}, ${duringRepair === true})\n${call}\nreturn { stamp(), finish(), ${answer} }`
 
 /** A script by itself. */
 function textOf(script: LuaScript): string {

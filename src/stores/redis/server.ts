@@ -52,6 +52,9 @@ type ScriptName =
  */
 const greetEveryMs = 5_000
 
+/** See scripts/repair.ts. */
+type RepairStep = 'begin' | 'back' | 'clear' | 'keys' | 'rows' | 'order' | 'release' | 'end'
+
 /** The number of the last transition of jobs that were stored, and the time of all. */
 export interface Stored {
   readonly last: number
@@ -314,10 +317,38 @@ export class RedisServer implements Server {
     await this.run('announce', [String(forMs), ...ids])
   }
 
+  /** In steps, between which other clients of the server are served. */
   async repair(): Promise<RepairAnswer> {
-    const [, jobs, restored, unreadable, counts] = await this.run('repair', [])
+    const step = async (name: RepairStep, ...args: readonly string[]): Promise<readonly Reply[]> =>
+      (await this.run('repair', [token, name, ...args])).slice(1)
+    const token = newEpoch()
+    const restored: string[] = []
+    const waiting: string[] = []
+    const ordered = new Set(['rebuild:all'])
+    let [jobs, last] = [0, 0]
+    const each = async (name: RepairStep, found: string[], ...args: readonly string[]): Promise<void> => {
+      for (let cursor = '0'; ;) {
+        const [next, some, total, upto, names] = await step(name, cursor, ...args)
+        found.push(...texts(some))
+        jobs += Number(total)
+        last = Math.max(last, Number(upto))
+        for (const key of texts(names)) ordered.add(key)
+        cursor = String(next)
+        if (cursor === '0') return
+      }
+    }
+    const [, before] = await step('begin')
+    await each('back', restored)
+    await each('clear', [])
+    for (const kind of ['holders', 'predecessors']) await each('keys', [], kind)
+    await each('rows', waiting)
+    for (const key of ordered) await each('order', [], key)
+    for (let i = 0; i < waiting.length; i += 1_000) await each('release', [], ...waiting.slice(i, i + 1_000))
+    const [, after] = await step('end', '0', String(last))
     this.leased.forgetAll()
-    return { jobs: Number(jobs), restored: texts(restored), unreadable: texts(unreadable), counts: Number(counts) }
+    const [was, is] = [before, after].map((reply) => countsByName(figuresFrom(reply)))
+    const counts = [...(is ?? [])].filter(([name, count]) => count !== (was?.get(name) ?? 0)).length
+    return { jobs, restored, unreadable: texts(await this.redis.send(['HKEYS', this.keys.aside])), counts }
   }
 
   private tell({ rollback, isOther }: EpochNews): void {

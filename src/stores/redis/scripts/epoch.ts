@@ -8,6 +8,7 @@ import type { LuaScript } from './lua.ts'
 
 export const epochScript: LuaScript = {
   definitions: '',
+  duringRepair: true,
   call: `
 local run = call('INFO', 'server'):match('run_id:(%w+)')
 if call('GET', P .. 'run') ~= run then

@@ -2,7 +2,7 @@
 import { activityFigures, activityPeriods, periodNames } from '../../../core/activity.ts'
 import { jobStates, statesTagged } from '../../../core/lifecycle.ts'
 import { figureAt, figuresSize } from '../figures.ts'
-import { backlogStates, seqName, type LuaScript } from './lua.ts'
+import { backlogStates, refused, seqName, type LuaScript } from './lua.ts'
 
 /** Adds to each period. */
 const periods = periodNames
@@ -35,7 +35,7 @@ local figures, changed, minuteNow
 
 local function readFigures(type, text)
   local list = {}
-  if text then list = { struct.unpack(FIGURES, text) } else for i = 1, ${figuresSize} do list[i] = 0 end end
+  if text and #text == ${8 * figuresSize} then list = { struct.unpack(FIGURES, text) } else for i = 1, ${figuresSize} do list[i] = 0 end end
   figures[type] = list
   return list
 end
@@ -46,11 +46,12 @@ local function loadFigures(types)
   for i, text in ipairs(values(P .. 'figures', missing)) do readFigures(missing[i], text) end
 end
 -- Begins a call: reads the number of the last transition, and the figures of all types together and of some.
-local function beginFigures(types)
+local function beginFigures(types, duringRepair)
   figures, changed = {}, {}
   local fields = { SEQ, '', unpack(types) }
   local texts = values(P .. 'figures', fields)
-  seqNow = tonumber(texts[1] or '0')
+  local last = texts[1] or '0'
+  seqNow = tonumber(last) or duringRepair and tonumber(last:match('%d+$') or '0') or ${refused}
   seqFirst, logCount, logWritten = seqNow, 0, 0
   for i = 2, #fields do readFigures(fields[i], texts[i]) end
 end

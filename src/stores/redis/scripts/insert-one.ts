@@ -10,7 +10,7 @@ import { bornReady } from '../../../core/insert.ts'
 import { figureAt } from '../figures.ts'
 import { grownMark, timeChars } from '../grown.ts'
 import { bytesAt, numberAt, numbers, numbersFormat } from './figures.ts'
-import { cutEvery, readTime, seqName, type LuaScript } from './lua.ts'
+import { cutEvery, readTime, refused, seqName, type LuaScript } from './lua.ts'
 
 const queuedAt = jobStates.indexOf(bornReady) + 1
 const queued = numberAt(queuedAt)
@@ -30,10 +30,10 @@ ${readTime}
 local figures = P .. 'figures'
 local texts = call('HMGET', figures, ${seqName}, '', type)
 local last, all, ofType = texts[1] or '0', texts[2], texts[3]
+local seq = (tonumber(last) or ${refused}) + 1
 if not all or not ofType or all:sub(${bytesAt(figureAt.waits).join(', ')}) ~= ZERO then return clock .. ' ' .. last end
 local ${numbers} = struct.unpack(FIGURES, ofType)
 if ${numberAt(figureAt.minute)} ~= nowMs - nowMs % 60000 or ${numberAt(figureAt.limited)} ~= 0 then return clock .. ' ' .. last end
-local seq = last + 1
 local number = string.format('%d', seq)
 local row = string.format('${grownMark}%0${timeChars}d', nowMs) .. '1\\0' .. number .. '\\0\\0\\0\\0\\0${bornReady}\\0' .. ARGV[6]
 if call('HSETNX', P .. 'jobs', id, row) == 0 then return clock .. ' ' .. last end

@@ -24,6 +24,9 @@ export const logEntryMax = 100
 /** The field of the figures that has the number of the last transition. */
 export const seqName = `'${seqField.replace('\x01', '\\1')}'`
 
+/** What a script does that finds the number of the last transition marked: see repair.ts. */
+export const refused = `error({ err = 'REPAIR jobs are rebuilt; if that was interrupted, do it again: jobchart doctor --repair' })`
+
 /** The fields that are kept apart, by their letters. */
 export const fieldsOfLetters = `{${dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')}}`
 
@@ -81,7 +84,7 @@ for type in ARGV[4]:gmatch('%Z+') do
   types[n] = type
 end
 local figures = call('HMGET', P .. 'figures', unpack(types))
-local base = tonumber(figures[1] or '0')`
+local base = tonumber(figures[1] or '0') or ${refused}`
 
 /**
  * How a bare script logs, behind the number `base`, as prelude.ts does for all others: `logAll` gathers transitions,
@@ -136,6 +139,8 @@ export interface LuaScript {
   readonly typed?: true
   /** It uses nothing of what all scripts share, and answers neither wake-ups nor what follows from its writes. */
   readonly bare?: true
+  /** It is not refused while a repair is under way. */
+  readonly duringRepair?: true
   /** It stores new jobs: while the memory of the server is full, it is refused. */
   readonly stores?: true
 }

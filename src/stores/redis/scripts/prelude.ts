@@ -125,7 +125,8 @@ end
 
 -- Begins a call.
 -- @param types those that it will touch, as far as they are known
-local function begin(KEYS, ARGV, types)
+-- @param duringRepair is it called also while a repair is under way?
+local function begin(KEYS, ARGV, types, duringRepair)
   call, P = redis.call, KEYS[1]
   JOBS, LEASES = P .. 'jobs', P .. 'leases'
   origin, logMax = ARGV[1], tonumber(ARGV[2])
@@ -152,7 +153,7 @@ local function begin(KEYS, ARGV, types)
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged, alike, endedLeft = {}, {}, {}, { amount = 0 }, {}
   looks, looksFrom, touched, later, blocks, pushes, rebuilds = {}, {}, {}, {}, {}, {}, false
-  beginFigures(types)
+  beginFigures(types, duringRepair)
 end
 
 -- A text of a process as rows and keys have it: see row-text.ts.

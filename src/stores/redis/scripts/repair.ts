@@ -1,18 +1,24 @@
 /**
  * Rebuilds from the rows what follows from them: counts, queues, concurrency keys, due times, leases, ended jobs,
  * machines, failing jobs, children, holders of unique keys, the list of all, and the number of the last transition.
- * Rows and payloads that cannot be read are set aside; those that were and can be read are brought back. One script, so
- * that nothing is written meanwhile: it holds up the server. Answers how many jobs there are, the ids that were brought
- * back, those that are aside, and how many counts were wrong.
+ * Rows and payloads that cannot be read are set aside; those that were and can be read are brought back.
+ *
+ * It is done in steps, each of some hundred rows, so that it does not hold up the server. From `begin` to `end` the
+ * number of the last transition is marked with the token of the repair, and every other script is refused. A repair
+ * that begins meanwhile, or after one that was interrupted, takes over: it clears what that has built.
  */
 import { bornTimed } from '../../../core/insert.ts'
+import { jobStates } from '../../../core/lifecycle.ts'
 import { figureAt } from '../figures.ts'
 import { finished } from '../grown.ts'
-import { flagLetters, inlineLetters } from '../row-text.ts'
-import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
+import { dataFields, flagLetters, inlineLetters } from '../row-text.ts'
+import { at, fieldsOfLetters, seqName, tail, type LuaScript } from './lua.ts'
 import { noteClaim } from './figures.ts'
 import { restLua } from './rest.ts'
 import { uniqueKeysLua } from './unique-keys.ts'
+
+/** Rows, or members of indexes, of one step. */
+const stepMax = 200
 
 /** What is made anew. */
 const singles = [
@@ -29,6 +35,7 @@ const singles = [
 ]
 /** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
 const families = [
+  'rebuild',
   'queue',
   'list',
   'group',
@@ -48,17 +55,61 @@ const families = [
   'machine-tag',
 ]
 
+/** What is kept, by its type: a key of another one is renamed, because scripts would end at it. */
+const kept = {
+  hash: [
+    'jobs',
+    'aside',
+    'workers',
+    'holders',
+    'predecessors',
+    'paused',
+    'retention',
+    'schedules',
+    'terms',
+    'shares',
+    'capped',
+    'full-queues',
+    ...dataFields.map((field) => `data:${field}`),
+  ],
+  zset: ['leases', 'leases-before', 'seen', 'looks', 'limit-looks', 'ticks', 'failures'],
+  stream: ['log'],
+}
+
 /** A set of names. */
 const setOf = (names: readonly string[]): string => `{${names.map((name) => `['${name}']=true`).join(',')}}`
+
+const listOf = (names: readonly string[]): string => `{${names.map((name) => `'${name}'`).join(',')}}`
 
 export const repairScript: LuaScript = {
   definitions: `
 ${restLua}${uniqueKeysLua}
 local FIELDS = ${fieldsOfLetters}
+local KEPT = {${Object.entries(kept)
+    .map(([kind, names]) => `${kind}=${listOf(names)}`)
+    .join(',')}}
 local SINGLES, FAMILIES = ${setOf(singles)}, ${setOf(families)}
 local function isJson(text) return (pcall(cjson.decode, text)) end
+-- One text, or one in each line.
 local function areJson(text)
-  for line in text:gmatch('[^\\n]+') do if not isJson(line) then return false end end
+  for line in (text .. '\\n'):gmatch('([^\\n]*)\\n') do if not isJson(line) then return false end end
+  return true
+end
+-- What stands behind the rare fields: input, output and history.
+local function areTailsJson(tail)
+  for letter, text in tail:gmatch('%z([${inlineLetters.input}${inlineLetters.output}]?)(%Z*)') do
+    if not isJson(text) then return false end
+  end
+  return true
+end
+-- Its last checkpoint and its inbox: each an object.
+local function areMessagesJson(id)
+  local lists = { { P .. 'checkpoints:' .. id, -1 }, { P .. 'inbox:' .. id, 0 } }
+  for _, list in ipairs(lists) do
+    local entries = redis.pcall('LRANGE', list[1], list[2], -1)
+    if entries.err then return false end
+    for _, entry in ipairs(entries) do if not decoded(entry) then return false end end
+  end
   return true
 end
 
@@ -84,10 +135,8 @@ local function readable(id, text)
   local row = parse(text)
   local fields = row and rareFields(row)
   if not fields then return nil end
-  for _, letter in ipairs({ '${inlineLetters.input}', '${inlineLetters.output}' }) do
-    local value = row[${tail}]:match('%z' .. letter .. '(%Z*)')
-    if value and not isJson(value) then return nil end
-  end
+  if not areTailsJson(row[${tail}]) then return nil end
+  if row[${at.has}]:find('${flagLetters.machine}', 1, true) and not areMessagesJson(id) then return nil end
   for letter, field in pairs(FIELDS) do
     local value = row[${at.has}]:find(letter, 1, true) and call('HGET', P .. 'data:' .. field, id)
     if value and not areJson(value) then return nil end
@@ -95,35 +144,51 @@ local function readable(id, text)
   return row, fields
 end
 
--- The numbers of jobs by type and state, which begin at 0 again; what else is known of types by their figures follows
--- from what is kept of them.
-local function clearFigures()
-  local before = {}
+-- The numbers of jobs by state of each type, as they are now.
+local function countsNow()
+  local answer = {}
+  for type, list in pairs(figures) do
+    answer[#answer + 1] = type
+    answer[#answer + 1] = table.concat(list, ' ', 1, ${jobStates.length})
+  end
+  return answer
+end
+
+local function loadAllFigures()
   figuresOf('')
   local types = {}
   for _, type in ipairs(call('HKEYS', P .. 'figures')) do if type ~= SEQ then types[#types + 1] = type end end
   loadFigures(types)
+end
+
+-- The numbers of jobs by type and state, which begin at 0 again; what else is known of types by their figures follows
+-- from what is kept of them. A pause that cannot be read stays one.
+local function clearFigures()
   for type, list in pairs(figures) do
-    before[type] = { unpack(list) }
     for _, place in pairs(COUNT_AT) do list[place] = 0 end
     list[${figureAt.told}], list[${figureAt.listed}], changed[type] = 0, 0, true
   end
   local paused = call('HGETALL', P .. 'paused')
-  for i = 1, #paused, 2 do setFigure(paused[i], ${figureAt.paused}, tonumber(paused[i + 1])) end
+  for i = 1, #paused, 2 do setFigure(paused[i], ${figureAt.paused}, tonumber(paused[i + 1]) or 1) end
   for _, key in ipairs({ 'terms', 'shares' }) do
     for _, type in ipairs(call('HKEYS', P .. key)) do setFigure(type, ${figureAt.limited}, 1) end
   end
   setFigure('', ${figureAt.waits}, 1)
-  return before
 end
 
--- How many of the numbers were wrong.
-local function wrong(before)
-  local n = 0
-  for type, list in pairs(figures) do
-    for _, place in pairs(COUNT_AT) do if list[place] ~= (before[type] and before[type][place] or 0) then n = n + 1 end end
+-- Registrations of workers that cannot be read: a worker that still runs registers again.
+local function clearWorkers()
+  local workers = P .. 'workers'
+  local flat = call('HGETALL', workers)
+  for i = 1, #flat, 2 do
+    local id, text = flat[i], flat[i + 1]
+    local record = decoded(text)
+    local isRead = id == '' and text:find('^%d+$') or record and type(record.info) == 'table' and text:find('^{"number":%d')
+    if not isRead then
+      call('HDEL', workers, id)
+      call('ZREM', P .. 'seen', id)
+    end
   end
-  return n
 end
 
 -- Numbers of machines by state and tag are of those that live now; those by outcome are not of jobs that are there.
@@ -133,26 +198,32 @@ local function clearMachineCounts(key)
   end
 end
 
-local function clear()
-  local escaped = P:gsub('[%[%]%*%?\\]', '\\%0')
-  for _, key in ipairs(call('KEYS', escaped .. '*')) do
+local function clear(cursor)
+  local escaped = P:gsub('[%[%]%*%?\\\\]', '\\\\%0')
+  local page = call('SCAN', cursor, 'MATCH', escaped .. '*', 'COUNT', ${5 * stepMax})
+  for _, key in ipairs(page[2]) do
     local name = key:sub(#P + 1)
     local family = name:match('^([%w-]+):')
-    if SINGLES[name] or FAMILIES[family] then call('DEL', key)
-    elseif family == 'machine-counts' then clearMachineCounts(key) end
-  end
-end
-
-local function bringBack()
-  local flat, back = call('HGETALL', P .. 'aside'), {}
-  for i = 1, #flat, 2 do
-    if call('HEXISTS', JOBS, flat[i]) == 0 and readable(flat[i], flat[i + 1]) then
-      call('HSET', JOBS, flat[i], flat[i + 1])
-      call('HDEL', P .. 'aside', flat[i])
-      back[#back + 1] = flat[i]
+    if SINGLES[name] or FAMILIES[family] then call('UNLINK', key)
+    elseif family == 'machine-counts' then
+      if call('TYPE', key).ok == 'hash' then clearMachineCounts(key) else call('UNLINK', key) end
     end
   end
-  return back
+  return page[1]
+end
+
+local found
+local function bringBack(cursor)
+  local page = call('HSCAN', P .. 'aside', cursor, 'COUNT', ${stepMax})
+  for i = 1, #page[2], 2 do
+    local id, text = page[2][i], page[2][i + 1]
+    if call('HEXISTS', JOBS, id) == 0 and readable(id, text) then
+      call('HSET', JOBS, id, text)
+      call('HDEL', P .. 'aside', id)
+      found[#found + 1] = id
+    end
+  end
+  return page[1]
 end
 
 -- Enters a job into the indexes of machines and their children.
@@ -169,64 +240,66 @@ local function enterMachine(id, row, fields)
   end
 end
 
--- A job that has not ended holds its unique key, or has given it up.
-local held, waiting
+-- A job that has not ended holds its unique key, or has given it up. Those that wait for the end of another one are
+-- found: name and id.
 local function holdKey(id, row, fields)
   if not fields.key or INDEX[row[${at.state}]] == 'ended' then return end
   local kind = row[${at.has}]:find('${flagLetters.givenUp}', 1, true) and 'predecessors' or 'holders'
   local name = nameOfKey(row[${at.type}], fields.key)
-  held[#held + 1] = { P .. kind, name, id }
-  if row[${at.state}] == '${bornTimed}' and row[${at.wakeAt}] == '' then waiting[#waiting + 1] = { name, id } end
+  call('HSETNX', P .. kind, name, id)
+  if row[${at.state}] == '${bornTimed}' and row[${at.wakeAt}] == '' then
+    found[#found + 1], found[#found + 2] = name, id
+  end
 end
--- Keys are free if their job is not there any more, or has ended; who waited for its end is due.
-local function writeKeys()
-  for _, key in ipairs({ P .. 'holders', P .. 'predecessors' }) do
-    local flat = call('HGETALL', key)
-    for i = 1, #flat, 2 do if not isLive(flat[i + 1]) then call('HDEL', key, flat[i]) end end
+-- Keys are free if their job is not there any more, or has ended.
+local function freeKeys(cursor, kind)
+  local page = call('HSCAN', P .. kind, cursor, 'COUNT', ${stepMax})
+  for i = 1, #page[2], 2 do if not isLive(page[2][i + 1]) then call('HDEL', P .. kind, page[2][i]) end end
+  return page[1]
+end
+-- Who waits for the end of a job that nothing names is due.
+local function releaseEach(_, ...)
+  for i = 1, select('#', ...), 2 do
+    local name, id = select(i, ...)
+    if call('HEXISTS', P .. 'predecessors', name) == 0 then release(id) end
   end
-  for _, each in ipairs(held) do call('HSETNX', each[1], each[2], each[3]) end
-  for _, each in ipairs(waiting) do
-    if call('HEXISTS', P .. 'predecessors', each[1]) == 0 then release(each[2]) end
-  end
+  return '0'
 end
 
--- Jobs that one claim has taken have one lease.
+-- Jobs that one claim has taken have one lease: that of the index before the repair.
 local claims
--- @param leaseEnds the index of leases before the repair
-local function writeClaims(leaseEnds)
-  local known = {}
-  for i = 1, #leaseEnds, 2 do known[leaseEnds[i]] = leaseEnds[i + 1] end
+local function writeClaims()
   for claimed, claim in pairs(claims) do
-    local name = claimName(claimed)
-    call('HSET', P .. 'claims', claimed, table.concat(claim.ids, '\\0'), name, int(#claim.ids))
-    call('ZADD', LEASES, known[name] or int(claim.leaseEnd), name)
+    local name, before = claimName(claimed), call('HGET', P .. 'claims', claimed)
+    local ids = table.concat(claim.ids, '\\0')
+    call('HSET', P .. 'claims', claimed, before and before .. '\\0' .. ids or ids)
+    call('HINCRBY', P .. 'claims', name, #claim.ids)
+    local leaseEnd = math.max(claim.leaseEnd, tonumber(call('ZSCORE', LEASES, name) or 0))
+    call('ZADD', LEASES, call('ZSCORE', P .. 'leases-before', name) or int(leaseEnd), name)
   end
 end
 
 -- Indexes in the order of numbers are written in that order.
-local ordered
-local function writeOrdered(key)
-  while true do
-    local members = call('ZPOPMIN', P .. key, 500)
-    for i = 1, #members, 2 do
-      local entered, id = members[i]:match('^(%d*)%+(.*)$')
-      addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id }, 1, 1)
-    end
-    writeBlocks()
-    if #members < 1000 then return end
+local function writeOrdered(_, key)
+  local members = call('ZPOPMIN', P .. key, ${stepMax})
+  for i = 1, #members, 2 do
+    local entered, id = members[i]:match('^(%d*)%+(.*)$')
+    addBlock(P .. key:sub(9), tonumber(members[i + 1]), entered, { id }, 1, 1)
   end
+  return call('EXISTS', P .. key) == 1 and '1' or '0'
 end
 
-local last, seen
+local last, seen, total, ordered
 local function enterRow(id, text)
   -- A walk may come to a field twice.
-  if seen[id] then return 0 end
+  if seen[id] or call('ZSCORE', P .. 'rebuild:all', '+' .. id) then return end
   seen[id] = true
   local row, fields = readable(id, text)
   if not row then
     setAside(id, text)
-    return 0
+    return
   end
+  total = total + 1
   enter(P .. 'rebuild:all', row[${at.seq}], '+' .. id)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
@@ -255,36 +328,77 @@ local function enterRow(id, text)
   end
   if row[${at.attempt}] ~= '' then ${noteClaim(`row[${at.type}]`, `tonumber(row[${at.seq}])`)} end
   last = math.max(last, tonumber(row[${at.seq}]) or 0, tonumber(row[${at.last}]) or 0)
-  return 1
 end
 
--- Whoever waits for room, for a slot or for jobs of a type at a cap looks anew: it may have been refused by what was
--- wrong.
-local function tellAll()
-  arrangeGroups()
+local function enterRows(cursor)
+  claims, seen = {}, {}
+  local page = call('HSCAN', JOBS, cursor, 'COUNT', ${stepMax})
+  for i = 1, #page[2], 2 do enterRow(page[2][i], page[2][i + 1]) end
+  flush()
+  writeClaims()
+  return page[1]
+end
+
+-- The number of the last transition of the log, which may be above that of all jobs that are still there.
+local function lastLogged()
+  if call('EXISTS', P .. 'log') == 0 then return 0 end
+  local info = call('XINFO', 'STREAM', P .. 'log')
+  for i = 1, #info, 2 do if info[i] == 'last-generated-id' then return tonumber(info[i + 1]:match('^%d+')) end end
+end
+
+-- The leases before the repair are kept until its end, also if it is begun again.
+local function beginRepair(token)
+  for kind, names in pairs(KEPT) do
+    for _, name in ipairs(names) do
+      local is = call('TYPE', P .. name).ok
+      if is ~= kind and is ~= 'none' then call('RENAME', P .. name, P .. 'wrong-type:' .. name) end
+    end
+  end
+  loadAllFigures()
+  found = countsNow()
+  clearFigures()
+  clearWorkers()
+  call('ZUNIONSTORE', P .. 'leases-before', 2, P .. 'leases-before', LEASES, 'AGGREGATE', 'MAX')
+  call('UNLINK', LEASES)
+  call('HSET', P .. 'figures', SEQ, '!' .. token .. ':' .. int(math.max(seqNow, lastLogged())))
+  return '0'
+end
+
+-- Whoever waits for jobs, for room, for a slot or for jobs of a type at a cap looks anew: it may have been refused by
+-- what was wrong, or by the repair.
+local function endRepair(_, upto)
+  call('UNLINK', P .. 'leases-before')
+  call('HSET', P .. 'figures', SEQ, int(math.max(seqNow, tonumber(upto))))
+  loadAllFigures()
+  found = countsNow()
+  for type in pairs(figures) do
+    setFigure(type, ${figureAt.told}, 0)
+    if type ~= '' then ready[type] = true end
+  end
+  dueAt = tonumber(call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')[2])
   shrunk, looksForSlots = 1, true
   for _, type in ipairs(call('HKEYS', P .. 'full-queues')) do shrunkOf[type] = 1 end
   for _, type in ipairs(call('HKEYS', P .. 'capped')) do left[type] = true end
+  return '0'
 end
+local STEPS = {
+  begin = beginRepair, back = bringBack, clear = clear, keys = freeKeys, rows = enterRows, order = writeOrdered,
+  release = releaseEach, ['end'] = endRepair,
+}
 `,
   call: `
-rebuilds = true
-local before, back, total, cursor = clearFigures(), bringBack(), 0, '0'
-local leaseEnds = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
-claims, ordered = {}, { ['rebuild:all'] = true }
-last, seen, held, waiting = seqNow, {}, {}, {}
-clear()
-repeat
-  local page = call('HSCAN', JOBS, cursor, 'COUNT', 500)
-  cursor = page[1]
-  for i = 1, #page[2], 2 do total = total + enterRow(page[2][i], page[2][i + 1]) end
-  flush()
-until cursor == '0'
-for key in pairs(ordered) do writeOrdered(key) end
-writeKeys()
-writeClaims(leaseEnds)
-advance(last - seqNow)
-tellAll()
+rebuilds, found, total, ordered, last = true, {}, 0, {}, 0
+local token, step = ARGV[4], ARGV[5]
+if step ~= 'begin' and not (call('HGET', P .. 'figures', ${seqName}) or ''):find('!' .. token .. ':', 1, true) then
+  error({ err = 'REPAIR another repair has taken over' })
+end
+local cursor = STEPS[step](step == 'begin' and token or ARGV[6], unpack(ARGV, 7))
+arrangeGroups()
+-- Of what is found on the way nobody is told before the end.
+if step ~= 'end' then ready, ended, dueAt, shrunk, shrunkOf = {}, {}, nil, 0, {} end
+local names = {}
+for key in pairs(ordered) do names[#names + 1] = key end
 `,
-  answer: `int(total), back, call('HKEYS', P .. 'aside'), int(wrong(before))`,
+  answer: `cursor, found, int(total), int(last), names`,
+  duringRepair: true,
 }
