@@ -105,6 +105,38 @@ test('the rights that the guide names are enough, and fewer are told', async () 
     inspectPostgresServer({ url: server().url.replace('postgres@', `${user}@`), schema: 'shop' })
   expect(await infoOf('worker')).toMatchObject({ hasRights: true, notifies: true, autovacuum: true, isDurable: false })
   expect(await infoOf('reader')).toMatchObject({ hasRights: false, schemaVersion })
+  const without: readonly (readonly [taken: string, given: string])[] = [
+    [
+      'REVOKE EXECUTE ON FUNCTION shop.take_turn FROM worker, PUBLIC',
+      'GRANT EXECUTE ON FUNCTION shop.take_turn TO worker',
+    ],
+    ['REVOKE USAGE ON SEQUENCE shop.intents FROM worker', 'GRANT USAGE ON SEQUENCE shop.intents TO worker'],
+    ['ALTER TABLE shop.jobs ENABLE ROW LEVEL SECURITY', 'ALTER TABLE shop.jobs DISABLE ROW LEVEL SECURITY'],
+  ]
+  for (const [taken, given] of without) {
+    await server().query(taken)
+    expect(await infoOf('worker'), taken).toMatchObject({ hasRights: false })
+    await server().query(given)
+  }
+  expect(await infoOf('worker')).toMatchObject({ hasRights: true })
+})
+
+test('what a role limits for its statements is not meant for a migration', async () => {
+  await server().query(`CREATE TABLE told (setting text);
+    CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+      INSERT INTO public.told VALUES (current_setting('statement_timeout')); END $$;
+    CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION note()`)
+  const limits = encodeURIComponent('-c statement_timeout=30s')
+  const limited = postgresStore({ url: `${server().url}?options=${limits}`, schema: 'limited' })
+  await limited.open({ clock: systemClock })
+  await limited.close()
+  await server().query('DROP EVENT TRIGGER note')
+  expect(await server().query('SELECT DISTINCT setting FROM told')).toEqual([{ setting: '0' }])
+})
+
+test('a user who may only read by a setting is told so', async () => {
+  await server().query('CREATE ROLE frozen LOGIN; ALTER ROLE frozen SET default_transaction_read_only = on')
+  await expect(opened('frozen', 'frozen')).rejects.toThrow(/default_transaction_read_only/)
 })
 
 test('a schema may have any name that PostgreSQL takes', async () => {

@@ -26,7 +26,7 @@ export interface PostgresServerInfo {
   readonly liveRows: number
   /** The oldest transaction of the database, ms: no row that died since it began can be removed. 0: there is none. */
   readonly oldestTransactionMs: number
-  /** May this user write every table of the schema, and call its functions? */
+  /** May this user write every row of every table of the schema, use its sequences, and call its functions? */
   readonly hasRights: boolean
   /** Do notifications arrive? A pooler that shares connections between transactions swallows them. */
   readonly notifies: boolean
@@ -81,7 +81,12 @@ const serverText = `SELECT current_setting('server_version'),
 const tablesText = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8,
   coalesce(sum(pg_stat_get_dead_tuples(c.oid)), 0)::float8, coalesce(sum(pg_stat_get_live_tuples(c.oid)), 0)::float8,
   coalesce(bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
-    AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')), true)
+    AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')
+    AND NOT row_security_active(c.oid)), true)
+    AND coalesce((SELECT bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p
+      JOIN pg_namespace o ON o.oid = p.pronamespace WHERE o.nspname = $1), true)
+    AND coalesce((SELECT bool_and(has_sequence_privilege(s.oid, 'USAGE')) FROM pg_class s
+      JOIN pg_namespace o ON o.oid = s.relnamespace WHERE o.nspname = $1 AND s.relkind = 'S'), true)
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'`
 
 /**

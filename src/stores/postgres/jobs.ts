@@ -33,6 +33,24 @@ const orNull = (text: string | null | undefined): string | null =>
 export const rowsText = (jobs: Writes['jobs']): string =>
   JSON.stringify(jobs.flatMap(({ after }) => (after === null ? [] : rowOf(after))))
 
+/** The columns of a document that follow from it, without its revision. */
+export const followingColumns = [
+  'state',
+  'last_seq',
+  'place',
+  'priority',
+  'concurrency',
+  'weight',
+  'wake_at',
+  'finished_at',
+  'unique_key',
+  'worker',
+  'parent',
+  'failure',
+  'unsupported',
+  'terms',
+] as const
+
 const rowOf = (job: JobDocument, terms = jobTerms(job)): Record<string, unknown> => ({
   id: columnText(job.id),
   type: columnText(job.type),

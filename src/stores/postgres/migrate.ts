@@ -53,11 +53,14 @@ export async function migrate(connection: Connection, schema: string, where: str
 
 /** @returns false if another process migrates now, or has done so */
 function migrateOnce(connection: Connection, schema: string, from: number | null): Promise<boolean> {
-  return connection.inTransaction("SET LOCAL lock_timeout = '5s'", async (executor) => {
-    const query: Ask = (text, values = []) => executor.query({ text, values })
-    const [row] = await query(`SELECT pg_try_advisory_xact_lock(${lockName(schema)})`)
-    if (row?.[0] !== true || (await versionOf(query, schema)) !== from) return false
-    await query(migrationText(schema, from))
-    return true
-  })
+  return connection.inTransaction(
+    "SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = 0",
+    async (executor) => {
+      const query: Ask = (text, values = []) => executor.query({ text, values })
+      const [row] = await query(`SELECT pg_try_advisory_xact_lock(${lockName(schema)})`)
+      if (row?.[0] !== true || (await versionOf(query, schema)) !== from) return false
+      await query(migrationText(schema, from))
+      return true
+    },
+  )
 }

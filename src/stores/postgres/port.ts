@@ -225,7 +225,7 @@ const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOption
     // On a connection of its own: it may take longer than any other call.
     const link = await connect()
     try {
-      return await link.transaction(`SELECT ${schema}.take_turn()`, (executor) =>
+      return await link.transaction(`${unlimited}; SELECT ${schema}.take_turn()`, (executor) =>
         repair(executor, { schema, transitionsMax, now }),
       )
     } catch (error) {
@@ -235,6 +235,9 @@ const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOption
     }
   },
 })
+
+/** What a role or a database limits is meant for other statements. */
+const unlimited = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 
 /** A process that stops in the middle holds up all others for no longer than this. */
 const turnSettings = "SET LOCAL idle_in_transaction_session_timeout = '2s'"

@@ -1,6 +1,7 @@
 /**
- * Rebuilds what a schema keeps twice from the rows of the jobs: counts, who holds a unique key, and the number of the
- * last transition. Jobs that cannot be read are set aside, and those that were and can be read are brought back. One
+ * Rebuilds what a schema keeps twice from the documents of the jobs: the columns that follow from them, counts, who
+ * holds a unique key, and the number of the last transition. Plain jobs whose claim or end is gone get a claim that has
+ * run out. Jobs that cannot be read are set aside, and those that were and can be read are brought back. One
  * transaction.
  */
 import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
@@ -14,7 +15,7 @@ import { noFigures } from '../remote/figures.ts'
 import { committed, isUnreadable, released, setAside, type AsideOptions } from './aside.ts'
 import type { Executor } from './connection.ts'
 import { FigureReader, lastOf } from './figures.ts'
-import { documentFrom } from './jobs.ts'
+import { documentFrom, followingColumns, rowsText } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 type Options = Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>
@@ -121,14 +122,24 @@ async function walk(executor: Executor, options: Options): Promise<Walked> {
   let jobs = 0
   for (let after = -1; ;) {
     const rows = await executor.query({
-      text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.seq::float8 FROM ${options.schema}.standing s
+      text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.seq::float8, s.rev IS NULL FROM ${options.schema}.standing s
         WHERE s.seq > $1 ORDER BY s.seq LIMIT ${pageSize}`,
       values: [after],
     })
     const bad = rows.filter(isUnreadable)
     if (bad.length > 0) await setAside(executor, options, { ids: bad.map(([, , , id]) => id as string) })
-    for (const row of rows.filter((each) => !bad.includes(each))) {
-      const job = documentFrom(row[0], row[1], row[2])
+    const read = rows
+      .filter((each) => !bad.includes(each))
+      .map((row) => ({ job: documentFrom(row[0], row[1], row[2]), isPlain: row[2] !== null, isLost: row[5] === true }))
+    await repairColumns(
+      executor,
+      options.schema,
+      read.flatMap(({ job, isPlain }) => (isPlain ? [] : [job])),
+    )
+    const lost = read.flatMap(({ job, isLost }) => (isLost ? [job.seq] : []))
+    if (lost.length > 0) await claimLost(executor, options, lost)
+    for (const each of read) {
+      const job: JobDocument = each.isLost ? { ...each.job, state: 'running' } : each.job
       const counted = figures.get(job.type) ?? new Counted()
       figures.set(job.type, counted)
       counted.add(job)
@@ -141,6 +152,25 @@ async function walk(executor: Executor, options: Options): Promise<Walked> {
     if (rows.length < pageSize) return { jobs, figures, keys, waiting }
     after = rows.at(-1)?.[4] as number
   }
+}
+
+async function repairColumns(executor: Executor, schema: string, jobs: readonly JobDocument[]): Promise<void> {
+  const of = (row: string): string => followingColumns.map((name) => `${row}.${name}`).join(', ')
+  await executor.query({
+    text: `UPDATE ${schema}.jobs j SET (${followingColumns.join(', ')}) = ROW (${of('r')})
+      FROM json_populate_recordset(NULL::${schema}.jobs, $1) r
+      WHERE j.id = r.id AND NOT j.plain AND (${of('j')}) IS DISTINCT FROM (${of('r')})`,
+    values: [rowsText(jobs.map((after) => ({ id: after.id, before: null, after })))],
+  })
+}
+
+/** Plain jobs that were claimed, of which nothing tells by whom or how they have ended: their lease has run out. */
+async function claimLost(executor: Executor, { schema, now }: Options, jobs: readonly number[]): Promise<void> {
+  await executor.query({
+    text: `INSERT INTO ${schema}.claims (rev, first, at, wake_at, jobs, token, worker, attempts)
+      SELECT 2, greatest(1, ${lastOf(schema)} - cardinality($1::bigint[]) + 1), $2::bigint, $2::bigint, $1, '', '', '{}'`,
+    values: [jobs, now()],
+  })
 }
 
 /** Who holds a unique key, and who has given it up; a job that waits for one that is gone is due at its own time. */

@@ -93,6 +93,9 @@ async function writable(configs: readonly ClientConfig[], pg: ClientClass): Prom
   throw failure
 }
 
+/** A setting of the user or the database looks the same. */
+const noWrites = 'the server takes no writes (a standby, or default_transaction_read_only)'
+
 /** What every link begins with: calls are judged by what was committed before them. */
 const greeting = "SET default_transaction_isolation = 'read committed'"
 
@@ -125,7 +128,7 @@ class PgLink implements Link {
     })
     const [readOnly, isolation, pid, started] = row
     // What a server answers to a write that it does not take.
-    if (readOnly === 'on') throw Object.assign(new Error('the server takes no writes'), { code: '25006' })
+    if (readOnly === 'on') throw Object.assign(new Error(noWrites), { code: '25006' })
     this.epoch = started as string
     // A pooler gives each connection a number of its own.
     this.isPooled = pid !== (this.client as { readonly processID?: unknown }).processID

@@ -5,6 +5,7 @@
 import { createRuntime, defineJob, type JobchartError } from 'jobchart'
 import { postgresStore } from 'jobchart/postgres'
 import { expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
 import {
   ask,
   idsOf,
@@ -175,6 +176,58 @@ test('a repair rebuilds counts, keys and the number of the last transition, for 
   const numbers = records.map((each) => each?.history[0]?.seq ?? 0)
   expect(Math.max(...numbers)).toBe(numbers.at(-1))
   expect(new Set(numbers).size).toBe(6)
+})
+
+test('a repair writes the columns of a document that follow from it', async () => {
+  const { store, harm } = await full()
+  await put(store, newJob('tagged', { delayMs: 9e6, tags: ['t'] }))
+  const columns = (): Promise<unknown> => harm('SELECT id, to_jsonb(j) AS all FROM @jobs j ORDER BY seq')
+  const before = await columns()
+  await harm(`UPDATE @jobs SET state = 'done', wake_at = NULL, place = 7, unique_key = NULL, terms = NULL, parent = 'x'
+    WHERE NOT plain`)
+  expect(await store.repair?.()).toMatchObject({ jobs: 10, unreadable: [] })
+  expect(await columns()).toEqual(before)
+  expect(idsOf(await store.list({ tag: 't' }))).toEqual(['tagged'])
+})
+
+test('plain jobs whose claim or end is gone run again after a repair', async () => {
+  const { store, harm } = await opened()
+  await put(store, ...ids.map((id) => newJob(id)))
+  const jobs = await take(store, { max: 4, token: 't1' })
+  await store.settle(jobs.slice(0, 2).map(end))
+  await harm('DELETE FROM @completions; DELETE FROM @claims')
+  expect(await store.repair?.()).toMatchObject({ jobs: 5, unreadable: [] })
+  expect(await store.counts()).toMatchObject({ queued: 1, running: 4, done: 0 })
+  await store.rescue(10)
+  expect(idsOf(await store.list({ state: 'queued' }))).toEqual(ids)
+  expect((await take(store, { max: 5, token: 't2' })).map(({ id, attempt }) => [id, attempt])).toEqual(
+    expect.arrayContaining([
+      ['a', 2],
+      ['e', 1],
+    ]),
+  )
+  expect(await store.repair?.()).toMatchObject({ jobs: 5, counts: 0 })
+})
+
+test('what a role limits for its statements is not meant for a repair', async () => {
+  const { store, schema, harm } = await full()
+  await harm(`CREATE TABLE @probe (told text);
+    CREATE FUNCTION @note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      INSERT INTO @probe
+        SELECT string_agg(current_setting(name), ' ' ORDER BY name DESC) FROM pg_settings
+        WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout');
+      RETURN NULL; END $$;
+    CREATE TRIGGER note AFTER INSERT ON @moves FOR EACH ROW EXECUTE FUNCTION @note()`)
+  const limits = encodeURIComponent('-c statement_timeout=30s -c idle_in_transaction_session_timeout=30s')
+  const limited = postgresStore({ url: `${server().url}?options=${limits}`, schema })
+  await limited.open({ clock: systemClock })
+  onTestFinished(() => limited.close())
+  await put(limited, newJob('new', { priority: 1 }))
+  await limited.repair?.()
+  expect(await harm('SELECT array_agg(DISTINCT told ORDER BY told) AS told FROM @probe')).toEqual([
+    { told: ['0 0', '30s 30s'] },
+  ])
+  await store.counts()
 })
 
 test('a job that is brought back leaves its key to the one that has taken it', async () => {
