@@ -51,11 +51,13 @@ export class Live {
         headers: { 'retry-after': '10' },
       })
     }
+    const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
+    // Nobody would read or end the stream of a HEAD.
+    if (request.http.method === 'HEAD') return new Response(null, { headers })
     const reader = new Reader(this.settings, this.feed, this.messages, this.jobs, request, () =>
       this.readers.delete(reader),
     )
     this.readers.add(reader)
-    const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
     return new Response(reader.stream, { headers })
   }
 

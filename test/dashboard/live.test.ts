@@ -154,6 +154,18 @@ test('the log and the counts are read once for all readers, and a message is mad
   await Promise.all(readers.map((reader) => reader.cancel()))
 })
 
+testOnce('a HEAD of the live stream opens none', async () => {
+  const client = createClient({ logger: {} })
+  onTestFinished(() => client.close())
+  const { fetch } = createDashboard({ client })
+  const ask = (method: string): Promise<Response> => fetch(new Request('http://localhost/api/v1/events', { method }))
+  const answers = await Promise.all(Array.from({ length: 501 }, () => ask('HEAD')))
+  expect(answers.map(({ status, body }) => status === 200 && body === null)).not.toContain(false)
+  const opened = await ask('GET')
+  expect(opened.status).toBe(200)
+  await opened.body?.cancel()
+})
+
 testOnce('readers go on behind what the log has dropped, without reading what is left of it', async () => {
   const store = memoryStore({ transitionsMax: 2_000 })
   const client = createClient({ store, logger: {} })
