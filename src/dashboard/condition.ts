@@ -1,13 +1,14 @@
 /** The condition of all queues together: what is not as usual, an hour of each, how long its jobs wait and run. */
-import type { ActivityBucket, Client, QueueStats } from '../index.ts'
+import type { ActivityBucket, Client, QueueStats, WorkerRecord } from '../index.ts'
 import { everyBucket } from '../core/activity.ts'
+import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { innermost } from '../core/state-paths.ts'
-import type { QueueActivity } from '../store.ts'
 import { nextTurn } from './in-turns.ts'
-import { troubleOf, type Trouble, type TroubleFacts } from './trouble.ts'
+import { mayBeUnlike, troubleOf, type QueueFacts, type Trouble, type TroubleFacts } from './trouble.ts'
 
-/** Queues of which figures are read; and those whose jobs are read for durations, those with most ends first. */
-export const queuesMax = 200
+/** Queues of which figures are shown, and of which activity is read in one call. */
+const queuesMax = 200
+/** Queues whose jobs are read for durations, those with most ends first. */
 const measuredMax = 40
 /** The jobs of a queue that have ended last, of which durations are taken. */
 const sampleMax = 200
@@ -47,33 +48,71 @@ export async function condition(client: Client): Promise<Condition> {
     client.schedules({ next: 1 }),
     client.list({ unsupported: true, limit: unsupportedMax, fields: ['type'] }),
   ])
-  const { store } = client
-  const now = store.now()
-  const shown = all.slice(0, queuesMax)
-  const types = shown.map(({ type }) => type)
-  const [hours, minutes] = await Promise.all([
-    store.activity({ period: 'hour', from: now - 25 * hourMs, queues: types }),
-    store.activity({ period: 'minute', from: now - 59 * 60_000, queues: types }),
-  ])
-  const [hoursOf, minutesOf] = [bucketsByType(hours), bucketsByType(minutes)]
+  const now = client.store.now()
+  const shown = shownQueues(all)
+  const minutesOf = await activityOf(client, shown, 'minute', now - 59 * 60_000)
   const facts: TroubleFacts = {
     now,
     schedules,
     workers,
     unsupported: byType(unsupported, unsupported.next !== undefined),
-    queues: shown.map((queue) => ({
-      ...queue,
-      workers: workers.filter((worker) => !worker.lost && worker.types.includes(queue.type)).length,
-      hours: hoursOf(queue.type),
-      minutes: minutesOf(queue.type),
-    })),
+    queues: await queueFacts(client, all, workers, now),
   }
   return { trouble: troubleOf(facts), queues: await conditions(client, shown, minutesOf, now) }
 }
 
-function bucketsByType(activity: readonly QueueActivity[]): (type: string) => readonly ActivityBucket[] {
-  const byTypeName = new Map(activity.map(({ type, buckets }) => [type, buckets]))
-  return (type) => byTypeName.get(type) ?? []
+/** The queues of which figures are shown: those with most jobs that have not ended, in the order given. */
+export function shownQueues(all: readonly QueueStats[]): readonly QueueStats[] {
+  if (all.length <= queuesMax) return all
+  const live = all.map((queue) => ({ queue, jobs: liveJobs(queue) })).toSorted((a, b) => b.jobs - a.jobs)
+  const chosen = new Set(live.slice(0, queuesMax).map(({ queue }) => queue))
+  return all.filter((queue) => chosen.has(queue))
+}
+
+const liveStates = jobStates.filter((state) => !isEnded(state))
+const liveJobs = ({ counts }: QueueStats): number => liveStates.reduce((sum, state) => sum + counts[state], 0)
+
+/** The number of workers of a type that are not lost. */
+export function workersByType(workers: readonly WorkerRecord[]): (type: string) => number {
+  const counts = new Map<string, number>()
+  for (const { lost, types } of workers) {
+    if (!lost) for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1)
+  }
+  return (type) => counts.get(type) ?? 0
+}
+
+/** What is known of each queue. Days are read only of those of which they may tell trouble. */
+async function queueFacts(
+  client: Client,
+  queues: readonly QueueStats[],
+  workers: readonly WorkerRecord[],
+  now: number,
+): Promise<readonly QueueFacts[]> {
+  const workersOf = workersByType(workers)
+  const known = queues.map((queue) => ({ ...queue, workers: workersOf(queue.type) }))
+  const lastOf = await activityOf(client, known, 'hour', now - hourMs)
+  const looked = known.filter((queue) => mayBeUnlike(queue, lastOf(queue.type)))
+  const hoursOf = await activityOf(client, looked, 'hour', now - 25 * hourMs)
+  const minutesOf = await activityOf(client, looked, 'minute', now - 59 * 60_000)
+  return known.map((queue) => ({ ...queue, hours: hoursOf(queue.type), minutes: minutesOf(queue.type) }))
+}
+
+/** What happened in queues, of which there may be thousands. */
+async function activityOf(
+  { store }: Client,
+  queues: readonly Pick<QueueStats, 'type'>[],
+  period: 'hour' | 'minute',
+  from: number,
+): Promise<(type: string) => readonly ActivityBucket[]> {
+  const found = new Map<string, readonly ActivityBucket[]>()
+  for (let at = 0; at < queues.length; at += queuesMax) {
+    const types = queues.slice(at, at + queuesMax).map(({ type }) => type)
+    for (const { type, buckets } of await store.activity({ period, from, queues: types })) {
+      if (type !== null) found.set(type, buckets)
+    }
+    await nextTurn()
+  }
+  return (type) => found.get(type) ?? []
 }
 
 function byType(jobs: readonly { readonly type: string }[], more: boolean): TroubleFacts['unsupported'] {

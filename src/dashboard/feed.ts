@@ -19,8 +19,10 @@ const startCursor = 'start'
 
 export class Feed {
   private readonly client: Client
-  /** As JSON. The text stays the same object until the counts change. */
-  countsText = ''
+  /** Null until they were read. */
+  counts: Counts | null = null
+  /** Grows with each change of the counts. */
+  countsNumber = 0
   /** Why the last read has failed; null if it has not. */
   error: Error | null = null
   private entries: TransitionEntry[] = []
@@ -30,6 +32,7 @@ export class Feed {
   private beforeFirst: string | null = startCursor
   /** The cursor of the last entry read; null while there is none. */
   private cursor: string | null = null
+  private countsText = ''
   private reading: Promise<void> | null = null
   private readonly repeat = new Repeat(() => this.readAndNotify())
   private readonly listeners = new Set<() => void>()
@@ -130,6 +133,9 @@ export class Feed {
 
   private setCounts(counts: Counts): void {
     const text = JSON.stringify(counts)
-    if (text !== this.countsText) this.countsText = text
+    if (text === this.countsText) return
+    this.countsText = text
+    this.counts = counts
+    this.countsNumber++
   }
 }

@@ -1,5 +1,7 @@
 /** The messages of the live stream that many readers get: each is made once, as bytes, for all of them. */
-import type { Transition } from '../index.ts'
+import type { Counts, StateCounts, Transition } from '../index.ts'
+import { jobStates } from '../core/lifecycle.ts'
+import { ownValue } from '../core/own-value.ts'
 import type { TransitionEntry } from '../store.ts'
 import type { Feed } from './feed.ts'
 
@@ -20,6 +22,22 @@ export interface LiveTransition extends Pick<Transition, 'seq' | 'at' | 'id' | '
   readonly attempt: number
 }
 
+/** The data of a message of counts. */
+export interface LiveCounts extends Omit<Counts, 'cursor'> {
+  /** Does `types` have all types? If not, those whose counts have changed since the message before. */
+  readonly whole: boolean
+}
+
+/** Counts as messages: for a reader that was told those before, and for any other one. */
+interface CountsMessages {
+  readonly counts: Counts
+  readonly number: number
+  /** The number of those before, and what has changed since; null: it is told as a whole. */
+  readonly before: number
+  readonly change: Uint8Array | null
+  whole: Uint8Array | null
+}
+
 interface TransitionsMessage {
   readonly entries: readonly TransitionEntry[]
   readonly bytes: Uint8Array
@@ -30,8 +48,7 @@ export class Messages {
   /** By the place of the first entry. */
   private readonly made = new Map<number, TransitionsMessage>()
   private head = 0
-  private countsText = ''
-  private countsBytes = encoder.encode('')
+  private countsMade: CountsMessages | null = null
   private resetTo: string | null = null
   private resetBytes = encoder.encode('')
   private parts: readonly Uint8Array[] = []
@@ -56,11 +73,13 @@ export class Messages {
     return message
   }
 
-  counts(): Uint8Array {
-    const { countsText } = this.feed
-    if (countsText !== this.countsText) this.countsBytes = encoder.encode(messageText('counts', countsText))
-    this.countsText = countsText
-    return this.countsBytes
+  /** The counts of the feed. @param told the number of those that the reader was told last */
+  counts(counts: Counts, told: number): Uint8Array {
+    const { countsMade: last, feed } = this
+    const made = last?.number === feed.countsNumber ? last : countsMessages(counts, feed.countsNumber, last)
+    this.countsMade = made
+    if (made.change !== null && told === made.before) return made.change
+    return (made.whole ??= countsBytes({ ...counts, whole: true }))
   }
 
   /** @param cursor to go on after */
@@ -77,6 +96,24 @@ export class Messages {
     this.parts = parts
     return this.joined
   }
+}
+
+const countsBytes = (counts: LiveCounts): Uint8Array => encoder.encode(messageText('counts', JSON.stringify(counts)))
+
+function countsMessages(counts: Counts, number: number, last: CountsMessages | null): CountsMessages {
+  const types = last === null ? null : changedTypes(last.counts.types, counts.types)
+  const change = types === null ? null : countsBytes({ ...counts, types, whole: false })
+  return { counts, number, before: last?.number ?? 0, change, whole: null }
+}
+
+/** The types whose counts have changed, of which there may be thousands; null if one is gone. */
+function changedTypes(before: Counts['types'], now: Counts['types']): Counts['types'] | null {
+  if (Object.keys(before).some((type) => !Object.hasOwn(now, type))) return null
+  const isSame = (type: string, counts: StateCounts): boolean => {
+    const known = ownValue(before, type)
+    return known !== undefined && jobStates.every((state) => known[state] === counts[state])
+  }
+  return Object.fromEntries(Object.entries(now).filter(([type, counts]) => !isSame(type, counts)))
 }
 
 const shown = ({ seq, at, id, type, event, from, to, attempt }: Transition): LiveTransition => ({

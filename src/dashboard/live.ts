@@ -78,7 +78,8 @@ class Reader {
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null
   /** The place of the next entry in the feed; null until the log was read. */
   private place: number | null = null
-  private counts = ''
+  /** The number of the counts that were sent last. */
+  private countsNumber = 0
   private hasJobChanged = false
   private lastSentAt = systemClock.monotonic()
   private lastReadAt = systemClock.monotonic()
@@ -195,10 +196,10 @@ class Reader {
   }
 
   private sendCounts(): void {
-    const { countsText } = this.feed
-    if (countsText === this.counts) return
-    this.counts = countsText
-    this.sendBytes(this.messages.counts())
+    const { feed, countsNumber } = this
+    if (feed.counts === null || feed.countsNumber === countsNumber) return
+    this.countsNumber = feed.countsNumber
+    this.sendBytes(this.messages.counts(feed.counts, countsNumber))
   }
 
   private jobChanged(id: string): void {

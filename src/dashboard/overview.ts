@@ -12,12 +12,12 @@ import type {
 } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { jobStates } from '../core/lifecycle.ts'
-import { queuesMax, type Condition, type QueueCondition } from './condition.ts'
+import { shownQueues, workersByType, type Condition, type QueueCondition } from './condition.ts'
 import { inTurns } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted, type Redact, type ShownRecord } from './redaction.ts'
 import type { Recent } from './recent.ts'
-import type { Trouble } from './trouble.ts'
+import { troubleShown, type TroubleShown } from './trouble.ts'
 
 export interface QueueRow {
   readonly type: string
@@ -41,13 +41,11 @@ export interface QueueRow {
 /** A queue among all. */
 export interface OverviewQueue extends QueueRow, QueueCondition {}
 
-export interface Overview {
+export interface Overview extends TroubleShown {
   readonly now: number
   readonly store: { readonly name: string; readonly durable: boolean; readonly shared: boolean }
   readonly runtime: { readonly state: string; readonly concurrency: number; readonly running: number } | null
   readonly counts: StateCounts
-  /** What is not as usual, the worst first. */
-  readonly trouble: readonly Trouble[]
   readonly queues: readonly OverviewQueue[]
   readonly queuesLeftOut: number
   readonly workers: readonly WorkerRecord[]
@@ -72,10 +70,11 @@ export async function overview(settings: DashboardSettings, recent: Recent<Condi
     ])
   const { now, buckets } = activity
   const { durable, shared } = client.store.capabilities
-  const shown = all.slice(0, queuesMax)
+  const shown = shownQueues(all)
+  const workersOf = workersByType(workers)
   const queues = await Promise.all(
     shown.map(async (queue) => ({
-      ...(await queueRow(settings, queue, workers)),
+      ...(await queueRow(settings, queue, workersOf)),
       ...(conditions.get(queue.type) ?? noCondition),
     })),
   )
@@ -84,9 +83,9 @@ export async function overview(settings: DashboardSettings, recent: Recent<Condi
     store: { name: client.store.name, durable, shared },
     runtime: stats && { state: stats.state, concurrency: stats.concurrency, running: stats.running },
     counts,
-    trouble,
+    ...troubleShown(trouble),
     queues,
-    queuesLeftOut: Math.max(0, all.length - queuesMax),
+    queuesLeftOut: all.length - shown.length,
     workers: await shownWorkers(settings, workers),
     activity,
     rates: { lastMinute: ratesOf(buckets, now, 1), lastFiveMinutes: ratesOf(buckets, now, 5) },
@@ -118,7 +117,7 @@ function shownRun(redact: Redact, { input, ...run }: WorkerRecord['running'][num
 async function queueRow(
   { client, runtime }: DashboardSettings,
   { type, paused, counts, rates, weight, expectedShare, share, latencyMs }: QueueStats,
-  workers: readonly WorkerRecord[],
+  workersOf: (type: string) => number,
 ): Promise<QueueRow> {
   const definition = client.jobs.get(type)
   const isMachine = (definition?.machine ?? null) !== null
@@ -131,7 +130,7 @@ async function queueRow(
     expectedShare: definition === undefined ? null : expectedShare,
     share: runtime === null || definition === undefined ? null : share,
     oldestAt: counts.queued === 0 ? null : client.store.now() - latencyMs,
-    workers: workers.filter(({ types, lost }) => !lost && types.includes(type)).length,
+    workers: workersOf(type),
     isMachine,
     outcomes: isMachine ? (await client.store.machineCounts(type)).outcomes : {},
   }
@@ -148,7 +147,8 @@ export interface QueueView extends QueueRow {
 export async function queueView(settings: DashboardSettings, type: string): Promise<QueueView | null> {
   const { client } = settings
   const definition = client.jobs.get(type)
-  const row = await queueRow(settings, await client.queue(type).stats(), await client.workers({ inputs: false }))
+  const [stats, workers] = [await client.queue(type).stats(), await client.workers({ inputs: false })]
+  const row = await queueRow(settings, stats, workersByType(workers))
   if (definition === undefined && jobStates.every((state) => row.counts[state] === 0)) return null
   return {
     ...row,

@@ -36,6 +36,7 @@ import { find } from './find.ts'
 import { heatView } from './heat.ts'
 import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
+import { troubleShown } from './trouble.ts'
 import { Recent } from './recent.ts'
 import { Pictures } from './pictures.ts'
 import { testProgram } from './test-program.ts'
@@ -82,7 +83,9 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
     return json({ title: settings.title, role: c.env.role, version, now: client.store.now(), push })
   })
   app.get('/api/v1/overview', async () => json(await overview(settings, recent)))
-  app.get('/api/v1/trouble', async () => json({ now: client.store.now(), trouble: (await recent.get()).trouble }))
+  app.get('/api/v1/trouble', async () =>
+    json({ now: client.store.now(), ...troubleShown((await recent.get()).trouble) }),
+  )
   app.get('/api/v1/workers', async () => {
     const [workers, ended] = await Promise.all([client.workers(), runs.get()])
     return largeJson({ now: client.store.now(), workers: await shownWorkers(settings, workers), ended })

@@ -31,6 +31,12 @@ export interface Trouble {
   readonly usual: number | null
 }
 
+/** What is not as usual, as an answer has it. */
+export interface TroubleShown {
+  readonly trouble: readonly Trouble[]
+  readonly troubleLeftOut: number
+}
+
 /** What is known of a queue. */
 export interface QueueFacts extends Pick<QueueStats, 'type' | 'paused' | 'counts' | 'latencyMs'> {
   /** Workers of the type that are not lost. */
@@ -63,6 +69,22 @@ const waitMs = minuteMs
 const pausedMs = 10 * minuteMs
 /** A tick may be fired so late, ms: a process that starts catches up. */
 const lateMs = minuteMs
+
+/** Of each kind so much is shown. */
+const shownMax = 200
+
+export function troubleShown(all: readonly Trouble[]): TroubleShown {
+  const kinds = Map.groupBy(all, ({ kind }) => kind)
+  const trouble = [...kinds.values()].flatMap((of) => of.slice(0, shownMax))
+  return { trouble, troubleLeftOut: all.length - trouble.length }
+}
+
+/** May its day tell trouble of the queue? @param hours of the time since an hour ago */
+export const mayBeUnlike = (
+  { paused, latencyMs, workers }: Pick<QueueFacts, 'paused' | 'latencyMs' | 'workers'>,
+  hours: readonly ActivityBucket[],
+): boolean =>
+  (!paused && workers > 0 && latencyMs > waitMs) || sum(hours, 'dead') >= deadMin || sum(hours, 'failed') >= failedMin
 
 /** What is not as usual, the worst first. */
 export function troubleOf(facts: TroubleFacts): readonly Trouble[] {

@@ -154,6 +154,40 @@ test('the log and the counts are read once for all readers, and a message is mad
   await Promise.all(readers.map((reader) => reader.cancel()))
 })
 
+testOnce('after all counts a reader is told those that change, and one that comes later all', async () => {
+  const store = memoryStore()
+  const client = createClient({ store, logger: {} })
+  onTestFinished(() => client.close())
+  await put(store, ...['a', 'b', 'constructor'].map((type) => newJob(`first-${type}`, { type })))
+  const { fetch } = createDashboard({ client })
+  const opened = async () => messages(await fetch(new Request('http://localhost/api/v1/events')))
+  const nextCounts = async (of: AsyncGenerator<{ event: string; data: unknown }>): Promise<unknown> => {
+    for (;;) {
+      const { value } = await of.next()
+      if (value?.event === 'counts') return value.data
+    }
+  }
+  const reader = await opened()
+  expect(await nextCounts(reader)).toMatchObject({
+    whole: true,
+    queued: 3,
+    types: { a: { queued: 1 }, b: { queued: 1 }, constructor: { queued: 1 } },
+  })
+  await put(store, newJob('second', { type: 'b' }))
+  const change = (await nextCounts(reader)) as { types: object }
+  expect(change).toMatchObject({ whole: false, queued: 4, types: { b: { queued: 2 } } })
+  expect(Object.keys(change.types)).toEqual(['b'])
+  const later = await opened()
+  const whole = (await nextCounts(later)) as { types: object }
+  expect(whole).toMatchObject({ whole: true, queued: 4 })
+  expect(Object.keys(whole.types)).toEqual(['a', 'b', 'constructor'])
+  await put(store, newJob('third', { type: 'new' }))
+  for (const each of [reader, later]) {
+    expect(await nextCounts(each)).toMatchObject({ whole: false, types: { new: { queued: 1 } } })
+    await each.return(undefined)
+  }
+})
+
 testOnce('a HEAD of the live stream opens none', async () => {
   const client = createClient({ logger: {} })
   onTestFinished(() => client.close())

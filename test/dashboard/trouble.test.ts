@@ -7,6 +7,7 @@ import { percentiles } from '../../src/dashboard/condition.ts'
 import { troubleOf, type QueueFacts, type TroubleFacts } from '../../src/dashboard/trouble.ts'
 import { TroubleWatch } from '../../src/dashboard/trouble-watch.ts'
 import { newJob, put, workerInfo } from '../../src/store-testing/conformance/acts.ts'
+import { putDeadJobs } from '../support/dead-jobs.ts'
 import type { ActivityBucket, ScheduleRecord, StateCounts, WorkerRecord } from '../../src/index.ts'
 
 const hour = 3_600_000
@@ -140,6 +141,32 @@ test('the overview has trouble, an hour of each queue and its durations', async 
   ])
   expect(queues[0]?.done.reduce((sum, each) => sum + each, 0)).toBe(3)
   expect((await get('trouble')).trouble).toEqual(trouble)
+})
+
+test('trouble of any of many queues is told, and the queues with most jobs are shown', async () => {
+  const store = memoryStore()
+  const client = createClient({ store, logger: {} })
+  onTestFinished(() => client.close())
+  const types = Array.from({ length: 300 }, (_, i) => `a-${i}`)
+  await put(store, ...types.map((type) => newJob(`of ${type}`, { type })))
+  await put(store, newJob('y-1', { type: 'y' }), newJob('y-2', { type: 'y' }))
+  await putDeadJobs(store, 5, 'z')
+  await store.worker('w-1', workerInfo('w-1', { types: [...types, 'y', 'z'] }))
+  const overview = async () => {
+    const { fetch } = createDashboard({ client })
+    return (await (await fetch(new Request('http://localhost/api/v1/overview'))).json()) as {
+      trouble: Trouble[]
+      troubleLeftOut: number
+      queues: { type: string }[]
+      queuesLeftOut: number
+    }
+  }
+  const { trouble, troubleLeftOut, queues, queuesLeftOut } = await overview()
+  expect([trouble.map(({ key }) => key), troubleLeftOut]).toEqual([['dying z'], 0])
+  expect([queues.length, queuesLeftOut, queues.at(-1)?.type]).toEqual([200, 102, 'y'])
+  await store.worker('w-1', null)
+  const without = await overview()
+  expect([without.trouble.length, without.trouble.at(-1)?.key, without.troubleLeftOut]).toEqual([201, 'dying z', 101])
 })
 
 test('the hook is told what begins and what ends, once, and what it throws harms nothing', async () => {

@@ -21,7 +21,7 @@ import {
   withoutSearch,
 } from './filters.ts'
 import { goFind } from './find.tsx'
-import { counts, useLive } from './live.ts'
+import { types, useLive } from './live.ts'
 import { Empty, Loaded, State, Time } from './parts.tsx'
 import { jobLink, link, place, replace } from './router.ts'
 import { KeepAsScope } from './scope.tsx'
@@ -55,11 +55,19 @@ export function JobsScreen(): JSX.Element {
 
 const isByDue = (query: URLSearchParams): boolean => query.get('orderBy') === 'due'
 
+/** @param chosen may have no jobs */
+const optionsOf = (all: readonly string[], chosen: string | undefined): JSX.Element[] =>
+  (chosen === undefined || all.includes(chosen) ? all : [...all, chosen].toSorted()).map((each) => (
+    <option key={each} value={each}>
+      {each}
+    </option>
+  ))
+
 function Filters(): JSX.Element {
   const { query } = place.value
   const chosen = query.getAll('state')
-  const types = Object.keys(counts.value?.types ?? {})
   const [type] = query.getAll('type')
+  const typeOptions = useMemo(() => optionsOf(types.value, type), [types.value, type])
   const toggle = (state: string): void =>
     replace(changed({ state: chosen.includes(state) ? chosen.filter((each) => each !== state) : [...chosen, state] }))
   return (
@@ -71,11 +79,7 @@ function Filters(): JSX.Element {
         onChange={(event) => replace(changed({ type: event.currentTarget.value }))}
       >
         <option value="">every type</option>
-        {[...new Set([...types, ...(type === undefined ? [] : [type])])].toSorted().map((each) => (
-          <option key={each} value={each}>
-            {each}
-          </option>
-        ))}
+        {typeOptions}
       </select>
       <select
         aria-label="Enqueued"

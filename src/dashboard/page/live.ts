@@ -1,22 +1,25 @@
 /**
  * The live stream: counts, and what happens to jobs. Closed while the page is hidden, and caught up when it is back.
  */
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { Counts, StateCounts } from '../../index.ts'
-import type { LiveTransition } from '../live-messages.ts'
+import type { StateCounts } from '../../index.ts'
+import type { LiveCounts, LiveTransition } from '../live-messages.ts'
 
 type Connection = 'connecting' | 'live' | 'lost'
 
 export const connection = signal<Connection>('connecting')
 /** Why the store does not answer, if so. */
 export const storeProblem = signal<string | null>(null)
-export const counts = signal<Counts | null>(null)
+export const counts = signal<LiveCounts | null>(null)
+/** The types of `counts`, in their order, as JSON: it is told only of another list. */
+const typesText = computed(() => JSON.stringify(Object.keys(counts.value?.types ?? {}).toSorted()))
+export const types = computed(() => JSON.parse(typesText.value) as readonly string[])
 /** What the server's clock is ahead of this one, ms. */
 export const ahead = signal(0)
 
 /** The counts over all types. */
-export const stateCounts = (all: Counts): StateCounts => all
+export const stateCounts = (all: LiveCounts): StateCounts => all
 
 interface Listener {
   readonly onTransitions?: (transitions: readonly LiveTransition[]) => void
@@ -54,7 +57,10 @@ function open(): void {
       setTimeout(() => source === opened && open(), 3_000)
   })
   on('hello', (data) => (ahead.value = (data as { now: number }).now - Date.now()))
-  on('counts', (data) => (counts.value = data as Counts))
+  on('counts', (data) => {
+    const told = data as LiveCounts
+    counts.value = told.whole ? told : { ...told, types: { ...counts.value?.types, ...told.types } }
+  })
   on('transitions', (data) => {
     for (const { onTransitions } of listeners) onTransitions?.(data as LiveTransition[])
   })

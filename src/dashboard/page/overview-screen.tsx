@@ -63,7 +63,11 @@ const troubleTones: Readonly<Record<TroubleKind, string>> = {
 }
 
 /** What is not as usual; on a quiet day one line. */
-function Troubles({ of: { trouble, runtime, activity } }: { readonly of: Overview }): JSX.Element | null {
+function Troubles({
+  of: { trouble, troubleLeftOut, runtime, activity },
+}: {
+  readonly of: Overview
+}): JSX.Element | null {
   const stopped = runtime !== null && runtime.state !== 'running' ? runtime.state : null
   if (trouble.length === 0 && stopped === null) {
     // Nothing is known of now: the warning above says so.
@@ -89,6 +93,7 @@ function Troubles({ of: { trouble, runtime, activity } }: { readonly of: Overvie
             <a href={troubleLinks[kind](name)}>{text}</a>
           </li>
         ))}
+        {troubleLeftOut > 0 && <li class="muted">{number(troubleLeftOut)} more are not shown.</li>}
       </ul>
     </section>
   )
@@ -138,7 +143,9 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
   return (
     <Panel
       title="Queues"
-      aside={queuesLeftOut > 0 && <span class="muted">{number(queuesLeftOut)} more are not shown</span>}
+      aside={
+        queuesLeftOut > 0 && <span class="muted">{number(queuesLeftOut)} more, with fewer jobs, are not shown</span>
+      }
     >
       {queues.length === 0 ? (
         <Empty title="No queues yet">A queue is there as soon as a job type is defined or a job is stored.</Empty>

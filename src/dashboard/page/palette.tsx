@@ -23,7 +23,7 @@ import {
   withoutNearFilter,
 } from './find.tsx'
 import { showHelp, screens } from './keys.tsx'
-import { counts } from './live.ts'
+import { types } from './live.ts'
 import { go, link } from './router.ts'
 
 interface Command {
@@ -82,7 +82,7 @@ function places(): Command[] {
     aside: `g ${key}`,
     run: () => go(link(screen)),
   }))
-  const queues = Object.keys(counts.value?.types ?? {}).map((type): Command => ({
+  const queues = types.value.map((type): Command => ({
     kind: 'Queue',
     title: type,
     aside: '',
@@ -150,7 +150,7 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
   )
   const commands = useMemo(
     () => [...found([...of.actions, ...places()], typed), ...searchCommands(typed, answer)],
-    [of, typed, counts.value, answer],
+    [of, typed, types.value, answer],
   )
   const said = answer === null || typed.trim() === '' ? '' : findSaid(answer)
   useEffect(() => dialog.current?.showModal(), [])
