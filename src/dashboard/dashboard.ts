@@ -113,7 +113,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     try {
       if (request.url.length > urlCharsMax) return problem(414, 'URI_TOO_LONG', 'The address is too long.')
       const path = peer.path ?? new URL(request.url).pathname
-      const role = await admit(settings, request, peer)
+      const role = await withinTime(admit(settings, request, peer), answerMsMax, undecided)
       if (role instanceof Response) {
         if (role.status === 401 && settings.authorize === null) tellAddress(request, path)
         return role
@@ -186,8 +186,10 @@ function peerOf(incoming: IncomingMessage): Peer {
   return { address: incoming.socket.remoteAddress ?? 'unknown', path, body }
 }
 
-const unanswered = (): JobchartError =>
-  new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint: 'Does the store answer?' })
+const late = (hint: string): JobchartError =>
+  new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint })
+const unanswered = (): JobchartError => late('Does the store answer?')
+const undecided = (): JobchartError => late('`authorize` has not decided.')
 
 const listenOptions = table({
   port: byDefault(0, integer(0, 65_535)),

@@ -16,6 +16,8 @@ const connectionsMax = 500
 const behindMax = 5_000
 const heartbeatMs = 15_000
 const unreadMsMax = 60_000
+/** A reader comes back after this, and is admitted anew, or not any more. */
+const streamMsMax = 30 * 60_000
 
 interface LiveRequest {
   /** The id of the last message received; null: from now on. */
@@ -81,6 +83,7 @@ class Reader {
   /** The number of the counts that were sent last. */
   private countsNumber = 0
   private hasJobChanged = false
+  private readonly openedAt = systemClock.monotonic()
   private lastSentAt = systemClock.monotonic()
   private lastReadAt = systemClock.monotonic()
   private isTicking = false
@@ -139,6 +142,7 @@ class Reader {
   private async tick(): Promise<void> {
     if (this.isTicking || this.controller === null) return
     const now = systemClock.monotonic()
+    if (now - this.openedAt > streamMsMax) return this.close()
     if ((this.controller.desiredSize ?? 0) > 0) this.lastReadAt = now
     else {
       if (now - this.lastReadAt > unreadMsMax) this.close()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createClient } from 'jobchart'
 import { createDashboard } from 'jobchart/dashboard'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { called, jobs } from './world.ts'
@@ -36,6 +37,21 @@ test('authorize decides: a role, or the response that is sent instead', async ()
   expect(await role(new Request(`${at}?as=read`))).toBe('read')
   // What is no role lets nobody in.
   expect((await dashboard.fetch(new Request(`${at}?as=owner`))).status).toBe(500)
+})
+
+test('a request that authorize does not decide is answered after 30 s', async () => {
+  const client = createClient({ logger: {} })
+  onTestFinished(() => client.close())
+  const { fetch } = createDashboard({ client, authorize: () => new Promise<'read'>(() => {}) })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const asked = fetch(new Request('https://jobs.example/api/v1'))
+  await vi.advanceTimersByTimeAsync(30_000)
+  const answer = await asked
+  expect([answer.status, await answer.json()]).toMatchObject([
+    503,
+    { error: { code: 'TIMEOUT', hint: '`authorize` has not decided.' } },
+  ])
 })
 
 test('who may only read changes nothing, and each attempt is audited', async () => {

@@ -18,7 +18,7 @@ async function nextOf(stream: Messages, event: string): Promise<unknown> {
 
 /** A dashboard of a client in virtual time: what is read of the store for its streams, and what each of them tells. */
 async function watched() {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const store = memoryStore()
   const client = createClient({ store, jobs: [email] })
@@ -185,4 +185,13 @@ test('each reader is told of the check-ins, logs and transitions of its own job 
   tell.get('b')?.('log')
   expect(await nextOf(other, 'job')).toEqual({ id: 'b' })
   for (const stream of [first, second, other]) await stream.return(undefined)
+})
+
+test('a stream ends after half an hour, so that its reader is admitted anew', async () => {
+  const { watch } = await watched()
+  const { told } = await watch(['a'])
+  await vi.advanceTimersByTimeAsync(29 * 60_000)
+  expect(told[0]).not.toContain('end')
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(told[0]).toContain('end')
 })

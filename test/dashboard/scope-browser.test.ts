@@ -146,3 +146,34 @@ test.runIf(canStartBrowser)('while the store fails nothing says that all is as u
   await calm.waitFor(patient)
   expect(await page.locator('.connection').innerText()).toBe('live')
 })
+
+test.runIf(canStartBrowser).each([
+  ['a redirect to another site', () => Response.redirect('https://example.com/login')],
+  ['a page to sign in', () => new Response('<p>Sign in', { headers: { 'content-type': 'text/html' } })],
+])('where a sign-in has ended, answered by %s, the page says so', async (_, refusal) => {
+  const runtime = await jobs()
+  let isSignedIn = true
+  const authorize = () => (isSignedIn ? 'admin' : refusal())
+  const { url, close } = await createDashboard({ runtime, authorize }).listen()
+  const page = await browser.newPage()
+  onTestFinished(async () => {
+    await page.close()
+    await close()
+  })
+  await page.goto(`${url}#/jobs`)
+  await page.getByText('dead-1').waitFor()
+  isSignedIn = false
+  await page.goto(`${url}#/job/order-1`)
+  await page.getByRole('alert').getByText('perhaps you have to sign in again').waitFor()
+})
+
+test.runIf(canStartBrowser)('a job has its page whatever its id is', async () => {
+  const runtime = createRuntime({ jobs: [], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  for (const id of ['count', 'a/b?c#d%2F']) await runtime.enqueueByName('mail', {}, { id })
+  const page = await openedPage(browser, { runtime }, `#/job/count`)
+  await page.getByRole('heading', { name: 'count' }).waitFor()
+  await page.goto(`${page.url().split('#')[0]}#/job/${encodeURIComponent('a/b?c#d%2F')}`)
+  await page.getByRole('heading', { name: 'a/b?c#d%2F' }).waitFor()
+})

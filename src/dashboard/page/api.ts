@@ -17,8 +17,16 @@ export const isPassing = (error: unknown): boolean =>
   error instanceof ApiError && ['UNREACHABLE', 'STORE_UNAVAILABLE', 'TIMEOUT'].includes(error.code)
 
 async function answerOf(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? ''
+  // The API does not redirect, and has no pages: a sign-in before it does.
+  if (response.type === 'opaqueredirect' || (response.ok && !/^(application\/json|image\/)/.test(type)))
+    throw new ApiError(
+      'NOT_THE_API',
+      'The server answers with another page.',
+      'Load this page anew: perhaps you have to sign in again.',
+    )
   const text = await response.text()
-  if (response.ok) return response.headers.get('content-type')?.startsWith('image/') === true ? text : JSON.parse(text)
+  if (response.ok) return type.startsWith('image/') ? text : JSON.parse(text)
   try {
     const { error } = JSON.parse(text) as { error: { code: string; message: string; hint?: string } }
     throw new ApiError(error.code, error.message, error.hint)
@@ -31,13 +39,16 @@ async function answerOf(response: Response): Promise<unknown> {
 async function call(path: string, init: RequestInit): Promise<unknown> {
   let response: Response
   try {
-    response = await fetch(`api/v1${path}`, init)
+    response = await fetch(`api/v1${path}`, { ...init, redirect: 'manual' })
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new ApiError('UNREACHABLE', 'The server does not answer.', 'It is asked again every few seconds.')
   }
   return answerOf(response)
 }
+
+/** The path of a job. One whose id is `count` has an escape in it: that path counts jobs. */
+export const jobPath = (id: string): string => `/jobs/${id === 'count' ? '%63ount' : encodeURIComponent(id)}`
 
 /** What a path of the API answers; `Answer` is what its documentation says. */
 export const get = async <Answer>(path: string, signal?: AbortSignal): Promise<Answer> =>

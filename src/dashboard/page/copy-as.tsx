@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { JobView } from '../job-view.ts'
 import type { TestProgram } from '../test-program.ts'
-import { get } from './api.ts'
+import { get, jobPath } from './api.ts'
 import { say } from './dialog.tsx'
 import { Menu } from './menu.tsx'
 
@@ -10,7 +10,7 @@ import { Menu } from './menu.tsx'
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 const curlOf = (id: string): string =>
-  `curl -s ${quoted(new URL(`api/v1/jobs/${encodeURIComponent(id)}`, location.href.split('#')[0]).href)} -H "authorization: Bearer $TOKEN"`
+  `curl -s ${quoted(new URL(`api/v1${jobPath(id)}`, location.href.split('#')[0]).href)} -H "authorization: Bearer $TOKEN"`
 
 export function CopyAs({ of: { job, machine, checkpoints } }: { readonly of: JobView }): JSX.Element {
   const copy = async (what: string, make: () => string | Promise<string>): Promise<void> => {
@@ -21,8 +21,7 @@ export function CopyAs({ of: { job, machine, checkpoints } }: { readonly of: Job
       say(error instanceof Error ? error.message : String(error), true)
     }
   }
-  const program = async (): Promise<string> =>
-    (await get<TestProgram>(`/jobs/${encodeURIComponent(job.id)}/test`)).program
+  const program = async (): Promise<string> => (await get<TestProgram>(`${jobPath(job.id)}/test`)).program
   return (
     <Menu
       title="Copy as"

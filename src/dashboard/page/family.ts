@@ -5,7 +5,7 @@ import type { FamilyView } from '../family.ts'
 import type { LiveTransition } from '../live-messages.ts'
 import { laneAfter, type Lane } from '../waterfall/lanes.ts'
 import type { FamilyMember, Members } from '../waterfall/rows.ts'
-import { ApiError, get } from './api.ts'
+import { ApiError, get, jobPath } from './api.ts'
 import { useLive } from './live.ts'
 
 /** Jobs that the page keeps of one family. */
@@ -138,7 +138,7 @@ export class Family {
 
   private view(id: string, limit: number, after?: string): Promise<FamilyView> {
     const query = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) })
-    return get<FamilyView>(`/jobs/${encodeURIComponent(id)}/family?${query}`, this.closed.signal)
+    return get<FamilyView>(`${jobPath(id)}/family?${query}`, this.closed.signal)
   }
 }
 

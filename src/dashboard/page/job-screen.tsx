@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { AttemptError, ErrorRecord } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
 import { about } from './about.ts'
-import { post, useResource } from './api.ts'
+import { jobPath, post, useResource } from './api.ts'
 import { Changes } from './changes.tsx'
 import { Chart } from './chart.tsx'
 import { CopyAs } from './copy-as.tsx'
@@ -28,7 +28,7 @@ import { clock, date, duration, number } from './words.ts'
 const refreshMs = 100
 
 export function JobScreen({ id }: { readonly id: string }): JSX.Element {
-  const job = useResource<JobView>(`/jobs/${encodeURIComponent(id)}`, refreshMs)
+  const job = useResource<JobView>(jobPath(id), refreshMs)
   useWatchedJob(id)
   useLive({
     onTransitions: (transitions) => transitions.some((each) => each.id === id) && job.refresh(),
@@ -149,7 +149,7 @@ function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
 }
 
 function Actions({ of: { job, may }, refresh }: { readonly of: JobView; readonly refresh: () => void }): JSX.Element {
-  const path = `/jobs/${encodeURIComponent(job.id)}`
+  const path = jobPath(job.id)
   const act = async (verb: string, past: string, body: object = {}): Promise<string> => {
     await post(`${path}/${verb}`, body)
     refresh()

@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Json } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
 import type { MachineShown } from '../machine-shown.ts'
-import { ApiError, post } from './api.ts'
+import { ApiError, jobPath, post } from './api.ts'
 import { FormDialog, say } from './dialog.tsx'
 import { eventFields, fieldsOf, jsonIn, type Field, type FormValues } from './event-fields.ts'
 import { countdown, date } from './words.ts'
@@ -71,7 +71,7 @@ export function SendDialog({ of: { job, machine }, type, refresh, onClose }: Sen
   const send = async (): Promise<void> => {
     try {
       const event = fields === null ? objectIn(String(values['json'] ?? '')) : eventFields(fields, values)
-      await post(`/jobs/${encodeURIComponent(job.id)}/send`, { event: { ...event, type } })
+      await post(`${jobPath(job.id)}/send`, { event: { ...event, type } })
       refresh()
       say(`${type} was sent.`)
       onClose()

@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { JobView } from '../job-view.ts'
 import type { CheckpointShown, PastView } from '../machine-shown.ts'
 import { about } from './about.ts'
-import { get, post } from './api.ts'
+import { get, jobPath, post } from './api.ts'
 import { ask, say } from './dialog.tsx'
 import { Panel, Time } from './parts.tsx'
 import { go, jobLink } from './router.ts'
@@ -56,7 +56,7 @@ export function usePast(id: string, seq: number | null): PastView | null {
     if (seq === null || known !== null) return
     const leaving = new AbortController()
     const timer = setTimeout(() => {
-      get<PastView>(`/jobs/${encodeURIComponent(id)}/checkpoints/${seq}`, leaving.signal).then(
+      get<PastView>(`${jobPath(id)}/checkpoints/${seq}`, leaving.signal).then(
         (view) => {
           const [oldest] = views.keys()
           if (views.size >= viewsMax && oldest !== undefined) views.delete(oldest)
@@ -163,7 +163,7 @@ function askFork(id: string, { number: place, seq, note }: CheckpointShown): voi
     verb: 'Fork',
     reason: 'Id of the new job (may be left empty)',
     run: async (own) => {
-      const path = `/jobs/${encodeURIComponent(id)}/fork`
+      const path = `${jobPath(id)}/fork`
       const { job } = await post<{ readonly job: string }>(path, { seq, ...(own !== '' && { id: own }) })
       go(jobLink(job))
       return `This is the fork of ${id}.`
