@@ -177,3 +177,70 @@ test.runIf(canStartBrowser)('a job has its page whatever its id is', async () =>
   await page.goto(`${page.url().split('#')[0]}#/job/${encodeURIComponent('a/b?c#d%2F')}`)
   await page.getByRole('heading', { name: 'a/b?c#d%2F' }).waitFor()
 })
+
+test.runIf(canStartBrowser)('a table of many rows shows 200, and more of them when it is asked to', async () => {
+  const runtime = createRuntime({ jobs: [call], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  for (let i = 0; i < 450; i++) await runtime.schedule(`tick ${i}`, '@every 1h', call, { why: 'a tick' })
+  const page = await openedPage(browser, { runtime }, '#/schedules')
+  const rows = page.locator('tbody tr')
+  await page.getByRole('button', { name: 'Show 200 of 250 more' }).click()
+  await expect.poll(() => rows.count(), patient).toBe(400)
+  await page.getByRole('button', { name: 'Show 50 of 50 more' }).click()
+  await expect.poll(() => rows.count(), patient).toBe(450)
+  // A filter looks at all of them.
+  await page.getByRole('searchbox').fill('tick 449')
+  await expect.poll(() => rows.count(), patient).toBe(1)
+})
+
+test.runIf(canStartBrowser)('of much that begins at once eight notifications are shown, and their number', async () => {
+  const { url, close } = await createDashboard({ runtime: await jobs() }).listen()
+  const page = await browser.newPage()
+  onTestFinished(async () => {
+    await page.close()
+    await close()
+  })
+  await page.addInitScript(`
+    window.told = []
+    window.Notification = class {
+      constructor(_, { body }) { told.push(body) }
+      static requestPermission = async () => 'granted'
+    }`)
+  let answers = 0
+  await page.route('**/api/v1/trouble', async (route) => {
+    const trouble = Array.from({ length: answers++ * 10 }, (_, i) => ({ key: `slow ${i}`, text: `${i} is slow` }))
+    await route.fulfill({ json: { now: 0, trouble, troubleLeftOut: 0 } })
+  })
+  await page.clock.install()
+  await page.goto(url)
+  const looked = page.waitForResponse('**/api/v1/trouble')
+  await page.getByRole('button', { name: 'Notify me' }).click()
+  await looked
+  await page.clock.fastForward(31_000)
+  await expect
+    .poll(() => page.evaluate('told'), patient)
+    .toEqual([...Array.from({ length: 8 }, (_, i) => `${i} is slow`), 'And 2 more.'])
+})
+
+test.runIf(canStartBrowser)('what takes long to answer is asked again after twice that time', async () => {
+  const runtime = await jobs()
+  const { url, close } = await createDashboard({ runtime }).listen()
+  const page = await browser.newPage()
+  onTestFinished(async () => {
+    await page.close()
+    await close()
+  })
+  const answerMs = 1_000
+  const asked: number[] = []
+  await page.route('**/api/v1/overview', async (route) => {
+    asked.push(performance.now())
+    await new Promise((resolve) => setTimeout(resolve, answerMs))
+    await route.continue()
+    await runtime.enqueueByName('other', {})
+  })
+  await page.goto(url)
+  await expect.poll(() => asked.length, patient).toBeGreaterThan(2)
+  const gaps = asked.slice(1).map((at, i) => at - (asked[i] ?? 0))
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2 * answerMs)
+})

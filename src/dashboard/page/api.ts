@@ -79,7 +79,7 @@ export function useRepeated(refresh: () => void): void {
 }
 
 const repeatMs = 10_000
-/** A path is asked again so often at most, ms. */
+/** A path is asked again so often at most, ms; and after twice the time that its last answer has taken. */
 const refreshMsDefault = 800
 /** What may be answered later is asked again after this, ms. */
 export const againMs = 4_000
@@ -99,6 +99,7 @@ export function useResource<Answer>(path: string | null, refreshMs = refreshMsDe
     let isBusy = false
     let isWanted = false
     let lastAt = 0
+    let pauseMs = refreshMs
     const later = (ms: number): void => {
       timer ??= setTimeout(() => {
         timer = null
@@ -119,12 +120,13 @@ export function useResource<Answer>(path: string | null, refreshMs = refreshMsDe
         if (isPassing(shown)) later(againMs)
       } finally {
         isBusy = false
+        pauseMs = Math.max(refreshMs, 2 * (performance.now() - lastAt))
       }
-      if (isWanted) later(refreshMs)
+      if (isWanted) later(pauseMs)
     }
     refresher.current = () => {
       if (isBusy) isWanted = true
-      else later(Math.max(0, Math.min(refreshMs, lastAt + refreshMs - performance.now())))
+      else later(Math.max(0, Math.min(pauseMs, lastAt + pauseMs - performance.now())))
     }
     void load()
     return () => {

@@ -45,10 +45,14 @@ async function look(): Promise<void> {
   // What is there when they are switched on stands on the page.
   const began = known === null ? [] : trouble.filter(({ key }) => known?.has(key) === false)
   known = new Set(trouble.map(({ key }) => key))
-  for (const trouble of began) notify(trouble)
+  for (const { key, text } of began.slice(0, toldMax)) notify(text, key)
+  if (began.length > toldMax) notify(`And ${began.length - toldMax} more.`, 'more')
 }
 
-const notify = ({ key, text }: Trouble): Notification => new Notification(about.value.title, { body: text, tag: key })
+/** Of more that begins at once, one notification tells the number. */
+const toldMax = 8
+
+const notify = (body: string, tag: string): Notification => new Notification(about.value.title, { body, tag })
 
 /** @throws what the browser, its push service or the server answers */
 async function subscribe(applicationServerKey: string): Promise<void> {

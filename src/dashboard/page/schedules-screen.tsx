@@ -10,7 +10,7 @@ import { useLive } from './live.ts'
 import { Empty, Loaded, QueueLink, Time } from './parts.tsx'
 import { jobLink } from './router.ts'
 import { scheduleWords } from './schedule-words.ts'
-import { matchesText, TableFilters, useTableFilter } from './table-filter.tsx'
+import { matchesText, TableFilters, useFirstRows, useTableFilter } from './table-filter.tsx'
 import { dateIn, duration, now, number } from './words.ts'
 
 /** A tick may be fired so late, ms. */
@@ -75,10 +75,11 @@ function Schedules({
   readonly refresh: () => void
 }): JSX.Element {
   const { text, chip } = useTableFilter()
-  const shown = of
+  const matching = of
     .filter((each) => chip === null || chips[chip]?.(each, missed) === true)
     .filter(({ name, type, spec, tags }) => matchesText(text, name, type, spec, ...tags))
     .toSorted((a, b) => lateBy(b) - lateBy(a))
+  const [shown, more] = useFirstRows(matching)
   const counts = Object.entries(chips).map(
     ([name, has]) => [name, of.filter((each) => has(each, missed)).length] as const,
   )
@@ -109,6 +110,7 @@ function Schedules({
           </table>
         </div>
       )}
+      {more}
     </>
   )
 }

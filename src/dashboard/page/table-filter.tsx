@@ -1,5 +1,6 @@
 /** Filters of a table that is read whole, kept in the address: a text, and chips with the number of rows of each. */
 import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import { link, place, replace } from './router.ts'
 import { number } from './words.ts'
 
@@ -62,4 +63,19 @@ export function TableFilters({
       </span>
     </div>
   )
+}
+
+/** Rows that are shown at first, and with each press of the button. */
+const rowsMax = 200
+
+/** The first of the rows, and a button for the next ones: a browser stands still for seconds with thousands. */
+export function useFirstRows<Row>(rows: readonly Row[]): readonly [shown: readonly Row[], button: JSX.Element | null] {
+  const [max, setMax] = useState(rowsMax)
+  const left = rows.length - max
+  const button = (
+    <button type="button" class="more" onClick={() => setMax(max + rowsMax)}>
+      Show {number(Math.min(rowsMax, left))} of {number(left)} more
+    </button>
+  )
+  return [rows.slice(0, max), left > 0 ? button : null]
 }

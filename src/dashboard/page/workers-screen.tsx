@@ -9,7 +9,7 @@ import { useLive } from './live.ts'
 import { Empty, Loaded, Time } from './parts.tsx'
 import { jobLink, link } from './router.ts'
 import { SlotChart } from './slot-chart.tsx'
-import { matchesText, TableFilters, useTableFilter } from './table-filter.tsx'
+import { matchesText, TableFilters, useFirstRows, useTableFilter } from './table-filter.tsx'
 import { duration, now, number } from './words.ts'
 
 interface Workers {
@@ -50,9 +50,10 @@ export function WorkersScreen(): JSX.Element {
 
 function List({ of: { workers, ended } }: { readonly of: Workers }): JSX.Element {
   const { text, chip } = useTableFilter()
-  const shown = workers
+  const matching = workers
     .filter((each) => chip === null || chips[chip]?.(each) === true)
     .filter(({ name, host, types, version }) => matchesText(text, name, host, version, ...types))
+  const [shown, more] = useFirstRows(matching)
   const counts = Object.entries(chips).map(([name, has]) => [name, workers.filter(has).length] as const)
   return (
     <>
@@ -84,6 +85,7 @@ function List({ of: { workers, ended } }: { readonly of: Workers }): JSX.Element
           </table>
         </div>
       )}
+      {more}
     </>
   )
 }
