@@ -7,7 +7,7 @@ import { json } from './answers.ts'
 import { readBody, type JsonObject } from './body.ts'
 import { shownOperation, startOperation } from './bulk.ts'
 import type { AuditEntry, DashboardSettings } from './options.ts'
-import { selectorIn } from './queries.ts'
+import { cancelOptionsIn, checkOptions, retryOptionsIn, selectorIn } from './queries.ts'
 import { checkFilter } from './redaction.ts'
 import { RefusedError } from './refused-error.ts'
 import type { RouteEnv } from './access.ts'
@@ -22,12 +22,10 @@ function onJobs(
   jobs: readonly string[],
   body: JsonObject,
 ): Promise<object> {
-  if (action === 'cancel') {
-    const reason = text(body['reason'])
-    return client.cancel(jobs, reason === undefined ? {} : { reason })
-  }
+  checkOptions(action, body)
+  if (action === 'cancel') return client.cancel(jobs, cancelOptionsIn(body))
   if (action === 'discard') return client.discard(jobs)
-  return client.retry(jobs, body['from'] === 'start' ? { from: 'start' } : {})
+  return client.retry(jobs, retryOptionsIn(body))
 }
 
 /**

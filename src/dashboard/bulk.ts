@@ -2,6 +2,7 @@
 import type { BulkOperation, BulkRequest, JobFilter } from '../index.ts'
 import type { JsonObject } from './body.ts'
 import type { DashboardSettings } from './options.ts'
+import { cancelOptionsIn, checkOptions, retryOptionsIn } from './queries.ts'
 import { shownFilter } from './redaction.ts'
 
 /** An operation as a page shows it: what only those who carry it out need is left out. */
@@ -20,14 +21,16 @@ export async function startOperation(
   settings: DashboardSettings,
   kind: BulkRequest['kind'],
   filter: JobFilter,
-  { expected, reason, from }: JsonObject,
+  body: JsonObject,
 ): Promise<{ readonly operation: ShownOperation }> {
-  const common = { filter, ...(typeof expected === 'number' && { expected }) }
+  checkOptions(kind, body)
+  const { expected } = body
+  const common = { filter, ...(expected !== undefined && { expected: expected as number }) }
   const operation = await settings.client.bulk.start(
     kind === 'retry'
-      ? { kind, ...common, ...(from === 'start' && { from }) }
+      ? { kind, ...common, ...retryOptionsIn(body) }
       : kind === 'cancel'
-        ? { kind, ...common, ...(typeof reason === 'string' && reason !== '' && { reason }) }
+        ? { kind, ...common, ...cancelOptionsIn(body) }
         : { kind, ...common },
   )
   return { operation: shownOperation(settings, operation) }

@@ -1,5 +1,13 @@
 /** Parses filters of jobs in a URL or a body for `client.list`. */
-import type { ActivityOptions, FailureQuery, HeatOptions, JobFilter, ListOptions } from '../index.ts'
+import type {
+  ActivityOptions,
+  CancelOptions,
+  FailureQuery,
+  HeatOptions,
+  JobFilter,
+  ListOptions,
+  RetryFrom,
+} from '../index.ts'
 import { changeableStates } from '../core/bulk.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { HeatPeriod } from '../core/figures.ts'
@@ -22,7 +30,7 @@ export function filterIn(query: URLSearchParams): JobFilter {
     if (lists.has(key)) return [[key, values]]
     if (key === 'meta') return [[key, Object.fromEntries(values.map(memberOf))]]
     if (times.has(key)) return [[key, timeOf(key, values[0] ?? '')]]
-    return [[key, key === 'unsupported' ? true : values[0]]]
+    return [[key, key === 'unsupported' && values[0] === 'true' ? true : values[0]]]
   })
   return Object.fromEntries(entries)
 }
@@ -90,6 +98,31 @@ export function failureQueryIn(query: URLSearchParams): FailureQuery {
 
 type Selector =
   { readonly ids: readonly string[]; readonly filter: null } | { readonly ids: null; readonly filter: JobFilter }
+
+const optionsOf: Readonly<Record<BulkChange['kind'], readonly string[]>> = {
+  retry: ['from'],
+  cancel: ['reason'],
+  discard: [],
+}
+const selecting = ['ids', 'filter', 'expected']
+
+/**
+ * Refuses a member that no change heeds: a retry with `input` would run with the old one.
+ * @throws JobchartError INVALID_INPUT
+ */
+export function checkOptions(kind: BulkChange['kind'], body: JsonObject): void {
+  const known = [...selecting, ...optionsOf[kind]]
+  const unknown = Object.keys(body).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  throw new JobchartError('INVALID_INPUT', `a ${kind} takes no ${unknown}`, { hint: `It takes ${known.join(', ')}.` })
+}
+
+/** Options of a change: the client checks the values. */
+export const retryOptionsIn = ({ from }: JsonObject): Pick<RetryFrom, 'from'> =>
+  from === undefined ? {} : { from: from as 'start' }
+
+export const cancelOptionsIn = ({ reason }: JsonObject): Pick<CancelOptions, 'reason'> =>
+  reason === undefined || reason === '' ? {} : { reason: reason as string }
 
 /**
  * The jobs that a change is for: `{ ids }` or `{ filter }`, exactly one of them.

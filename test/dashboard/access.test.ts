@@ -108,9 +108,31 @@ test('a body is bounded, and what is no JSON is refused', async () => {
   expect((await call('/api/v1/jobs/retry', { method: 'POST', headers, body: '{' })).status).toBe(400)
   expect((await call('/api/v1/jobs/retry', { method: 'POST', headers, body: '[]' })).status).toBe(400)
   expect((await call(`/api/v1/jobs?tag=${'x'.repeat(9_000)}`)).status).toBe(414)
-  for (const query of ['state=nonsense', 'limit=0', 'limit=x', 'order=up', 'enqueuedAfter=soon']) {
+  for (const query of [
+    ...['state=nonsense', 'limit=0', 'limit=x', 'order=up', 'enqueuedAfter=soon', 'unsupported=false'],
+    `enqueuedAfter=${'9'.repeat(20)}`,
+  ]) {
     expect((await call(`/api/v1/jobs?${query}`)).status, query).toBe(400)
   }
+})
+
+test('a change with an option that it does not have, or with a wrong value, changes nothing', async () => {
+  const { post, runtime } = await called()
+  const filter = { state: 'dead' }
+  for (const [path, body, message] of [
+    ['/jobs/dead-1/retry', { input: { to: 'ada' } }, 'a retry takes no input'],
+    ['/jobs/dead-1/retry', { from: 'the start' }, "from: expected 'checkpoint' or 'start', got \"the start\""],
+    ['/jobs/order-1/cancel', { reasn: 'closed' }, 'a cancel takes no reasn'],
+    ['/jobs/order-1/cancel', { reason: 7 }, /^reason: expected text/],
+    ['/jobs/discard', { ids: ['dead-1'], force: true }, 'a discard takes no force'],
+    ['/jobs/retry', { filter, limit: 1 }, 'a retry takes no limit'],
+    ['/jobs/retry', { filter, expected: 'one' }, /^expected: expected a whole number/],
+  ] as const) {
+    const response = await post(path, body)
+    const { error } = (await response.json()) as { error: { message: string } }
+    expect([response.status, error.message], JSON.stringify(body)).toEqual([400, expect.stringMatching(message)])
+  }
+  expect(await runtime.counts()).toMatchObject({ dead: 1, waiting: 1 })
 })
 
 test('every response says what a browser may do with it, and no page runs inline script', async () => {
