@@ -13,10 +13,8 @@ import type { Recent } from './recent.ts'
 import { routes } from './routes.ts'
 import type { AccessToken } from './token.ts'
 import { TroubleWatch, type TroubleReport } from './trouble-watch.ts'
-import { withinTime } from './within-time.ts'
+import { answered } from './within-time.ts'
 
-/** Time limit of an answer, ms; it does not apply to the live stream. */
-const answerMsMax = 30_000
 const urlCharsMax = 8_192
 /** Node compares the times with the limits once in each interval. */
 const serverLimits = {
@@ -113,7 +111,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     try {
       if (request.url.length > urlCharsMax) return problem(414, 'URI_TOO_LONG', 'The address is too long.')
       const path = peer.path ?? new URL(request.url).pathname
-      const role = await withinTime(admit(settings, request, peer), answerMsMax, undecided)
+      const role = await answered(admit(settings, request, peer), '`authorize` has not decided.')
       if (role instanceof Response) {
         if (role.status === 401 && settings.authorize === null) tellAddress(request, path)
         return role
@@ -121,11 +119,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const inner = pathBehindPrefix(path)
       // Relative addresses in the page need the slash.
       if (inner === path && !/^\/(api\/v1|assets|metrics)?(\/|$)/.test(path)) return redirect(path)
-      const response = await withinTime(
-        Promise.resolve(app.fetch(request, { role, peer, path: inner })),
-        answerMsMax,
-        unanswered,
-      )
+      const response = await answered(Promise.resolve(app.fetch(request, { role, peer, path: inner })))
       // From the first page on, a cookie takes the place of the token in the address; the page takes it out there.
       const opens = settings.authorize === null && inner === '/' && settings.token.isInAddress(request)
       if (opens) response.headers.append('set-cookie', settings.token.cookieFor(request))
@@ -185,11 +179,6 @@ function peerOf(incoming: IncomingMessage): Peer {
   const path = typeof originalUrl === 'string' ? originalUrl.split('?', 1)[0] : undefined
   return { address: incoming.socket.remoteAddress ?? 'unknown', path, body }
 }
-
-const late = (hint: string): JobchartError =>
-  new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint })
-const unanswered = (): JobchartError => late('Does the store answer?')
-const undecided = (): JobchartError => late('`authorize` has not decided.')
 
 const listenOptions = table({
   port: byDefault(0, integer(0, 65_535)),

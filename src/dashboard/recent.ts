@@ -1,6 +1,9 @@
 import { systemClock } from '../core/clock.ts'
 
-/** An answer that is made again when it is asked for and older than `ms`; who asks meanwhile shares it. */
+/**
+ * An answer that is made again when it is asked for and older than `ms`; who asks meanwhile shares it, also while it is
+ * made.
+ */
 export class Recent<Answer> {
   private readonly make: () => Promise<Answer>
   private readonly ms: number
@@ -13,12 +16,14 @@ export class Recent<Answer> {
   }
 
   get(): Promise<Answer> {
-    const now = systemClock.monotonic()
-    if (this.made !== null && now - this.madeAt < this.ms) return this.made
-    this.madeAt = now
+    if (this.made !== null && systemClock.monotonic() - this.madeAt < this.ms) return this.made
+    this.madeAt = Infinity
     const made = this.make()
-    // A failure is told to who has asked, and not kept.
-    made.catch(() => (this.made = this.made === made ? null : this.made))
+    made.then(
+      () => (this.madeAt = systemClock.monotonic()),
+      // A failure is told to who has asked, and not kept.
+      () => (this.made = null),
+    )
     return (this.made = made)
   }
 }

@@ -38,6 +38,7 @@ import { failures, overview, queueView, shownWorkers } from './overview.ts'
 import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
 import { troubleShown } from './trouble.ts'
 import { Recent } from './recent.ts'
+import { answered } from './within-time.ts'
 import { Pictures } from './pictures.ts'
 import { testProgram } from './test-program.ts'
 import {
@@ -68,8 +69,8 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   const app = new Hono<RouteEnv>({ getPath: (request, options) => options?.env?.path ?? pathOf(request) })
   const feed = new Feed(client)
   const live = new Live(settings, feed)
-  const recent = new Recent(() => condition(client), conditionMs)
-  const runs = new Recent(() => endedRuns(client), runsMs)
+  const recent = new Recent(() => answered(condition(client)), conditionMs)
+  const runs = new Recent(() => answered(endedRuns(client)), runsMs)
 
   app.onError((error, c) => {
     const response = failure(error, c.env.role)

@@ -1,10 +1,11 @@
 /** What is not as usual: of figures, on the overview, and told by the hook. */
 import { createClient, createRuntime, defineJob, memoryStore } from 'jobchart'
 import { createDashboard, type Trouble, type TroubleReport } from 'jobchart/dashboard'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { figuresOf } from '../../src/core/activity.ts'
 import { percentiles } from '../../src/dashboard/condition.ts'
 import { troubleOf, type QueueFacts, type TroubleFacts } from '../../src/dashboard/trouble.ts'
+import { Recent } from '../../src/dashboard/recent.ts'
 import { TroubleWatch } from '../../src/dashboard/trouble-watch.ts'
 import { newJob, put, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { putDeadJobs } from '../support/dead-jobs.ts'
@@ -189,6 +190,42 @@ test('the hook is told what begins and what ends, once, and what it throws harms
     [['b'], [], ['a', 'b']],
     [[], ['a'], ['b']],
   ])
+})
+
+test('what is made is shared until it is made, and made anew after a failure', async () => {
+  const calls: PromiseWithResolvers<number>[] = []
+  const recent = new Recent(() => {
+    const call = Promise.withResolvers<number>()
+    calls.push(call)
+    return call.promise
+  }, 0)
+  const asked = [recent.get(), recent.get()]
+  expect(calls.length).toBe(1)
+  calls[0]?.resolve(1)
+  expect(await Promise.all(asked)).toEqual([1, 1])
+  const failing = recent.get()
+  calls[1]?.reject(new Error('no'))
+  await expect(failing).rejects.toThrow('no')
+  const again = recent.get()
+  calls[2]?.resolve(3)
+  expect(await again).toBe(3)
+})
+
+test('a look for trouble that the store never answers is followed by others', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const store = memoryStore()
+  const client = createClient({ store, logger: {} })
+  onTestFinished(() => client.close())
+  await put(store, newJob('a'))
+  const queues = store.queues.bind(store)
+  store.queues = () => new Promise(() => {})
+  let told: readonly string[] = []
+  createDashboard({ client, onTrouble: ({ began }) => void (told = began.map(({ key }) => key)), troubleEvery: '1s' })
+  await vi.advanceTimersByTimeAsync(5_000)
+  store.queues = queues
+  await vi.advanceTimersByTimeAsync(30_000)
+  await vi.waitFor(() => expect(told).toEqual(['no-worker mail']), { timeout: 5_000 })
 })
 
 test('a dashboard with onTrouble looks by itself', async () => {
