@@ -11,7 +11,6 @@ import {
   type MachineView,
   type StatePath,
   type CheckpointEntry,
-  type InboxMessage,
 } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
@@ -19,12 +18,12 @@ import { toPayload, type Json } from '../core/payload.ts'
 import { storedView } from '../core/stored-view.ts'
 import { ownValue } from '../core/own-value.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { OpenTransaction, SendAnswer, SendRequest, Store, SynchronousTransaction, WorkerRecord } from '../store.ts'
-import { promised, refusedBy } from './answer.ts'
+import type { OpenTransaction, SendRequest, Store, SynchronousTransaction, WorkerRecord } from '../store.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
-import { checkType, notFound, unknownType } from './not-found.ts'
+import { notFound, unknownType } from './not-found.ts'
 import type { RecordWatch } from './record-watch.ts'
+import { Sends, type EventMessage } from './sends.ts'
 import type { Timers } from './timers.ts'
 import { checkEvent, checkEventNow } from './validate.ts'
 import type { Transactions } from './transactions.ts'
@@ -45,28 +44,20 @@ interface MachineCallsOptions {
   readonly transactions: Transactions
 }
 
-/**
- * Tries to write an event on the condition that the job has not changed since it was read; then it is written without
- * it.
- */
-const conditionalTriesMax = 20
-
-/**
- * Sends after which the next one waits for a turn of the event loop: a store may answer without one, and then the
- * machines that run in this process read nothing, until their inboxes are full.
- */
-const sendsPerTurn = 20
-
 export class MachineCalls {
   private readonly options: MachineCallsOptions
-  private sends = 0
-  /** The last pending send to each job. */
-  private readonly lastSends = new Map<string, Promise<void>>()
+  private readonly sends: Sends
   /** One per machine: viewers cache states of this store's jobs. */
   private readonly viewers = new WeakMap<MachineRunner, MachineViewer>()
 
   constructor(options: MachineCallsOptions) {
     this.options = options
+    this.sends = new Sends({
+      ...options,
+      admit: (record, event, accept) => this.admit(record, event, accept),
+      guessed: (record) => this.forgetViews(record),
+      cancel: (record, event) => this.cancelByEvent(record, event),
+    })
   }
 
   /**
@@ -81,24 +72,8 @@ export class MachineCalls {
     job: JobDefinition | undefined,
   ): Promise<void> {
     const tx = this.options.transactions.of(options)
-    if (tx === null) return this.send(id, event, sendSettings(options), job?.type)
+    if (tx === null) return this.sends.send(id, messageOf(event), sendSettings(options), job?.type)
     return this.sendWithin(tx, id, event, sendSettings(options, true), job)
-  }
-
-  /**
-   * @param type what the caller takes the type of the job for, if it has said so
-   * @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, INVALID_OPTION, UNKNOWN_TYPE,
-   * STORE_UNAVAILABLE
-   */
-  private async send(id: string, event: { readonly type: string }, choice: SendSettings, type?: string): Promise<void> {
-    const message = messageOf(event)
-    // Sends to a job run one after the other: they keep their order, and do not fail each other's conditions.
-    const send = (this.lastSends.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice, type))
-    const settled = send.catch(() => {})
-    this.lastSends.set(id, settled)
-    await settled
-    if (this.lastSends.get(id) === settled) this.lastSends.delete(id)
-    return send
   }
 
   /**
@@ -132,38 +107,12 @@ export class MachineCalls {
     this.options.transactions.writeNow(tx, [{ kind: 'send', request }])
   }
 
-  private async sendNow(
-    id: string,
-    sent: EventMessage,
-    { key, accept, keepMs }: SendSettings,
-    type: string | undefined,
-  ): Promise<void> {
-    await this.options.ready()
-    const { clock } = this.options.timers
-    if (++this.sends % sendsPerTurn === 0) await new Promise<void>((resolve) => clock.nextTurn(resolve))
-    const event = sent.event as { readonly type: string }
-    const message = { ...sent, ...(key !== undefined && { key }), ...(keepMs !== undefined && { keepMs }) }
-    const request = { id, message, key: key ?? nanoid() }
-    // A repeated send may have been read already, and the state after it may not accept it: look for the key first.
-    if (key !== undefined && (await this.deliver({ ...request, expect: matchesNoJob })).outcome === 'duplicate') return
-    for (let tries = 1; ; tries++) {
-      const record = await this.options.record(id)
-      if (type !== undefined) checkType(record, type)
-      if (isEnded(record.state)) throw hasEnded(record)
-      if (event.type === cancelEvent) return this.cancelByEvent(record, event)
-      if (tries === 1) await checkEvent(this.options.jobs.get(record.type), event)
-      const judgedBy = accept === 'now' ? await this.judge(record, event) : null
-      // Without the definition this process does not know whether the job has a machine.
-      if (accept !== 'now' && this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
-      const expect = { checkpoint: record.checkpoint?.number ?? 0, lastMessageNumber: record.lastMessageNumber }
-      const { outcome } = await this.deliver({
-        ...request,
-        ...(judgedBy !== null && { message: { ...message, judgedBy } }),
-        expect: accept !== 'now' || tries >= conditionalTriesMax ? null : expect,
-      })
-      if (outcome === 'kept' || outcome === 'duplicate') return
-      if (outcome === 'full') throw inboxFull(id)
-    }
+  /** @throws JobchartError NOT_ACCEPTED, UNKNOWN_TYPE */
+  private async admit(record: JobRecord, event: { readonly type: string }, accept: SendSettings['accept']) {
+    if (accept === 'now') return this.judge(record, event)
+    // Without the definition this process does not know whether the job has a machine.
+    if (this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
+    return null
   }
 
   /**
@@ -241,6 +190,11 @@ export class MachineCalls {
     let viewer = this.viewers.get(runner)
     if (viewer === undefined) this.viewers.set(runner, (viewer = runner.viewer()))
     return viewer(record, this.options.store.now())
+  }
+
+  private forgetViews({ type }: JobRecord): void {
+    const runner = this.options.jobs.get(type)?.machine
+    if (runner) this.viewers.delete(runner)
   }
 
   async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
@@ -336,31 +290,13 @@ export class MachineCalls {
       hint: 'Old checkpoints are dropped; `job.checkpoints()` lists those that are kept.',
     })
   }
-
-  private deliver(request: SendRequest): Promise<SendAnswer> {
-    return promised(
-      () => this.options.store.send([request]),
-      ([answer]) => {
-        if (answer?.outcome === 'failed') {
-          throw refusedBy(this.options.store.name, `an event to job ${request.id}`, answer.error)
-        }
-        if (answer?.transition !== undefined) this.options.hub.emit(answer.transition)
-        return answer as SendAnswer
-      },
-    )
-  }
 }
-
-/** A condition that no job meets: only a message with the same key is found. */
-const matchesNoJob = { checkpoint: -1, lastMessageNumber: -1 }
 
 /**
  * XState's own events: a sender could forge the end of an actor or a timer. Only `xstate.route` is meant to be sent
  * from outside.
  */
 const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
-
-type EventMessage = InboxMessage & { readonly kind: 'event' }
 
 /** What a send in a transaction asks for. @throws JobchartError INVALID_OPTION, INVALID_INPUT, NOT_ACCEPTED */
 function requestWithin(
@@ -413,16 +349,6 @@ const keepHint = "Sent with { accept: 'later' }, an event is kept until a state 
 const unknownToWorkers = ({ id, type }: JobRecord, event: string): JobchartError =>
   new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) does not accept ${event}: no worker knows this event yet`, {
     hint: `This process has another definition of the machine than the job and all live workers. Deploy the workers first. ${keepHint}`,
-  })
-
-const hasEnded = ({ id, state }: JobRecord): JobchartError =>
-  new JobchartError('NOT_ACCEPTED', `job ${id} is ${state}: it accepts no events`, {
-    hint: 'Check record().state first; runtime.retry(id) runs a dead or cancelled job again.',
-  })
-
-const inboxFull = (id: string): JobchartError =>
-  new JobchartError('CAPACITY', `the inbox of job ${id} is full: it holds events that its machine has not read`, {
-    hint: 'Send again later. Check that a runtime with this job type is running, and that the machine reads its events.',
   })
 
 function endedBeforeState(record: JobRecord): JobchartError {

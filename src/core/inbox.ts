@@ -31,10 +31,17 @@ export function send(unit: Unit, request: SendRequest): SendAnswer {
 function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): SendAnswer['outcome'] | null {
   if (machine?.messageKeys.includes(key) === true) return 'duplicate'
   if (isEnded(state)) return 'ended'
-  const number = machine?.checkpoint?.number ?? 0
-  if (expect !== null && (expect.checkpoint !== number || expect.lastMessageNumber !== (machine?.lastMessage ?? 0)))
-    return 'changed'
+  if (expect !== null && !isAsExpected(machine, expect)) return 'changed'
   return isFull(machine) ? 'full' : null
+}
+
+function isAsExpected(machine: JobMachine | null, expect: NonNullable<SendRequest['expect']>): boolean {
+  const { checkpoint, lastMessageNumber, behind } = expect
+  return (
+    checkpoint === (machine?.checkpoint?.number ?? 0) &&
+    lastMessageNumber === (machine?.lastMessage ?? 0) &&
+    (behind === undefined || machine?.messageKeys.at(-1) === behind)
+  )
 }
 
 /** The difference is the number of unread messages, because message numbers have no gaps and are read in order. */

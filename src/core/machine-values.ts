@@ -43,10 +43,15 @@ export interface SendRequest {
    */
   readonly key: string
   /**
-   * Delivers only if the last checkpoint and the last message of the job have these numbers (0: none). Null:
-   * unconditionally.
+   * Delivers only if the last checkpoint and the last message of the job have these numbers (0: none), and if `behind`
+   * is the key of the last one that was sent, where it is given: so that of messages that are sent together none is
+   * delivered without those before it. Null: unconditionally.
    */
-  readonly expect: { readonly checkpoint: number; readonly lastMessageNumber: number } | null
+  readonly expect: {
+    readonly checkpoint: number
+    readonly lastMessageNumber: number
+    readonly behind?: string
+  } | null
 }
 
 export interface SendAnswer {

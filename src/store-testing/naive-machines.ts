@@ -43,8 +43,12 @@ export class NaiveMachines extends NaiveJobs {
         return { outcome: 'resumed', transition: this.applyEvent(job, 'DUE'), state: 'queued' }
       }
       const { state, lastMessageNumber: messages, inbox, checkpoint } = job.record
+      const { behind = job.keys.at(-1) } = expect ?? {}
       const seen =
-        expect === null || (expect.checkpoint === (checkpoint?.number ?? 0) && expect.lastMessageNumber === messages)
+        expect === null ||
+        (expect.checkpoint === (checkpoint?.number ?? 0) &&
+          expect.lastMessageNumber === messages &&
+          behind === job.keys.at(-1))
       if (job.keys.includes(key)) return { outcome: 'duplicate', state }
       if (is('ended', job)) return { outcome: 'ended', state }
       if (!seen) return { outcome: 'changed', state }

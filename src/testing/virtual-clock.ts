@@ -3,7 +3,7 @@
  * grace) one timer at a time, in order, and awaits all consequences of a timer before the next one. So an hour passes
  * in milliseconds, and a test repeats exactly.
  */
-import { byDefault, integer, table, type RulesOf } from '../core/checks.ts'
+import { byDefault, is, table, type RulesOf } from '../core/checks.ts'
 import { nextTurn, timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
 import { Heap, type HeapItem } from '../core/heap.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -21,7 +21,10 @@ export interface VirtualClockOptions {
 }
 
 const clockOptions = table({
-  start: byDefault(Date.UTC(2026, 0, 1), integer(-8.64e15, 8.64e15)),
+  start: byDefault(
+    Date.UTC(2026, 0, 1),
+    is('ms since the epoch', (value): value is number => typeof value === 'number' && Math.abs(value) <= 8.64e15),
+  ),
 } satisfies RulesOf<VirtualClockOptions>)
 
 export class VirtualClock implements Clock {

@@ -185,6 +185,23 @@ export const messageCases: Cases = {
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal((await sent('l3', 9, 9))?.outcome, 'ended', 'an end comes before what was expected')
   },
+  'a message may be for a job alone that has got the one before it in the call': async ({ store }) => {
+    await put(store, newJob('a'))
+    const sent = async (...requests: readonly [key: string, lastMessageNumber: number, behind?: string][]) => {
+      const answers = await store.send(
+        requests.map(([key, lastMessageNumber, behind]) =>
+          message('a', key, { checkpoint: 0, lastMessageNumber, ...(behind !== undefined && { behind }) }),
+        ),
+      )
+      return answers.map(({ outcome }) => outcome)
+    }
+    assert.deepEqual(await sent(['l1', 0, 'l0']), ['changed'])
+    assert.deepEqual(await sent(['l1', 0], ['l2', 1, 'l1'], ['l3', 2, 'l1']), ['kept', 'kept', 'changed'])
+    // The number of the second would be right.
+    assert.deepEqual(await sent(['l4', 1], ['l5', 2, 'l4'], ['l6', 3, 'l5']), ['changed', 'changed', 'changed'])
+    assert.deepEqual(await sent(['l2', 2], ['l7', 2, 'l2']), ['duplicate', 'kept'])
+    assert.deepEqual(await inboxOf(store, 'a'), [1, 2, 3])
+  },
   'an inbox takes no more messages than its cap, and one again when one was read': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const answers = await store.send(Array.from({ length: caps.inbox + 1 }, (_, i) => message('a', `l${i}`)))

@@ -335,6 +335,7 @@ test('a commit whose process has ended at once counts, although the lease expire
 
 test('a handler that repeats its transaction, as if the commit had not been answered, has its effect once', async () => {
   const codes: unknown[] = []
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
   handler = async (_, ctx) => {
     for (let i = 1; i <= 3; i++) {
       await inTransaction(async (tx) => {
@@ -342,9 +343,12 @@ test('a handler that repeats its transaction, as if the commit had not been answ
         await ctx.complete(tx, i)
       }).catch((error: unknown) => codes.push((error as JobchartError).code))
     }
+    resolve()
   }
   const job = await (await started()).enqueue(work, 1)
   expect(await job.result()).toBe(1)
+  // The job is done with its first transaction.
+  await ended
   expect(codes).toEqual([
     expect.stringMatching(/NOT_ACCEPTED|LEASE_LOST/),
     expect.stringMatching(/NOT_ACCEPTED|LEASE_LOST/),
