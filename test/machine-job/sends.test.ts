@@ -73,7 +73,7 @@ async function waiting(store: Store) {
   return {
     client,
     handle,
-    async end(): Promise<unknown> {
+    end: async (): Promise<unknown> => {
       const runtime = createRuntime({ jobs: [job], store })
       await runtime.start()
       onTestFinished(async () => void (await runtime.stop()))
