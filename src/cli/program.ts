@@ -72,15 +72,22 @@ export function createProgram(terminal: Terminal, ended: (code: ExitCode) => voi
       ended(printError(error, options, terminal))
     }
   }
+  const parts: string[] = []
+  const printParts = (): void =>
+    void run(silent ? { json: true } : {}, async () => {
+      await terminal.print(parts.join('').trimEnd())
+      return exitCodes.done
+    })
   const root = new Command('jobchart')
     .description('Look at and change the jobs of a store.')
     .version(version, '-V, --version')
     .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
     .exitOverride()
     .configureOutput({
-      // The help and the version, for which there may be no room, as for any other output.
-      writeOut: (text) =>
-        void run(silent ? { json: true } : {}, () => terminal.print(text.trimEnd()).then(() => exitCodes.done)),
+      // The version, and the help in parts that come in one turn: one output, for which there may be no room.
+      writeOut: (text) => {
+        if (parts.push(text) === 1) queueMicrotask(printParts)
+      },
       writeErr: silent ? () => {} : (text) => terminal.note(text.trimEnd()),
     })
     .configureHelp({ sortOptions: false, showGlobalOptions: false })

@@ -51,7 +51,11 @@ export class InsertWithin {
   ): Promise<JobHandle<Output, Machine>[] | null> {
     const { store, transactions } = this.options
     const limits = isBounded ? this.limitsOf(jobs) : null
-    if (limits !== null && (await this.isFull(tx, limits, jobs))) return null
+    if (limits !== null && (await this.isFull(tx, limits, jobs))) {
+      // That it is no open transaction of the store is said first.
+      await transactions.write(tx, [])
+      return null
+    }
     const timed = timedFrom(store.now(), jobs)
     const write = await transactions.write(tx, [{ kind: 'insert', request: { jobs: timed, capacity: null } }])
     return this.handlesOf<Output, Machine>(tx, timed, write)
@@ -66,7 +70,10 @@ export class InsertWithin {
     const { store, transactions } = this.options
     const limits = isBounded ? this.limitsOf(jobs) : null
     const calls = store.transactions?.synchronous
-    if (limits !== null && calls !== undefined && this.isFullNow(calls, tx, limits, jobs)) return null
+    if (limits !== null && calls !== undefined && this.isFullNow(calls, tx, limits, jobs)) {
+      transactions.writeNow(tx, [])
+      return null
+    }
     const timed = timedFrom(store.now(), jobs)
     const write = transactions.writeNow(tx, [{ kind: 'insert', request: { jobs: timed, capacity: null } }])
     return this.handlesOf<Output, Machine>(tx, timed, write)

@@ -6,6 +6,7 @@ import { storableBackoff } from './backoff.ts'
 import { jobRules } from './call-options.ts'
 import { boolean, integer, is, isObject, listOf, oneOf, required, table, text, where, type Rule } from './checks.ts'
 import { limits } from './limits.ts'
+import { cancelEvent, isForged } from './machine-record.ts'
 import { scheduleName, scheduleRules } from './schedule-options.ts'
 import { tickTimes } from './tick-times.ts'
 import { TimeZones } from './time-zone.ts'
@@ -85,7 +86,8 @@ const tickingTerms: Rule<object> = (value, name) => {
   return checked
 }
 
-const event = is('an event', (value): value is object => isObject(value) && isText(value['type']))
+const isSent = (type: unknown): boolean => isText(type) && type !== '' && type !== cancelEvent && !isForged(type)
+const event = is('an event', (value): value is object => isObject(value) && isSent(value['type']))
 const message = table({ kind: required(oneOf('event')), event: required(event), key: anyText, keepMs: ms }, open)
 
 const requests: Readonly<Record<TxIntent['kind'], Rule<object>>> = {

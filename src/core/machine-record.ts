@@ -113,6 +113,12 @@ export interface SentEvent {
 /** The event that a cancel of the job sends to a machine that handles it. */
 export const cancelEvent = 'job.cancel'
 
+/**
+ * XState's own events: a sender could forge the end of an actor or a timer. Only `xstate.route` is meant to be sent
+ * from outside.
+ */
+export const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
+
 /** How long a deferred event is kept for which the sender has set no time, ms: 7 days. */
 export const defaultKeepMs = 7 * 86_400_000
 

@@ -115,9 +115,10 @@ export class DefinitionCheck {
       }
       return found || others.size > 0
     } catch (error) {
-      this.options.logger.warn('the definitions of waiting jobs could not be checked; they are checked again', {
-        error,
-      })
+      if (this.running)
+        this.options.logger.warn('the definitions of waiting jobs could not be checked; they are checked again', {
+          error,
+        })
       return true
     }
   }

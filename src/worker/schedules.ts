@@ -80,7 +80,7 @@ export class ScheduleFirer {
         if (answers.every(({ outcome }) => outcome === 'failed')) return store.now() + afterErrorMs
       }
     } catch (error) {
-      settings.logger.warn('schedules could not be fired; the call is repeated', { error })
+      if (this.running) settings.logger.warn('schedules could not be fired; the call is repeated', { error })
       return store.now() + afterErrorMs
     }
     return null

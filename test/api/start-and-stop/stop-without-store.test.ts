@@ -2,6 +2,7 @@
 import { createRuntime, defineJob, memoryStore, type JobchartError, type Store } from 'jobchart'
 import { faultyStore, VirtualClock } from 'jobchart/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { createMachine } from 'xstate'
 
 const logger = { warn() {}, error() {} }
 const job = defineJob<string, string>({ type: 'job', run: async (name) => name })
@@ -131,6 +132,23 @@ test('a handler whose step cannot be kept is told, not left waiting', async () =
   await clock.advance('1m')
   expect(await stopped).toMatchObject({ completed: false })
   expect([codes, clock.pending]).toEqual([['STORE_UNAVAILABLE'], 0])
+})
+
+test('reads of the store that the stop cuts off are no trouble', async () => {
+  const { faulty, clock } = setUp()
+  const cutOff: ((error: Error) => void)[] = []
+  const cut = <T>(): Promise<T> => new Promise((_, reject) => cutOff.push(reject))
+  const store: Store = { ...faulty, workers: cut, schedules: { ...faulty.schedules, due: cut } }
+  const warn = vi.fn()
+  const machine = defineJob({ type: 'machine', machine: createMachine({}) })
+  const runtime = createRuntime({ jobs: [machine], store, clock, logger: { ...logger, warn } })
+  await runtime.start()
+  await clock.settle()
+  expect(cutOff.length).toBeGreaterThanOrEqual(2)
+  await runtime.stop()
+  for (const reject of cutOff) reject(new Error('Connection terminated'))
+  await clock.settle()
+  expect(warn.mock.calls).toEqual([])
 })
 
 test('a pause of a queue through a runtime that stopped while its claim was not answered is refused, and does not hang', async () => {

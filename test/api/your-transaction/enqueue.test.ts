@@ -403,6 +403,12 @@ test('what is no open transaction of the store is refused, and nothing is stored
   })
   await pg.query('ROLLBACK')
   await expect(client.enqueue(echo, 1, { tx: {} as OpenTransaction })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+  const last = await client.enqueue(narrow)
+  for (const tx of [pg, {} as OpenTransaction]) {
+    await expect(client.enqueue(narrow, undefined, { tx })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+    await expect(client.tryEnqueue(narrow, undefined, { tx })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+  }
+  await last.cancel()
   await expect(client.enqueue(echo, 1, { tx: 'BEGIN' as never })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   await expect(client.run(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   const other = await connected()
@@ -468,6 +474,7 @@ test('a row that no call has left is removed, and holds up nobody’s calls', as
     onConflict: 'keep',
   }
   const job = { ...plain, id: 'a', runAt: null, delayMs: 0 }
+  const door = await client.enqueue(doors)
   const wrong: Record<string, unknown[]> = {
     id: [1],
     type: [1],
@@ -503,6 +510,9 @@ test('a row that no call has left is removed, and holds up nobody’s calls', as
     ...['send', 'cancel', 'settle', 'extend', 'schedule', 'unschedule'].map((kind) => [{ kind, request: {} }]),
     [{ kind: 'cancel', request: { ids: [1] } }],
     [{ kind: 'send', request: { id: 'a', key: 'k', expect: null, message: { kind: 'event', event: 1 } } }],
+    ...['', 'job.cancel', 'xstate.done.actor.0.a'].map((type) => [
+      { kind: 'send', request: { id: door.id, key: type, expect: null, message: { kind: 'event', event: { type } } } },
+    ]),
     [{ kind: 'schedule', request: { terms: {} } }],
     ...Object.entries(wrongTerms).map(([name, value]) => [
       { kind: 'schedule', request: { terms: { ...schedule, [name]: value }, paused: false, nextAt: null } },
@@ -514,7 +524,8 @@ test('a row that no call has left is removed, and holds up nobody’s calls', as
   }
   const made = await inTransaction((tx) => client.enqueue(echo, 1, { tx }))
   await made.stored()
-  expect((await client.list()).map(({ id }) => id)).toEqual([made.id])
+  expect((await client.list({ type: 'echo' })).map(({ id }) => id)).toEqual([made.id])
+  expect((await door.record()).inbox).toEqual([])
   expect(await client.schedules()).toEqual([])
   expect((await pg.query(`SELECT FROM ${schema}.cells WHERE kind = 'intents'`)).rowCount).toBe(0)
 })

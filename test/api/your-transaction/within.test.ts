@@ -215,6 +215,10 @@ describe.each(sqliteLibraries)('on $name', ({ open }) => {
     }
     expect(codeOf(() => client.within(tx).enqueue(echo, 1))).toBe('TX_NOT_OPEN')
     await expect(client.enqueue(echo, 1, { tx })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+    const last = await client.enqueue(narrow)
+    expect(codeOf(() => client.within(tx).tryEnqueue(narrow))).toBe('TX_NOT_OPEN')
+    await expect(client.tryEnqueue(narrow, undefined, { tx })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+    await last.cancel()
     const other = open(inFolder(folder.path))
     onTestFinished(() => other.close())
     other.exec('BEGIN')

@@ -199,6 +199,7 @@ test.concurrent.each([
   ['ls', '--json'],
   ['--version', '--json'],
   ['ls', '--help', '--json'],
+  ['--help', '--json'],
 ])('an output that cannot be written is an error with its exit code, and no finding: %s %s %s', async (...args) => {
   const full = openSync('/dev/full', 'w')
   const child = startInto(full, ...args)
