@@ -14,9 +14,7 @@ import type * as handler from './hash-in-thread.ts'
 // The types of input and output come from the module of the handler, which is loaded in the thread alone.
 const hash = defineJob({
   type: 'hash',
-  thread: thread<typeof handler>(new URL('./hash-in-thread.ts', import.meta.url), {
-    memoryMb: 64,
-  }),
+  thread: thread<typeof handler>(new URL('./hash-in-thread.ts', import.meta.url), { memoryMb: 64 }),
   retry: { maxAttempts: 2 },
 })
 
@@ -37,6 +35,7 @@ console.log('checked in:', (await large.record()).checkin?.value)
 console.log(`64 MiB of zeros: ${digest.slice(0, 16)}…`)
 
 const endless = await runtime.enqueue(hash, { path: '/dev/zero' })
+for await (const { event } of endless.events()) if (event === 'CHECKIN') break // it runs
 await endless.cancel({ grace: 50 })
 await endless.result().catch((error: unknown) => {
   if (error instanceof JobCancelledError) console.log('cancelled; its thread has ended, the next job runs')
