@@ -32,9 +32,8 @@ const server = createServer((request, response) => {
 
 await runtime.start()
 server.listen(Number(process.env['PORT'] ?? 3000), process.env['HOST'] ?? '127.0.0.1', () => {
-  console.log(
-    `orders at http://127.0.0.1:${(server.address() as AddressInfo).port}/orders; open /jobs/, and the address of the dashboard is printed`,
-  )
+  const { port } = server.address() as AddressInfo
+  console.log(`orders at http://127.0.0.1:${port}/orders; open /jobs/, and the address of the dashboard is printed`)
 })
 runtime.stopOn(['SIGTERM', 'SIGINT'], { timeout: '20s' })
 runtime.state$.subscribe({ complete: () => void server.close() })
