@@ -7,6 +7,7 @@ import { endError } from './handle.ts'
 import type { WaitCondition } from '../core/handle.ts'
 import {
   cancelEvent,
+  isForged,
   type MachineTypes,
   type MachineView,
   type StatePath,
@@ -292,12 +293,6 @@ export class MachineCalls {
   }
 }
 
-/**
- * XState's own events: a sender could forge the end of an actor or a timer. Only `xstate.route` is meant to be sent
- * from outside.
- */
-const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
-
 /** What a send in a transaction asks for. @throws JobchartError INVALID_OPTION, INVALID_INPUT, NOT_ACCEPTED */
 function requestWithin(
   id: string,
@@ -354,7 +349,7 @@ const unknownToWorkers = ({ id, type }: JobRecord, event: string): JobchartError
 function endedBeforeState(record: JobRecord): JobchartError {
   const { id, state } = record
   if (state !== 'done') return endError(id, record)
-  return new JobchartError('NOT_ACCEPTED', `job ${id} is done and did not reach the awaited state`, {
+  return new JobchartError('NOT_ACCEPTED', `job ${id} is done, and not in the awaited state`, {
     hint: 'job.checkpoints() lists its states.',
   })
 }
