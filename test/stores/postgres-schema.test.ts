@@ -164,13 +164,15 @@ test('settings of the role change nothing', async () => {
   await server().query(`CREATE ROLE odd LOGIN SUPERUSER; ALTER ROLE odd SET standard_conforming_strings = off;
     ALTER ROLE odd SET escape_string_warning = off; ALTER ROLE odd SET search_path = 'nowhere';
     ALTER ROLE odd SET datestyle = 'German, DMY'; ALTER ROLE odd SET timezone = 'Asia/Kathmandu';
-    ALTER ROLE odd SET bytea_output = 'escape'; ALTER ROLE odd SET extra_float_digits = -5;
+    ALTER ROLE odd SET bytea_output = 'escape'; ALTER ROLE odd SET extra_float_digits = -15;
+    ALTER ROLE odd SET array_nulls = off;
     ALTER ROLE odd SET default_transaction_isolation = 'serializable'`)
   const store = await opened('odd', 'odd')
   for (const id of ['a', String.raw`b\c`, "d'e", 'f\0g']) {
     await works(store, id)
     expect((await store.get([id]))[0]?.id).toBe(id)
   }
+  expect(Math.abs(store.now() - systemClock.now())).toBeLessThan(60_000)
 })
 
 test('a transaction that stays open is told', async () => {

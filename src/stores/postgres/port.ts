@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { counted } from '../../core/counted.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { leaseOfIntents } from '../../core/tx-intent.ts'
 import type { Store, TransactionStore } from '../../store.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
@@ -379,5 +380,10 @@ const asking =
   (text: string, values: readonly Param[]): Promise<readonly ResultRow[]> =>
     query({ text, values })
 
-const heldByOthers = (where: string, locked: readonly string[]): Error =>
-  failed(where, new Error(`another transaction holds the rows of ${counted(locked.length, 'job')}`))
+const heldByOthers = (where: string, locked: readonly string[]): Error => {
+  const what = `another transaction holds the rows of ${counted(locked.length, 'job')}`
+  return new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: ${what}`, {
+    hint: 'End that transaction. Without one, row security hides these rows from this user: `jobchart doctor` tells.',
+    cause: new Error(what),
+  })
+}

@@ -96,8 +96,11 @@ async function writable(configs: readonly ClientConfig[], pg: ClientClass): Prom
 /** A setting of the user or the database looks the same. */
 const noWrites = 'the server takes no writes (a standby, or default_transaction_read_only)'
 
-/** What every link begins with: calls are judged by what was committed before them. */
-const greeting = "SET default_transaction_isolation = 'read committed'"
+/** Calls are judged by what was committed before them; numbers are answered whole, and a null of an array is one. */
+const isAsNeeded = `current_setting('transaction_isolation') = 'read committed'
+  AND current_setting('extra_float_digits')::int > 0 AND current_setting('array_nulls')::bool`
+const greeting =
+  "SET default_transaction_isolation = 'read committed'; SET extra_float_digits = 1; SET array_nulls = on"
 
 class PgLink implements Link {
   readonly ifSilent = lookAtServer
@@ -123,16 +126,16 @@ class PgLink implements Link {
   async open(): Promise<void> {
     await this.client.connect()
     const [row = []] = await this.query({
-      text: `SELECT current_setting('transaction_read_only'), current_setting('transaction_isolation'), pg_backend_pid(),
+      text: `SELECT current_setting('transaction_read_only'), ${isAsNeeded}, pg_backend_pid(),
         extract(epoch FROM pg_postmaster_start_time())::text`,
     })
-    const [readOnly, isolation, pid, started] = row
+    const [readOnly, hasSettings, pid, started] = row
     // What a server answers to a write that it does not take.
     if (readOnly === 'on') throw Object.assign(new Error(noWrites), { code: '25006' })
     this.epoch = started as string
     // A pooler gives each connection a number of its own.
     this.isPooled = pid !== (this.client as { readonly processID?: unknown }).processID
-    if (isolation !== 'read committed') await this.query({ text: greeting })
+    if (hasSettings !== true) await this.query({ text: greeting })
   }
 
   query({ name, ...statement }: Statement): Promise<readonly ResultRow[]> {
