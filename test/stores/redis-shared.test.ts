@@ -236,6 +236,16 @@ test.for([
   }
 })
 
+test('without functions, ends that are not plain go in one script with a claim', async () => {
+  const prefix = randomUUID()
+  const store = await opened(prefix, await addressWithoutFunctions(server(), prefix, prefix))
+  await put(store, newJob('a'), newJob('b'))
+  const job = await takeOne(store, { max: 1 })
+  const fails = store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 60_000, error: boom }])
+  const [[answer], next] = await Promise.all([fails, takeOne(store)])
+  expect([answer?.outcome, next.id]).toEqual(['settled', 'b'])
+})
+
 test('a server that is killed and started again has every job that was acknowledged', async () => {
   const own = await redisServer('--appendonly', 'yes', '--appendfsync', 'always')
   onTestFinished(() => own.remove())

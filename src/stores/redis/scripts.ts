@@ -28,7 +28,9 @@ const bodyOf = ({ call, answer, typed, bare, duringRepair }: LuaScript): string 
 function textOf(script: LuaScript): string {
   const { definitions, stores, bare } = script
   const flags = stores === true ? '' : ' flags=allow-oom'
-  return `#!lua${flags}\n${bare === true ? '' : prelude}${definitions}${bodyOf(script)}`
+  // The server allows a function 200 local variables: those of the body are not among the ones before it.
+  const body = `return (function()\n${bodyOf(script)}\nend)()`
+  return `#!lua${flags}\n${bare === true ? '' : prelude}${definitions}${body}`
 }
 
 /**
