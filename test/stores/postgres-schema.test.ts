@@ -175,6 +175,30 @@ test('settings of the role change nothing', async () => {
   expect(Math.abs(store.now() - systemClock.now())).toBeLessThan(60_000)
 })
 
+test('a database that is replaced by an older one of its name is as that has it', async () => {
+  await server().query('CREATE DATABASE shop')
+  const of = async (...ids: readonly string[]): Promise<Store> => {
+    const store = postgresStore({ url: server().url.replace(/[^/]*$/, 'shop') })
+    await store.open({ clock: systemClock })
+    await put(store, ...ids.map((id) => newJob(id)))
+    return store
+  }
+  await (await of('a')).close()
+  await expect
+    .poll(() =>
+      server()
+        .query('CREATE DATABASE older TEMPLATE shop')
+        .then(() => true, String),
+    )
+    .toBe(true)
+  const store = await of('b', 'c')
+  onTestFinished(() => store.close())
+  expect((await store.counts()).queued).toBe(3)
+  await server().query('DROP DATABASE shop WITH (FORCE)')
+  await server().query('ALTER DATABASE older RENAME TO shop')
+  await expect.poll(() => Promise.resolve(store.counts()).catch(() => null)).toMatchObject({ queued: 1 })
+})
+
 test('a transaction that stays open is told', async () => {
   const store = await opened('old')
   await works(store, 'a')

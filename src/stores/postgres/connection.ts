@@ -28,7 +28,7 @@ export interface Link extends Executor {
   readonly ifSilent: string
   /** Is there a pooler before the server? Then its connections may change from one transaction to the next. */
   readonly isPooled: boolean
-  /** Which run of the server it is connected to. */
+  /** Which run of the server, and which database of this name, it is connected to. */
   readonly epoch: string
   /** Carries out `work` as one transaction. @param settings the statement that it begins with */
   transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T>

@@ -127,7 +127,8 @@ class PgLink implements Link {
     await this.client.connect()
     const [row = []] = await this.query({
       text: `SELECT current_setting('transaction_read_only'), ${isAsNeeded}, pg_backend_pid(),
-        extract(epoch FROM pg_postmaster_start_time())::text`,
+        concat(extract(epoch FROM pg_postmaster_start_time()), ' ',
+          (SELECT oid FROM pg_database WHERE datname = current_database()))`,
     })
     const [readOnly, hasSettings, pid, started] = row
     // What a server answers to a write that it does not take.
