@@ -3,8 +3,8 @@
 // prints:
 //   4 orders wait, 0 slots are taken
 //   to ada: your tea is on its way
-//   to bob: here are your 20 back
 //   to eve: here are your 30 back
+//   to bob: here are your 20 back
 //   orders: 2 done, 1 cancelled, 1 waits
 //   to joe: here are your 40 back
 import { defineJob, fromJob } from 'jobchart'
