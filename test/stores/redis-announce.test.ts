@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { createClient, createRuntime, defineJob, type JobSnapshot, type Store } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
-import { VirtualClock } from 'jobchart/testing'
 import { expect, onTestFinished } from 'vitest'
+import { systemClock, type Clock } from '../../src/core/clock.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import type { Hint } from '../../src/store.ts'
 import { newJob } from '../store-testing/new-job.ts'
@@ -65,8 +65,9 @@ test('a process that is told of changes reads no job in between', async () => {
     },
   })
   const runtime = createRuntime({ jobs: [work], store: open() })
-  // Its clock stands still: it polls never.
-  const client = createClient({ jobs: [], store: open(), clock: new VirtualClock() })
+  // It polls never.
+  const clock: Clock = { ...systemClock, timer: () => ({ cancel() {} }) }
+  const client = createClient({ jobs: [], store: open(), clock })
   onTestFinished(async () => {
     gate.resolve()
     await client.close()
