@@ -76,7 +76,9 @@ test('waits and iterations refuse options that make no sense', async () => {
 
 test('virtual time begins at a time, and a test runtime has options', async () => {
   for (const start of [NaN, 1e300, never('now')]) {
-    expect(await refusal(() => new VirtualClock({ start }))).toMatchObject(refused('start: expected ms since the epoch'))
+    expect(await refusal(() => new VirtualClock({ start }))).toMatchObject(
+      refused('start: expected ms since the epoch'),
+    )
   }
   expect(await refusal(() => new VirtualClock(never(5)))).toMatchObject(refused('options of VirtualClock'))
   expect(await refusal(() => createTestRuntime(never(undefined)))).toMatchObject(
