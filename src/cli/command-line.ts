@@ -19,8 +19,9 @@ try {
   if (!(error instanceof CommanderError)) throw error
   // Of the help and the version the program tells how they have ended; unless it was silent, it has printed what is
   // wrong with the arguments.
-  if (error.exitCode !== 0) end(exitCodes.usage)
-  if (json && error.exitCode !== 0) {
+  const isWrong = error.exitCode !== 0
+  if (isWrong && !json) end(exitCodes.usage)
+  if (isWrong && json) {
     const wrong = new JobchartError('INVALID_OPTION', error.message.replace(/^error: /, ''), {
       hint: 'jobchart --help, or jobchart COMMAND --help, says more.',
     })

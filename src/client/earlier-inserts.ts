@@ -66,9 +66,12 @@ export class EarlierInserts {
     return this.byTransaction.get(tx)?.receipts ?? []
   }
 
-  /** Forgets writes whose jobs are in the counts of the store, or in none for ever. */
-  forget(tx: OpenTransaction, receipts: readonly string[]): void {
-    const gone = new Set(receipts)
+  /**
+   * Forgets writes whose jobs are in the counts of the store, or in none for ever.
+   * @param areOpen of each of the receipts: is its write neither?
+   */
+  forget(tx: OpenTransaction, receipts: readonly string[], areOpen: readonly boolean[]): void {
+    const gone = new Set(receipts.filter((_, i) => areOpen[i] !== true))
     this.byTransaction.get(tx)?.keep(({ receipt }) => !gone.has(receipt))
   }
 

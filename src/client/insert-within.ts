@@ -124,10 +124,8 @@ export class InsertWithin {
     if (transactions === undefined || transactions.counts !== undefined) return true
     const receipts = this.earlier.receipts(tx)
     const fates = await transactions.fates(receipts)
-    this.earlier.forget(
-      tx,
-      receipts.filter((_, i) => fates[i] !== 'open'),
-    )
+    const areOpen = fates.map((fate) => fate === 'open')
+    this.earlier.forget(tx, receipts, areOpen)
     return this.isReached(counts, tx, limits, jobs)
   }
 
@@ -140,11 +138,7 @@ export class InsertWithin {
     const counts = calls.counts()
     if (!this.isReached(counts, tx, limits, jobs)) return false
     const receipts = this.earlier.receipts(tx)
-    const areKept = calls.areKept(receipts)
-    this.earlier.forget(
-      tx,
-      receipts.filter((_, i) => !areKept[i]),
-    )
+    this.earlier.forget(tx, receipts, calls.areKept(receipts))
     return this.isReached(counts, tx, limits, jobs)
   }
 

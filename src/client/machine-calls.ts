@@ -19,27 +19,18 @@ import { toPayload, type Json } from '../core/payload.ts'
 import { storedView } from '../core/stored-view.ts'
 import { ownValue } from '../core/own-value.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { OpenTransaction, SendRequest, Store, SynchronousTransaction, WorkerRecord } from '../store.ts'
+import type { OpenTransaction, SendRequest, SynchronousTransaction, WorkerRecord } from '../store.ts'
 import type { FollowOptions } from './follow.ts'
-import type { EventHub } from './event-hub.ts'
 import { notFound, unknownType } from './not-found.ts'
 import type { RecordWatch } from './record-watch.ts'
-import { Sends, type EventMessage } from './sends.ts'
-import type { Timers } from './timers.ts'
+import { Sends, type CallServices, type EventMessage } from './sends.ts'
 import { checkEvent, checkEventNow } from './validate.ts'
 import type { Transactions } from './transactions.ts'
 import type { Waits } from './waits.ts'
 
-interface MachineCallsOptions {
-  readonly store: Store
-  readonly hub: EventHub
-  readonly timers: Timers
-  readonly ready: () => Promise<void>
-  readonly jobs: ReadonlyMap<string, JobDefinition>
+interface MachineCallsOptions extends CallServices {
   readonly follow: () => FollowOptions
   readonly watch: RecordWatch
-  /** @throws JobchartError NOT_FOUND */
-  readonly record: (id: string) => Promise<JobRecord>
   readonly cancel: (id: string, options: CancelOptions) => Promise<unknown>
   readonly waits: Waits
   readonly transactions: Transactions

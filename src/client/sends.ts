@@ -43,7 +43,8 @@ const matchesNoJob = { checkpoint: -1, lastMessageNumber: -1 }
 export type EventMessage = InboxMessage & { readonly kind: 'event' }
 type Event = { readonly type: string }
 
-interface SendsOptions {
+/** What calls to jobs from outside need. */
+export interface CallServices {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers
@@ -51,6 +52,9 @@ interface SendsOptions {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   /** @throws JobchartError NOT_FOUND */
   readonly record: (id: string) => Promise<JobRecord>
+}
+
+interface SendsOptions extends CallServices {
   /**
    * Does a job take an event? @param record with the events that are sent before it
    * @returns the name of the definition that has judged it, if it is not that of the job
@@ -263,7 +267,7 @@ function taken(queue: Send[]): readonly Send[] {
 }
 
 /** A job as it will be when it has got a message. */
-function afterMessage(record: JobRecord, message: EventMessage | SendRequest['message'], at: number): JobRecord {
+function afterMessage(record: JobRecord, message: SendRequest['message'], at: number): JobRecord {
   const number = record.lastMessageNumber + 1
   return { ...record, lastMessageNumber: number, inbox: [...record.inbox, { number, at, message }] }
 }

@@ -3,7 +3,7 @@ import { as, integer, is, isObject, oneOf, table, text, type Rule, type RulesOf 
 import { invalidOption } from './errors.ts'
 import { summaryFields, type ListQuery } from './figures.ts'
 import { jobStates } from './lifecycle.ts'
-import { limits } from './limits.ts'
+import { limits, timeMsMax } from './limits.ts'
 import { caps } from './caps.ts'
 import type { JobRecord } from './record.ts'
 import type { JobFilter } from './values.ts'
@@ -69,14 +69,11 @@ const metaMember = is(
     typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value),
 )
 
-/** Of what a Date can hold: a server has no larger times either. */
-const timeMax = 8.64e15
-
 const time = as(
   is(
     'a Date, or ms since the epoch',
     (value): value is Date | number =>
-      (value instanceof Date || typeof value === 'number') && Math.abs(Number(value)) <= timeMax,
+      (value instanceof Date || typeof value === 'number') && Math.abs(Number(value)) <= timeMsMax,
   ),
   Number,
 )

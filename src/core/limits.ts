@@ -63,3 +63,6 @@ export const metaLimits: PayloadLimits = { bytesMax: 16_384, depthMax: 100 }
 
 /** Size of the input and of the output of a job. */
 export const payloadLimits: PayloadLimits = { bytesMax: 1_048_576, depthMax: 100 }
+
+/** The latest time that a Date can hold, ms since the epoch: a server has no later ones either. */
+export const timeMsMax = 8.64e15

@@ -7,6 +7,7 @@ import { byDefault, is, table, type RulesOf } from '../core/checks.ts'
 import { nextTurn, timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
 import { Heap, type HeapItem } from '../core/heap.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
+import { timeMsMax } from '../core/limits.ts'
 
 interface Due extends HeapItem {
   readonly at: number
@@ -23,7 +24,7 @@ export interface VirtualClockOptions {
 const clockOptions = table({
   start: byDefault(
     Date.UTC(2026, 0, 1),
-    is('ms since the epoch', (value): value is number => typeof value === 'number' && Math.abs(value) <= 8.64e15),
+    is('ms since the epoch', (value): value is number => typeof value === 'number' && Math.abs(value) <= timeMsMax),
   ),
 } satisfies RulesOf<VirtualClockOptions>)
 

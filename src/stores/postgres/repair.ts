@@ -131,11 +131,8 @@ async function walk(executor: Executor, options: Options): Promise<Walked> {
     const read = rows
       .filter((each) => !bad.includes(each))
       .map((row) => ({ job: documentFrom(row[0], row[1], row[2]), isPlain: row[2] !== null, isLost: row[5] === true }))
-    await repairColumns(
-      executor,
-      options.schema,
-      read.flatMap(({ job, isPlain }) => (isPlain ? [] : [job])),
-    )
+    const documents = read.flatMap(({ job, isPlain }) => (isPlain ? [] : [job]))
+    if (documents.length > 0) await repairColumns(executor, options.schema, documents)
     const lost = read.flatMap(({ job, isLost }) => (isLost ? [job.seq] : []))
     if (lost.length > 0) await claimLost(executor, options, lost)
     for (const each of read) {
