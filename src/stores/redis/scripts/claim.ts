@@ -54,6 +54,8 @@ const more = `[${Object.values(dataLetters).join('')}${flagLetters.steps}${flagL
 
 export const claimScript: LuaScript = {
   definitions: `
+local claimAll
+do
 local request, leaseEnd, shortfalls, unreadable, CLAIMED, WORKER
 -- Ids and rows of the jobs, what was appended to these, and what a job has beside its row.
 local jobs, texts, runs, beside
@@ -159,8 +161,6 @@ local function claimWhole(id, text, demand, written)
   bytesLeft = bytesLeft - math.max(#whole + bytes, ${wholeBytesMin})
 end
 
-local claim, leaseClaim
-do
 -- Takes note of jobs of a demand that were claimed and whose rows grow: the last of all so far.
 local function addGrown(amount, waited, demand, suffix)
   if amount == 0 then return end
@@ -180,7 +180,7 @@ local function addGrown(amount, waited, demand, suffix)
 end
 
 -- The jobs whose rows have grown have one lease.
-function leaseClaim()
+local function leaseClaim()
   local amount, ids = 0, {}
   for part = 1, #grown, 2 do
     amount = amount + grown[part + 1] - grown[part] + 1
@@ -231,12 +231,11 @@ end
 -- claimed because of its size.
 -- @param entries lists: ids; the places of those of lists, members and scores of those of sorted sets; demands, and the
 -- last entry of each
-function claim(entries)
+local function claim(entries)
   local rows, written, i = values(JOBS, entries.ids), {}, 1
   for k, demand in ipairs(entries.demands) do i = claimEntries(demand, entries, rows, i, entries.ends[k], written) end
   writeRows(written)
   return i
-end
 end
 
 -- How many claims a window has free.
@@ -524,7 +523,7 @@ local function facts(demand)
 end
 
 -- Claims what a request asks for. Gives the jobs, and what falls short.
-local function claimAll(text)
+function claimAll(text)
   request = cjson.decode(text)
   leaseEnd = int(nowMs + request.leaseMs)
   jobs, texts, runs, beside, grown = {}, {}, {}, {}, {}
@@ -590,6 +589,7 @@ local function claimAll(text)
   end
   advance(given)
   return { baseText, jobs, texts, runs, beside, shortfalls, cut, unreadable }
+end
 end
 `,
   typed: true,

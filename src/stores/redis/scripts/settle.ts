@@ -98,6 +98,8 @@ function raise(): never {
 
 export const settleScript: LuaScript = {
   definitions: `
+local settleAll
+do
 local base, baseText, given, unexpected, written, data, errorsCleared, jsons
 -- How many jobs of claims have ended.
 local endedOf
@@ -240,9 +242,6 @@ local function settle(id, token, attempt, kindText, extras, row)
   return 'settled', from, to, spent, due
 end
 
-
-local finishAll
-do
 local ENDED
 -- Ends jobs of a claim: what is appended is the same for all but its number.
 -- @param ids has the ids of the jobs of all claims, in the order of their rows
@@ -283,7 +282,7 @@ end
 -- Ends what claims have taken: how many runs there are; of each what the claim has appended, its name, type, worker,
 -- the same as JSON, when it was, and how many jobs; their ids; how many outputs there are; of each the place of the
 -- job, and the output. Gives where the other items begin, and how many jobs there were.
-function finishAll(items, from)
+local function finishAll(items, from)
   local runs, amounts, next = tonumber(items[from]), 0, from + 1
   if runs == 0 then return next, 0 end
   local before = from + 7 * runs
@@ -306,11 +305,10 @@ function finishAll(items, from)
   for claim, amount in pairs(endedOf) do leaveClaim(claim, amount) end
   return after + 1 + 2 * tonumber(items[after]), amounts
 end
-end
 
 -- Settles items from an index on: those of claims as above, and others, each of five values. Gives the number
 -- before the first transition, its time, and what differs.
-local function settleAll(items, from)
+function settleAll(items, from)
   base, baseText, given, unexpected, written, jsons = seqNow, int(seqNow), 0, {}, {}, {}
   endedOf = {}
   data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
@@ -328,6 +326,7 @@ local function settleAll(items, from)
   each('HDEL', P .. 'data:error', errorsCleared)
   advance(given)
   return baseText, now, unexpected
+end
 end
 `,
   typed: true,
