@@ -83,6 +83,7 @@ interface StandIns {
 /** What stands for an object that is not plain data; undefined if nothing does. */
 function standIn(value: object, by: StandIns): unknown {
   if (value instanceof Actor) return by.actor(value as AnyActorRef)
+  if (value instanceof ActorReference) return { [actorKey]: value.address }
   if (value instanceof NotStorable) return { [notStorableKey]: value.what }
   return value instanceof Error ? by.error(recordError(value)) : undefined
 }

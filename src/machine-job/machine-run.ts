@@ -66,6 +66,8 @@ export class MachineRun implements MachineHost {
   /** Number of the last message that has arrived, and of the last one read. */
   private arrived: number
   private read: number
+  /** Number of the last message that was read before the last checkpoint. */
+  private stored: number
   /** Has the state changed since the last checkpoint? */
   private dirty: boolean
   private commits = 0
@@ -96,7 +98,7 @@ export class MachineRun implements MachineHost {
     this.logic = logic
     this.version = version
     this.number = attempt.checkpoint?.number ?? 0
-    this.read = from?.read ?? 0
+    this.read = this.stored = from?.read ?? 0
     const isRead = ({ number }: InboxEntry): boolean => number <= this.read
     this.inbox = attempt.inbox.filter((entry) => !isRead(entry))
     this.deferred = new DeferredEvents(nameOf(version), attempt.inbox.filter(isRead))
@@ -182,14 +184,7 @@ export class MachineRun implements MachineHost {
   private async runUntilIdle(): Promise<RunResult> {
     const { machine, attempt } = this
     for (;;) {
-      // What has happened since the last turn may have led to a state that takes a deferred event.
-      this.offerDeferred()
-      this.readInbox()
-      // A message that waits for the next checkpoint comes before the timers that were due after it.
-      this.advance(Math.min(attempt.now(), this.inbox[0]?.at ?? Infinity))
-      this.readCancel()
-      this.offerDeferred()
-      this.throwIfFailed()
+      this.takeTurn()
       const done = machine.status === 'done'
       if (machine.plan.pending.length > 0) {
         await this.commitAndExecute()
@@ -211,6 +206,20 @@ export class MachineRun implements MachineHost {
         await this.waitForChange()
       }
     }
+  }
+
+  /** Handles the messages that have arrived, and the timers that are due. */
+  private takeTurn(): void {
+    // What has happened since the last turn may have led to a state that takes a deferred event.
+    this.offerDeferred()
+    this.readInbox()
+    // A message that waits for the next checkpoint comes before the timers that were due after it.
+    this.advance(Math.min(this.now(), this.inbox[0]?.at ?? Infinity))
+    this.readCancel()
+    this.offerDeferred()
+    this.throwIfFailed()
+    // It takes nothing any more, and will never be done.
+    if (this.machine.status === 'stopped') throw fatal(stoppedItself(this.version))
   }
 
   private async commitAndExecute(): Promise<void> {
@@ -279,6 +288,8 @@ export class MachineRun implements MachineHost {
       }
     })
     this.throwIfFailed()
+    // They have arrived before the work began: its end, which may come at once, is handled after them.
+    this.takeTurn()
   }
 
   private checkpoint(pending: readonly PendingEffect[]): NewCheckpoint {
@@ -288,6 +299,7 @@ export class MachineRun implements MachineHost {
     const takesCancel = machine.namesEvent(anyCancel)
     try {
       const { read, cancel } = this
+      this.stored = read
       const state = machine.state(pending)
       const forgetSteps = this.ownSteps?.takeStale((address) => machine.isActive(address))
       const jobs = this.jobs.storedAmong(() => machine.jobIds)
@@ -324,7 +336,7 @@ export class MachineRun implements MachineHost {
       // Timers that were due before the message arrived fire before it.
       this.advance(at)
       this.throwIfFailed()
-      if (this.isFull) return
+      if (this.isFull || (this.checkpointEachMessage && this.read > this.stored)) return
       this.inbox.shift()
       this.read = number
       this.dirty = true
@@ -343,7 +355,6 @@ export class MachineRun implements MachineHost {
         this.reading = null
       }
       this.offerDeferred()
-      if (this.checkpointEachMessage) return
     }
   }
 
@@ -530,6 +541,11 @@ function gatherOf(jobs: number): { readonly gather?: Gather } {
   const messages = Math.floor(jobs / gatherParts)
   return messages < 2 ? {} : { gather: { messages, ms: Math.ceil(gatherMs.least + jobs * gatherMs.perJob) } }
 }
+
+const stoppedItself = ({ id }: MachineVersion): JobchartError =>
+  new JobchartError('NOT_DURABLE', `machine ${id} was stopped by self.stop(), and has no result`, {
+    hint: 'Let it enter a final state instead, or cancel its job.',
+  })
 
 const failedAtMessage = ({ number, what, isDeferred }: Reading): string =>
   isDeferred

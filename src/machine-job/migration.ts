@@ -7,6 +7,7 @@ import type { AnyStateMachine, AnyStateNode, EventObject, OutputFrom, SnapshotFr
 import { describe, JobchartError, messageOf } from '../core/errors.ts'
 import { machineAt, MachineActions } from './actions.ts'
 import { childAddress } from './addresses.ts'
+import { encode } from './codec.ts'
 import { activeNodes, isMachine } from './machines.ts'
 import type { MachineState } from './state.ts'
 import { delayPlaces, type DelayPlace, type PassedDelay, type TimerRecord } from './timers.ts'
@@ -27,15 +28,17 @@ export interface MachineTimer {
   readonly delay?: string
   /** The event that is delivered. For a delayed transition it is derived from `state` and `delay`. */
   readonly event: { readonly type: string }
-  /** When it is due, ms since the epoch. */
+  /** When it is due, ms since the epoch; 0 if it has passed. */
   readonly at: number
   /** When it was set, ms since the epoch, if that is known. */
   readonly setAt?: number
+  /** It has fired or was cancelled, and the machine is still in its state: it is not set again. */
+  readonly passed?: true
 }
 
 /** The third argument of `migrate`. */
 export interface MigrateDetails {
-  /** The timers that the job waits for. */
+  /** The timers that the job waits for, and behind them those of active states that have passed. */
   readonly timers: readonly MachineTimer[]
 }
 
@@ -106,8 +109,7 @@ export function adopt(state: MachineState, { identity, machine, migrate }: Versi
   const lost = lostActions(machine, state.outbox)
   if (lost.length > 0) throw incompatible(identity, lost, same)
   if (same && state.machine.hash === identity.hash) return { state, newDelays: [] }
-  const { snapshot, timers } = state
-  const taken = same || migrate === null ? { snapshot, timers } : migrated(state, migrate)
+  const taken = same || migrate === null ? state : migrated(state, migrate)
   const problems = incompatibilities(machine, taken.snapshot)
   const fitted = problems.length > 0 ? null : fitTimers(machine, { ...state, ...taken })
   problems.push(...(fitted?.problems ?? []))
@@ -136,26 +138,48 @@ const lostActions = (machine: AnyStateMachine, outbox: MachineState['outbox']): 
 
 // ── migrate ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function migrated(state: MachineState, migrate: Migrate): Pick<MachineState, 'snapshot' | 'timers'> {
+type Taken = Pick<MachineState, 'snapshot' | 'timers' | 'passed'>
+
+/** A machine that was stopped never ends. */
+const statuses: readonly unknown[] = ['active', 'done', 'error']
+
+function migrated(state: MachineState, migrate: Migrate): Taken {
   const result = converted(state, migrate)
   const both = isObject(result) && 'snapshot' in result && 'timers' in result ? result : null
   const snapshot = both === null ? result : both['snapshot']
-  if (!isObject(snapshot) || !('value' in snapshot) || typeof snapshot['status'] !== 'string') {
+  if (!isObject(snapshot) || !('value' in snapshot) || !statuses.includes(snapshot['status'])) {
     throw unsupportedState(
-      `migrate returned ${describe(snapshot)}`,
+      `migrate returned ${isObject(snapshot) && 'value' in snapshot ? `the status ${describe(snapshot['status'])}` : describe(snapshot)}`,
       'Return the persisted snapshot of this version, or { snapshot, timers }.',
     )
   }
   const persisted = { ...snapshot, children: snapshot['children'] ?? {} } as unknown as PersistedMachine
-  if (both === null) return { snapshot: persisted, timers: state.timers }
+  if (both === null) return storable({ ...state, snapshot: persisted })
   if (!Array.isArray(both['timers'])) throw badTimers('timers', both['timers'])
-  const timers = (both['timers'] as readonly MachineTimer[]).map((timer, i) => recordOf(timer, `timers[${i}]`))
-  return { snapshot: persisted, timers }
+  const given = both['timers'] as readonly MachineTimer[]
+  const records = given.map((timer, i) => recordOf(timer, `timers[${i}]`))
+  const passed = records.flatMap(({ source, after }, i) =>
+    given[i]?.passed === true && after !== undefined ? [{ source, after }] : [],
+  )
+  return storable({ snapshot: persisted, timers: records.filter((_, i) => given[i]?.passed !== true), passed })
 }
 
-function converted({ snapshot, machine, timers }: MachineState, migrate: Migrate): unknown {
+/** The first checkpoint would fail, and the job be dead. @throws JobchartError UNSUPPORTED */
+function storable(taken: Taken): Taken {
   try {
-    return migrate(snapshot, machine, { timers: timers.map(timerOf) })
+    encode({ snapshot: taken.snapshot, timers: taken.timers })
+    return taken
+  } catch (error) {
+    throw new JobchartError('UNSUPPORTED', `migrate returned what cannot be stored: ${messageOf(error)}`, {
+      cause: error,
+      hint: 'Let `migrate` return plain data.',
+    })
+  }
+}
+
+function converted({ snapshot, machine, timers, passed = [] }: MachineState, migrate: Migrate): unknown {
+  try {
+    return migrate(snapshot, machine, { timers: [...timers.map(timerOf), ...passed.map(timerOfPassed)] })
   } catch (error) {
     throw new JobchartError('UNSUPPORTED', `migrate threw for version ${machine.version}: ${messageOf(error)}`, {
       cause: error,
@@ -167,6 +191,11 @@ function converted({ snapshot, machine, timers }: MachineState, migrate: Migrate
 function timerOf({ source, target, id, event, at, setAt, after }: TimerRecord): MachineTimer {
   const kept = { machine: source, target, id, event, at, ...(setAt !== undefined && { setAt }) }
   return after === undefined ? kept : { ...kept, state: after.node, delay: after.delay }
+}
+
+function timerOfPassed({ source, after }: PassedDelay): MachineTimer {
+  const type = afterEventType(after.delay, after.node)
+  return { ...timerOf({ source, target: source, id: type, event: { type }, at: 0, after }), passed: true }
 }
 
 function recordOf(timer: MachineTimer, place: string): TimerRecord {

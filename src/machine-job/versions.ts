@@ -114,10 +114,14 @@ function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMach
   // An ended actor stays in the snapshot until its state is left: a missing one was never started.
   for (const { id } of node.invoke) if (!(id in actors)) yield `actor ${id} of ${node.id} is new`
   const kinds = typeof value === 'string' ? { [value]: {} } : value
+  const { length } = Object.keys(kinds)
+  if (node.type === 'compound' && length !== 1) yield `state ${node.id} has ${length} active child states, not one`
   for (const [key, inner] of Object.entries(kinds)) {
     const child = node.states[key]
     if (child === undefined) yield `state ${node.id}.${key} is gone`
-    else if (Object.keys(inner).length === 0 && (child.type === 'compound' || child.type === 'parallel')) {
+    else if (child.type === 'final' && node.parent === undefined && node.type === 'compound') {
+      yield `state ${child.id} is final, and the machine is not done`
+    } else if (Object.keys(inner).length === 0 && (child.type === 'compound' || child.type === 'parallel')) {
       yield `state ${child.id} has child states now`
     } else yield* badStates(child, inner, actors)
   }

@@ -1,6 +1,6 @@
 /** What is sent to a machine by a process that does not know it, and what is in its way in the inbox. */
 import { createClient, defineJob, type JobDefinition } from 'jobchart'
-import { assign, createMachine, setup } from 'xstate'
+import { assign, createMachine, fromPromise, setup } from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
 
@@ -56,6 +56,52 @@ test('an event that is sent anyway is judged when it is read: what is not taken 
   expect(at.expectLogged('warn').join()).toContain('no longer handles it')
   await job.send({ type: 'PAID' } as never)
   await job.result()
+})
+
+test('events that wait for a job are read before the end of work that begins again and ends at once', async () => {
+  const at = world()
+  let isQuick = false
+  const machine = setup({
+    types: { context: {} as { heard: number[] }, events: {} as { type: 'NUM'; n: number } },
+    actors: { work: fromPromise(() => (isQuick ? Promise.resolve() : new Promise<void>(() => {}))) },
+  }).createMachine({
+    context: { heard: [] },
+    initial: 'works',
+    on: { NUM: { actions: assign({ heard: ({ context, event }) => [...context.heard, event.n] }) } },
+    states: { works: { invoke: { src: 'work', onDone: 'end' } }, end: { type: 'final' } },
+    output: ({ context }) => context.heard,
+  })
+  const job = defineJob({ type: 'hears', machine })
+  const before = await at.runtime({ jobs: [job] })
+  const { id } = await before.enqueue(job, undefined)
+  await at.clock.settle()
+  await before.stop({ mode: 'abort', grace: 0 })
+  isQuick = true
+  const runtime = at.idle({ jobs: [job] })
+  for (const n of [1, 2, 3]) await runtime.send(id, { type: 'NUM', n })
+  await runtime.start()
+  await at.clock.settle()
+  expect(await (await runtime.job(id))?.result()).toEqual([1, 2, 3])
+})
+
+test('a machine that stops itself is dead: it would be woken for ever by the next event', async () => {
+  const at = world()
+  const machine = setup({ actions: { stop: ({ self }) => self.stop() } }).createMachine({
+    id: 'tired',
+    on: { STOP: { actions: 'stop' } },
+  })
+  const job = defineJob({ type: 'tired', machine, retry: { maxAttempts: 3 } })
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job, undefined)
+  await at.clock.settle()
+  await handle.send({ type: 'STOP' })
+  await at.clock.settle()
+  const { state, error, attempt } = await handle.record()
+  expect({ state, message: error?.message, attempt }).toEqual({
+    state: 'dead',
+    message: 'machine tired was stopped by self.stop(), and has no result',
+    attempt: 1,
+  })
 })
 
 test('what no machine will ever read is refused even then', async () => {

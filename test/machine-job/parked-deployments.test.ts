@@ -86,6 +86,41 @@ test('so are those whose state migrate leaves as it was, and which is gone', asy
   expect(at.expectLogged('error')).toHaveLength(1)
 })
 
+test.each<[what: string, snapshot: object, reason: string]>([
+  ['was stopped', { value: 'approval', status: 'stopped' }, 'migrate returned the status "stopped"'],
+  ['has no known status', { value: 'approval', status: 'open' }, 'migrate returned the status "open"'],
+  ['is in no state', { value: {}, status: 'active' }, 'state order has 0 active child states'],
+  [
+    'is in two states',
+    { value: { approval: {}, later: {} }, status: 'active' },
+    'state order has 2 active child states',
+  ],
+  ['ends without an end', { value: 'end', status: 'active' }, 'state order.end is final, and the machine is not done'],
+  [
+    'cannot be stored',
+    { value: 'approval', status: 'active', context: { at: new Date(0) } },
+    'migrate returned what cannot be stored: state of the machine at snapshot.context.at',
+  ],
+])(
+  'so are those of which migrate makes a machine that %s, and they wait when they are woken',
+  async (_, snapshot, reason) => {
+    const at = world()
+    const [id] = await parked(at, old)
+    const chart = createMachine({
+      id: 'order',
+      initial: 'approval',
+      states: { approval: { on: { GO: 'end' } }, later: {}, end: { type: 'final' } },
+    })
+    const runtime = await at.runtime({ jobs: [define(chart, '2', () => ({ snapshot, timers: [] }))] })
+    await at.clock.settle()
+    expect((await recordOf(at, id)).unsupported?.reason).toContain(reason)
+    await runtime.send(id ?? '', { type: 'GO' }, { accept: 'always' })
+    await at.clock.settle()
+    expect(await recordOf(at, id)).toMatchObject({ state: 'scheduled', checkpoint: { number: 1 } })
+    at.expectLogged('error')
+  },
+)
+
 test('a process that knows their version takes the mark back, and they go on', async () => {
   const at = world()
   const [id] = await parked(at, old)

@@ -2,8 +2,8 @@
  * Jobs outlive deployments: they stay with the version they began with, are brought to a new one, or wait for who knows
  * theirs.
  */
-import { defineJob, type JobDefinition } from 'jobchart'
-import { createMachine, fromPromise, setup, type AnyStateMachine } from 'xstate'
+import { defineJob, type JobDefinition, type Migrate } from 'jobchart'
+import { assign, createMachine, fromPromise, setup, type AnyStateMachine } from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
 
@@ -24,11 +24,8 @@ const second = createMachine({
   output: 'second',
 })
 
-const versionOf = (
-  machine: AnyStateMachine,
-  version: string,
-  migrate?: (snapshot: unknown, from: unknown) => unknown,
-) => defineJob({ type: 'order', machine, version, ...(migrate && { migrate }) })
+const versionOf = (machine: AnyStateMachine, version: string, migrate?: Migrate) =>
+  defineJob({ type: 'order', machine, version, ...(migrate && { migrate }) })
 
 /** A job that waits in the version it was begun with; its runtime is gone. */
 async function begun(at: World, job: JobDefinition) {
@@ -68,6 +65,46 @@ test('a snapshot of another version is migrated', async () => {
   await handle?.send({ type: 'GO' } as never)
   expect(await handle?.result()).toBe('second')
   expect(seen[0]).toMatchObject({ id: 'order', version: '1' })
+})
+
+/** Counts its reminders, and stays where it is. */
+const reminding = (state: string) =>
+  setup({ types: { context: {} as { reminded: number } } }).createMachine({
+    id: 'order',
+    context: { reminded: 0 },
+    initial: state,
+    states: {
+      [state]: {
+        on: { GO: 'end' },
+        after: { 3_600_000: { actions: assign({ reminded: ({ context }) => context.reminded + 1 }) } },
+      },
+      end: { type: 'final' },
+    },
+    output: ({ context }) => context.reminded,
+  })
+
+test.each([
+  ['is not set again', true, 1],
+  ['is set anew if migrate leaves it out', false, 2],
+])('a delay that has passed in a state of another name %s', async (_, isKept, reminded) => {
+  const at = world()
+  const old = versionOf(reminding('review'), '1')
+  const before = await at.runtime({ jobs: [old] })
+  const { id } = await before.enqueue(old, undefined)
+  await at.clock.advance('2h')
+  await before.stop()
+  const job = versionOf(reminding('approval'), '2', (snapshot, _from, { timers }) => {
+    expect(timers).toMatchObject([{ state: 'order.review', delay: '3600000', at: 0, passed: true }])
+    return {
+      snapshot: { ...(snapshot as object), value: 'approval' },
+      timers: isKept ? timers.map((timer) => ({ ...timer, state: 'order.approval' })) : [],
+    }
+  })
+  const runtime = await at.runtime({ jobs: [job] })
+  await at.clock.advance('2h')
+  const handle = await runtime.job(id)
+  await handle?.send({ type: 'GO' } as never)
+  expect(await handle?.result()).toBe(reminded)
 })
 
 test('a job of an unknown version waits, with messages and without, for a process that knows it', async () => {
