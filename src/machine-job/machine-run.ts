@@ -182,7 +182,7 @@ export class MachineRun implements MachineHost {
   }
 
   private async runUntilIdle(): Promise<RunResult> {
-    const { machine, attempt } = this
+    const { machine } = this
     for (;;) {
       this.takeTurn()
       const done = machine.status === 'done'

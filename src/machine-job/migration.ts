@@ -141,13 +141,13 @@ const lostActions = (machine: AnyStateMachine, outbox: MachineState['outbox']): 
 type Taken = Pick<MachineState, 'snapshot' | 'timers' | 'passed'>
 
 /** A machine that was stopped never ends. */
-const statuses: readonly unknown[] = ['active', 'done', 'error']
+const statuses = new Set<unknown>(['active', 'done', 'error'])
 
 function migrated(state: MachineState, migrate: Migrate): Taken {
   const result = converted(state, migrate)
   const both = isObject(result) && 'snapshot' in result && 'timers' in result ? result : null
   const snapshot = both === null ? result : both['snapshot']
-  if (!isObject(snapshot) || !('value' in snapshot) || !statuses.includes(snapshot['status'])) {
+  if (!isObject(snapshot) || !('value' in snapshot) || !statuses.has(snapshot['status'])) {
     throw unsupportedState(
       `migrate returned ${isObject(snapshot) && 'value' in snapshot ? `the status ${describe(snapshot['status'])}` : describe(snapshot)}`,
       'Return the persisted snapshot of this version, or { snapshot, timers }.',
