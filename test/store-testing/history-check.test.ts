@@ -274,6 +274,17 @@ test('a machine that an event ends before it reads the next one is clean', async
   expect(check(await story.end()).violations).toEqual([])
 })
 
+test('a machine that had ended, and only executes what its last checkpoint left, reads nothing', async () => {
+  const story = new Story()
+  await story.enqueue('a')
+  const [first] = await story.claim()
+  await story.checkpoint(first, { ...rest(1), state: { snapshot: { status: 'done' } } })
+  await story.send('a', 'l1')
+  await story.crash()
+  await story.settle((await story.claim())[0], 'COMPLETE', rest(2))
+  expect(check(await story.end()).violations).toEqual([])
+})
+
 test('a machine that was retried, from its start or not, is clean', async () => {
   const story = new Story()
   for (const [id, fromStart] of Object.entries({ again: false, anew: true })) {

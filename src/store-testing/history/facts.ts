@@ -123,6 +123,8 @@ export interface CheckpointFact {
   readonly read: number
   /** Those that stay in the inbox although they were read. */
   readonly deferred?: readonly number[]
+  /** Has its machine ended? */
+  readonly isDone?: true
   /**
    * `kept`: it was written · `lost`: it was refused, because its attempt had ended · `unknown`: it may have been
    * written.

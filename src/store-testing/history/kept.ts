@@ -2,6 +2,7 @@
  * Reduces requests and answers to what a history records: ids, times and numbers, but no payloads, messages or states.
  */
 import type { InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type { HeartbeatPayload, HeartbeatAnswer, CheckpointAnswer, ClaimedJob, Demand, NewJob } from '../../store.ts'
 import type {
@@ -63,12 +64,17 @@ export function givenJob(job: ClaimedJob): GivenJob {
 
 const numbersOf = (inbox: readonly InboxEntry[]): number[] => inbox.map(({ number }) => number)
 
-export const askedCheckpoint = ({ number, read, takesCancel, deferred }: NewCheckpoint): AskedCheckpoint => ({
+export const askedCheckpoint = ({ number, read, takesCancel, deferred, state }: NewCheckpoint): AskedCheckpoint => ({
   number,
   read,
   takesCancel,
   ...(deferred !== undefined && { deferred }),
+  ...(isDone(state) && { isDone: true }),
 })
+
+/** Has the machine ended? Its effects may be yet to be executed. */
+const isDone = (state: Json): boolean =>
+  (state as { readonly snapshot?: { readonly status?: Json } } | null)?.snapshot?.status === 'done'
 
 export const askedEnd = (settlement: Settlement): AskedEnd => {
   const { event, checkpoint, cancelTaken, unsupported } = settlement

@@ -57,7 +57,10 @@ export interface GivenJob extends Pick<
 }
 
 /** A requested checkpoint, without the state. */
-export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel' | 'deferred'>
+export interface AskedCheckpoint extends Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel' | 'deferred'> {
+  /** Has its machine ended? */
+  readonly isDone?: true
+}
 
 /** A requested settlement. */
 export interface AskedEnd extends AttemptName, Pick<Settlement, 'event' | 'cancelTaken'> {

@@ -142,12 +142,13 @@ class MachineChecker {
   private ended({ checkpoint, inbox, logs, state }: JobRecord): void {
     if (inbox.length > 0) this.add(`it is ${state}, and holds ${list(inbox.map(({ number }) => number))}`)
     // An event may end the machine before it reads the next one. The first that its last attempt was given must be
-    // read.
+    // read, if the machine had not ended before.
     const dropped = droppedOf({ logs }).map(({ number }) => number)
     const first = this.last?.inbox.find((number) => !this.deferred.has(number))
     const hasReadNone = first !== undefined && first > this.read.highest && dropped.includes(first)
+    const hadEnded = this.machine.checkpoints.some(({ number, isDone }) => isDone && number === this.last?.checkpoint)
     // A handler that is no machine reads none.
-    if (checkpoint !== null && hasReadNone)
+    if (checkpoint !== null && hasReadNone && !hadEnded)
       this.add(`it is ${state}, and was given message ${first}, which it has not read`)
   }
 
