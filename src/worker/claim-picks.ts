@@ -8,9 +8,11 @@ import type { Claim, Claims } from './claims.ts'
 import type { Health } from './health.ts'
 import { fenceAt, type ConfirmedLease, type LeaseClock } from './lease-clock.ts'
 import { stage } from './stage.ts'
+import type { StoreCalls } from './store-calls.ts'
 
 export interface ClaimPicksOptions {
   readonly store: Pick<Store, 'claim'>
+  readonly storeCalls: Pick<StoreCalls, 'sent'>
   readonly worker: string
   /** `startedAt`: when the worker started, by the store's clock, ms. */
   readonly registration: { readonly startedAt: number }
@@ -30,12 +32,16 @@ export interface AnsweredClaim {
 }
 
 export function claimPicks(options: ClaimPicksOptions): OperatorFunction<Claim, AnsweredClaim> {
-  const { store, worker, registration, leaseMs, claims, time, health, logger } = options
+  const { store, storeCalls, worker, registration, leaseMs, claims, time, health, logger } = options
   return stage(logger, (out) => (claim) => {
     const sentAt = time.read()
     const { startedAt } = registration
     whenAnswered(
-      () => store.claim({ worker, leaseMs, token: nanoid(), startedAt, demand: claim.picks.demand }),
+      () =>
+        storeCalls.sent(
+          'claim',
+          store.claim({ worker, leaseMs, token: nanoid(), startedAt, demand: claim.picks.demand }),
+        ),
       (answer) => {
         claims.answered()
         health.answered()

@@ -88,9 +88,14 @@ export class Claims {
     return this.inFlight.length
   }
 
+  /** How many claims may be in flight. */
+  get callsMax(): number {
+    return this.isDivided ? 2 : 1
+  }
+
   /** May one more claim be sent now? */
   get mayBegin(): boolean {
-    return this.inFlight.length < (this.isDivided ? 2 : 1) && !this.isBackingOff
+    return this.inFlight.length < this.callsMax && !this.isBackingOff
   }
 
   /** How many jobs the next claim may request. */

@@ -52,9 +52,12 @@ export class Lanes {
     this.free = this.frees.asObservable()
   }
 
-  /** All commands that wait come out together. */
-  batches<T>(urgency: Urgency): OperatorFunction<T, readonly T[]> {
-    return this.lane(urgency, (out: Subscriber<readonly T[]>) => new BatchQueue<T>(out), EMPTY)
+  /**
+   * All commands that wait come out together.
+   * @param held while its last value is true, they wait
+   */
+  batches<T>(urgency: Urgency, held: Observable<boolean> = EMPTY): OperatorFunction<T, readonly T[]> {
+    return this.lane(urgency, (out: Subscriber<readonly T[]>) => new BatchQueue<T>(out), held)
   }
 
   /**

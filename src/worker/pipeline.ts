@@ -22,6 +22,7 @@ import { runAttempts, type RunAttemptsOptions } from './run-attempts.ts'
 import { selectPicks, wakeQueues, type SelectPicksOptions } from './select-picks.ts'
 import { settleRuns, type SettleRunsOptions } from './settle-runs.ts'
 import { stage } from './stage.ts'
+import type { StoreCalls } from './store-calls.ts'
 
 interface PipelineInputs {
   readonly lanes: Lanes
@@ -29,6 +30,7 @@ interface PipelineInputs {
   readonly wakes: Observable<WakeCommand>
   /** Called when all commands given before are handled. */
   readonly idleCalls: Observable<() => void>
+  readonly storeCalls: StoreCalls
   /** Is a cancel in flight? */
   readonly cancelling: BehaviorSubject<boolean>
 }
@@ -43,7 +45,7 @@ type PipelineOptions = PipelineInputs &
   ToEventsOptions
 
 export function pipeline(options: PipelineOptions): Observable<AnyJobEvent> {
-  const { lanes, cancels, wakes, idleCalls, cancelling, logger } = options
+  const { lanes, cancels, wakes, idleCalls, cancelling, storeCalls, logger } = options
   return merge(
     cancels.pipe(lanes.batches(Lane.cancel), cancelJobs(options)),
     lanes.free.pipe(
@@ -53,7 +55,7 @@ export function pipeline(options: PipelineOptions): Observable<AnyJobEvent> {
       admitJobs(options),
       lanes.turns(Lane.start, cancelling),
       runAttempts(options),
-      lanes.batches(Lane.settle),
+      lanes.batches(Lane.settle, storeCalls.areEnough),
       settleRuns(options),
       toEvents(options),
     ),

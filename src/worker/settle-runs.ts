@@ -15,6 +15,7 @@ import type { Run } from './attempt.ts'
 import type { RunTransactions } from './run-transactions.ts'
 import { notCommitted, reportThrown } from './writes-in-transactions.ts'
 import { stage } from './stage.ts'
+import type { StoreCalls } from './store-calls.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Workload } from './workload.ts'
 
@@ -26,6 +27,7 @@ export interface SettleRunsOptions extends Omit<DecideOptions, 'now'> {
   readonly timers: Pick<Timers, 'after'>
   readonly time: Pick<LeaseClock, 'read'>
   readonly workload: Pick<Workload, 'done'>
+  readonly storeCalls: Pick<StoreCalls, 'sent'>
 }
 
 /** Ends of runs that were written together, and the answer to each. */
@@ -112,8 +114,9 @@ class Settler {
   }
 
   private write(runs: readonly Run[], settlements: readonly Settlement[], tries = 0): void {
+    const { store, storeCalls } = this.options
     whenAnswered(
-      () => this.options.store.settle(settlements),
+      () => storeCalls.sent('ends', store.settle(settlements)),
       (answers) => {
         this.options.health.answered()
         this.answered({ runs, settlements, answers })

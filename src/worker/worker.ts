@@ -36,6 +36,7 @@ import { Runs } from './runs.ts'
 import { ScheduleFirer } from './schedules.ts'
 import { Selector } from './selector.ts'
 import { SlotWaits } from './slot-waits.ts'
+import { StoreCalls } from './store-calls.ts'
 import { Sweeper, type Swept } from './sweep.ts'
 import { Threads } from './threads.ts'
 import { UnsupportedVersions } from './unsupported-versions.ts'
@@ -142,7 +143,8 @@ export class Worker {
     const { unsupported } = this
     const rateWaits = new RateWaits({ jobs, store, timers, wakes })
     const services = this.runServices(confirmer)
-    const inputs = { lanes, cancels, wakes, idleCalls, cancelling }
+    const storeCalls = new StoreCalls(() => claims.callsMax)
+    const inputs = { lanes, cancels, wakes, idleCalls, cancelling, storeCalls }
     const parts = { permits, selector, workload, claims, registration, confirmer, unsupported, rateWaits, services }
     this.events = pipeline({ ...shared, ...inputs, ...parts }).subscribe((event) => hub.emit(event))
     this.listen()

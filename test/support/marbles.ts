@@ -12,6 +12,7 @@ import { Claims } from '../../src/worker/claims.ts'
 import { Lanes } from '../../src/worker/lanes.ts'
 import { Permits } from '../../src/worker/permits.ts'
 import { Selector } from '../../src/worker/selector.ts'
+import { StoreCalls } from '../../src/worker/store-calls.ts'
 import { Threads } from '../../src/worker/threads.ts'
 import { Workload } from '../../src/worker/workload.ts'
 
@@ -89,6 +90,7 @@ export function workerParts({
   const nudge = vi.fn()
   const selector = new Selector({ jobs, selection: 'weighted', random: () => 0.5, now: () => 0, logger })
   const claims = new Claims({ selector, permits, workload, timers, lanes: { nudge }, isDivided })
+  const storeCalls = new StoreCalls(() => claims.callsMax)
   const services: RunServices = {
     middleware: [],
     telemetry: null,
@@ -113,7 +115,8 @@ export function workerParts({
   }
   const runOf = (id: string, job = jobs[0] as JobDefinition): Run =>
     new Run(claimedJob(id, job.type), job, services, { confirmedAt: 0, fenceAt: 100 })
-  return { clock, timers, logger, permits, workload, changed, nudge, selector, claims, services, runOf, jobs }
+  const parts = { permits, workload, selector, claims, storeCalls, services, jobs }
+  return { ...parts, clock, timers, logger, changed, nudge, runOf }
 }
 
 function notHere(): never {

@@ -17,7 +17,17 @@ const none: CancelAnswer = { cancelled: [], cancelling: [], notFound: [], finish
  * A pipeline over a store that has `jobs` jobs and writes down its calls.
  * @param later do its answers take a turn?
  */
-function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unknown => undefined } = {}) {
+interface Watched {
+  readonly jobs?: number
+  readonly slots?: number
+  /** Do answers of the store come later? */
+  readonly later?: boolean
+  /** Are ends answered when the test says so? */
+  readonly slow?: boolean
+  readonly run?: (id: string) => unknown
+}
+
+function watched({ jobs = 2, slots = 2, later = false, slow = false, run = () => {} }: Watched = {}) {
   const seen: string[] = []
   const job = defineJob({
     type: 'mail',
@@ -40,6 +50,7 @@ function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unkn
   let left = jobs
   const answer = <T>(value: T): T | Promise<T> => (later ? Promise.resolve(value) : value)
   const cancelCalls: PromiseWithResolvers<void>[] = []
+  const settleCalls: PromiseWithResolvers<void>[] = []
   const store = {
     name: 'fake',
     now: () => 0,
@@ -52,7 +63,11 @@ function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unkn
     },
     settle(settlements: readonly { readonly id: string }[]) {
       seen.push(`settle ${settlements.map(({ id }) => id).join('+')}`)
-      return answer(settlements.map(() => settled))
+      const answers = settlements.map(() => settled)
+      if (!slow) return answer(answers)
+      const call = Promise.withResolvers<void>()
+      settleCalls.push(call)
+      return call.promise.then(() => answers)
     },
     get: () => Promise.resolve([]),
     cancel(requests: readonly unknown[]) {
@@ -91,7 +106,8 @@ function watched({ jobs = 2, slots = 2, later = false, run = (_id: string): unkn
       resolve: () => seen.push('cancelled'),
       reject: () => {},
     })
-  return { ...inputs, seen, hub, workload, permits, cancel, cancelCalls, wake: wakeOf(inputs.wakes, jobs) }
+  const calls = { cancelCalls, settleCalls }
+  return { ...inputs, ...calls, seen, hub, workload, permits, cancel, wake: wakeOf(inputs.wakes, jobs) }
 }
 
 const wakeOf = (wakes: Subject<WakeCommand>, atMost: number) => (): void => wakes.next({ type: 'mail', atMost })
@@ -150,6 +166,26 @@ test('while a cancel is in flight, claimed jobs do not start', async () => {
   await turns(10)
   expect(seen.slice(2)).toEqual(['cancelled', 'run j2, 2 in hand', 'run j1, 1 in hand', 'settle j2+j1'])
   expect(permits.taken).toBe(0)
+})
+
+test('ends that come while the store writes earlier ones go together', async () => {
+  const ends = new Map<string, () => void>()
+  const run = (id: string): Promise<void> => new Promise((resolve) => void ends.set(id, resolve))
+  const { wake, seen, settleCalls, workload } = watched({ jobs: 4, slots: 4, later: true, slow: true, run })
+  const settles = (): string[] => seen.filter((each) => each.startsWith('settle'))
+  wake()
+  await turns(10)
+  for (const end of ends.values()) {
+    end()
+    await turns(10)
+  }
+  expect(settles()).toEqual(['settle j4'])
+  settleCalls[0]?.resolve()
+  await turns(10)
+  expect(settles()).toEqual(['settle j4', 'settle j3+j2+j1'])
+  settleCalls[1]?.resolve()
+  await turns(10)
+  expect(workload.busy).toBe(false)
 })
 
 test('an idle call comes when all commands given before are handled', async () => {
