@@ -27,10 +27,22 @@ export interface TestRuntime {
   readonly clock: VirtualClock
 }
 
-const tracking =
-  (work: RealWork): Middleware =>
-  ({ id, type, attempt }, next) =>
-    work.run(`job ${id} (${type}), attempt ${attempt}`, next)
+const passOn: Middleware = (_context, next) => next()
+
+/**
+ * The middleware, the outermost of which runs as real work: an error that counts or names them tells what the caller
+ * gave. What is no list of functions is left for `createRuntime` to refuse.
+ */
+function tracked(work: RealWork, middleware: readonly Middleware[]): readonly Middleware[] {
+  if (!Array.isArray(middleware)) return middleware
+  const [outermost = passOn, ...inner] = middleware
+  if (typeof outermost !== 'function') return middleware
+  const tracking: Middleware = (context, next) => {
+    const { id, type, attempt } = context
+    return work.run(`job ${id} (${type}), attempt ${attempt}`, async () => outermost(context, next))
+  }
+  return [Object.defineProperty(tracking, 'name', { value: outermost.name }), ...inner]
+}
 
 /**
  * A started runtime on a virtual clock.
@@ -50,7 +62,7 @@ export async function createTestRuntime(options: TestRuntimeOptions): Promise<Te
   const runtime = createRuntime({
     newId: seededIds(clock, seededRandom(seed)),
     ...rest,
-    middleware: work === null ? middleware : [tracking(work), ...middleware],
+    middleware: work === null ? middleware : tracked(work, middleware),
     clock,
     random: seededRandom(seed),
   })

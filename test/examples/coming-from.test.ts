@@ -1,6 +1,6 @@
 /**
- * The programs of the pages for users of other queues run as they are shown: a worker, then what enqueues and
- * administers.
+ * The programs of the pages for users of other queues, and of the page about machines, run as they are shown, and run
+ * again on what the first run has left in the store.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,6 +24,7 @@ const pages = [
   'coming-from-inngest-and-trigger-dev',
   'coming-from-pg-boss',
   'coming-from-graphile-worker',
+  'machines',
 ]
 const server = serverOfFile()
 const postgres = postgresOfFile()
@@ -33,8 +34,8 @@ beforeAll(async () => {
   for (const page of pages) {
     await mkdir(join(folder, page), { recursive: true })
     for (const { code } of tsBlocks(readFileSync(join(repositoryRoot, `docs/${page}.md`), 'utf8'))) {
-      const [, name = ''] = /^\/\/ ([\w-]+\.ts)\b/.exec(code) ?? []
-      await writeFile(join(folder, page, name), code)
+      const [, name] = /^\/\/ ([\w-]+\.ts)\b/.exec(code) ?? []
+      if (name !== undefined) await writeFile(join(folder, page, name), code)
     }
   }
 })
@@ -104,24 +105,32 @@ test('the programs of the page for users of BullMQ', async () => {
 })
 
 const onFile = {
-  'coming-from-temporal': ["[ 'approval' ]", 'Hello, Temporal!'],
-  'coming-from-agenda': ["[ 'report for ada@example.com', 'users before 2020' ]"],
-  'coming-from-inngest-and-trigger-dev': [
+  'coming-from-temporal/main.ts': ["[ 'approval' ]", 'Hello, Temporal!'],
+  'coming-from-agenda/main.ts': ["[ 'report for ada@example.com', 'users before 2020' ]"],
+  'coming-from-inngest-and-trigger-dev/main.ts': [
     "2 [ 'welcome ada@example.com', 'subscribed ada@example.com' ]",
     "[ 'customer' ]",
   ],
+  'machines/run.ts': [expect.stringMatching(/^https:\/\/example\.com\/Tea\?key=/)],
 }
 
-plainTest.each(Object.entries(onFile))('the program of %s, on a file', async (page, lines) => {
-  expect(await new Program(page, 'main.ts', {}).ended()).toEqual({ code: 0, lines })
+const runTwice = async (path: string, env: NodeJS.ProcessEnv): Promise<readonly unknown[]> => {
+  const [page = '', file = ''] = path.split('/')
+  return [await new Program(page, file, env).ended(), await new Program(page, file, env).ended()]
+}
+
+plainTest.each(Object.entries(onFile))('the program %s, twice on one file', async (path, lines) => {
+  const run = { code: 0, lines }
+  expect(await runTwice(path, {})).toEqual([run, run])
 })
 
 const onPostgres = {
-  'coming-from-pg-boss': ['true sent to ada@example.com'],
-  'coming-from-graphile-worker': ["[ 'Hello, Bobby Tables' ] [ 'Hello, Bobby Tables' ]"],
+  'coming-from-pg-boss/main.ts': ['true sent to ada@example.com'],
+  'coming-from-graphile-worker/main.ts': ["[ 'Hello, Bobby Tables' ] [ 'Hello, Bobby Tables' ]"],
 }
 
-plainTest.skipIf(!canStartPostgres).each(Object.entries(onPostgres))('the program of %s', async (page, lines) => {
-  const DATABASE_URL = `${postgres().url}?schema=${page.replaceAll('-', '_')}`
-  expect(await new Program(page, 'main.ts', { DATABASE_URL }).ended()).toEqual({ code: 0, lines })
+plainTest.skipIf(!canStartPostgres).each(Object.entries(onPostgres))('the program %s, twice', async (path, lines) => {
+  const schema = path.replaceAll(/\W/g, '_')
+  const run = { code: 0, lines }
+  expect(await runTwice(path, { DATABASE_URL: `${postgres().url}?schema=${schema}` })).toEqual([run, run])
 })

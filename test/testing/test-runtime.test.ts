@@ -91,6 +91,24 @@ describe('stop with abort', () => {
   })
 })
 
+test('errors count and name the middleware that the caller gave', async () => {
+  const forgets = (): void => {}
+  const greet = defineJob({ type: 'greet', retry: { maxAttempts: 1 }, run: async () => 'hello' })
+  const { runtime } = await createTestRuntime({ jobs: [greet], middleware: [forgets] })
+  await expect(runtime.run(greet, undefined)).rejects.toThrow(/middleware 1 \(forgets\) of job/)
+  await runtime.stop()
+  for (const [middleware, message] of [
+    [[(): void => {}, 5], /middleware\[1\]/],
+    [[5], /middleware\[0\]/],
+    [5, /middleware/],
+  ] as const) {
+    await expect(createTestRuntime({ jobs: [greet], middleware: middleware as never })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(message),
+    })
+  }
+})
+
 test('a seed gives the ids, and another seed others', async () => {
   const nothing = defineJob({ type: 'nothing', run: () => {} })
   const idsOf = async (seed: number): Promise<string[]> => {
