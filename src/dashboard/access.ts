@@ -105,6 +105,10 @@ export async function admit(settings: DashboardSettings, request: Request, peer:
   return refusedOrigin(request) ?? role
 }
 
+/** Who asks, as far as it can be told: requests of one browser or program have the same text. */
+export const userOf = ({ headers }: Request, { address }: Peer): string =>
+  [address, headers.get('authorization'), headers.get('cookie')].join('\n')
+
 /** The context of a request for its route. */
 export interface RouteEnv {
   readonly Bindings: { readonly role: Role; readonly peer: Peer; readonly path: string }

@@ -11,6 +11,7 @@ import { cancelOptionsIn, checkOptions, retryOptionsIn, selectorIn } from './que
 import { checkFilter } from './redaction.ts'
 import { RefusedError } from './refused-error.ts'
 import type { RouteEnv } from './access.ts'
+import { isKnown } from './overview.ts'
 
 type Action = AuditEntry['action']
 
@@ -108,16 +109,18 @@ export async function forkJob(settings: DashboardSettings, id: string, c: Contex
   })
 }
 
-export async function pauseQueue(
+/** A queue may be paused before its first job: the answer says whether its type is known. */
+export async function changeQueue(
   settings: DashboardSettings,
+  action: 'pause' | 'resume',
   type: string,
-  paused: boolean,
   c: Context<RouteEnv>,
 ): Promise<Response> {
-  const { client } = settings
-  return audited(settings, c, paused ? 'pause' : 'resume', type, async () => {
-    await (paused ? client.queue(type).pause() : client.queue(type).resume())
-    return { type, paused }
+  return audited(settings, c, action, type, async () => {
+    const queue = settings.client.queue(type)
+    await queue[action]()
+    const { paused, counts } = await queue.stats()
+    return { type, paused, known: isKnown(settings, type, counts) }
   })
 }
 

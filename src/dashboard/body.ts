@@ -1,18 +1,24 @@
 /** Reads the JSON body of a request, up to a limit. */
 import { JobchartError } from '../core/errors.ts'
 import type { Peer } from './access.ts'
+import { RefusedError } from './refused-error.ts'
+import { withinTime } from './within-time.ts'
 
 /** Maximum size of a body, bytes. */
 const bodyBytesMax = 262_144
+/** How long it may take to come, ms: less than an answer, so that the client is told, and not the store suspected. */
+const bodyMsMax = 20_000
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
 const invalid = (message: string, hint: string): JobchartError => new JobchartError('INVALID_INPUT', message, { hint })
 
-/** @throws JobchartError INVALID_INPUT */
+const late = (): RefusedError => new RefusedError(408, 'BODY_TIMEOUT', `The body did not come within ${bodyMsMax} ms.`)
+
+/** @throws JobchartError INVALID_INPUT; RefusedError BODY_TIMEOUT */
 export async function readBody(request: Request, peer: Peer): Promise<JsonObject> {
   if (isObject(peer.body)) return peer.body
-  const text = await readText(request)
+  const text = await withinTime(readText(request), bodyMsMax, late)
   if (text === '') return {}
   let value: unknown
   try {

@@ -41,10 +41,20 @@ export interface Condition {
   readonly queues: ReadonlyMap<string, QueueCondition>
 }
 
-export async function condition(client: Client): Promise<Condition> {
-  const [all, workers, schedules, unsupported] = await Promise.all([
-    client.queues(),
-    client.workers({ inputs: false }),
+/** What takes long to read where there are thousands of types or workers. */
+export interface QueuesAndWorkers {
+  readonly queues: readonly QueueStats[]
+  readonly workers: readonly WorkerRecord[]
+}
+
+export async function queuesAndWorkers(client: Client): Promise<QueuesAndWorkers> {
+  const [queues, workers] = await Promise.all([client.queues(), client.workers({ inputs: false })])
+  return { queues, workers }
+}
+
+export async function condition(client: Client, present = queuesAndWorkers(client)): Promise<Condition> {
+  const [{ queues: all, workers }, schedules, unsupported] = await Promise.all([
+    present,
     client.schedules({ next: 1 }),
     client.list({ unsupported: true, limit: unsupportedMax, fields: ['type'] }),
   ])

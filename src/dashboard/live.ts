@@ -25,6 +25,8 @@ interface LiveRequest {
   /** A job whose check-ins and logs are sent as well. */
   readonly job: string | null
   readonly role: Role
+  /** Who reads: places are shared among users. */
+  readonly user: string
   /**
    * Its signal aborts when the reader leaves. The request itself is held, because in Node a request that is not loses
    * its signal.
@@ -48,19 +50,29 @@ export class Live {
 
   /** The response that streams to one reader. */
   open(request: LiveRequest): Response {
-    if (this.readers.size >= connectionsMax) {
+    const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
+    // Nobody would read or end the stream of a HEAD.
+    if (request.http.method === 'HEAD') return new Response(null, { headers })
+    if (this.readers.size >= connectionsMax && !this.makeRoom(request.user)) {
       return problem(503, 'TOO_MANY_READERS', `${connectionsMax} readers are connected.`, {
         headers: { 'retry-after': '10' },
       })
     }
-    const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
-    // Nobody would read or end the stream of a HEAD.
-    if (request.http.method === 'HEAD') return new Response(null, { headers })
     const reader = new Reader(this.settings, this.feed, this.messages, this.jobs, request, () =>
       this.readers.delete(reader),
     )
     this.readers.add(reader)
     return new Response(reader.stream, { headers })
+  }
+
+  /** Ends the first stream of the user with most, for one who has fewer; false: nobody has. */
+  private makeRoom(user: string): boolean {
+    const byUser = Map.groupBy(this.readers, (reader) => reader.user)
+    const most = [...byUser.values()].reduce((a, b) => (b.length > a.length ? b : a))
+    // With as many the two would end each other's streams in turn.
+    if (most.length <= (byUser.get(user)?.length ?? 0) + 1) return false
+    most[0]?.close()
+    return true
   }
 
   /** Ends every stream. */
@@ -71,6 +83,7 @@ export class Live {
 
 class Reader {
   readonly stream: ReadableStream<Uint8Array>
+  readonly user: string
   private readonly settings: DashboardSettings
   private readonly feed: Feed
   private readonly messages: Messages
@@ -105,6 +118,7 @@ class Reader {
     this.messages = messages
     this.jobs = jobs
     this.request = request
+    this.user = request.user
     this.onEnd = onEnd
     this.stream = new ReadableStream<Uint8Array>(
       { start: (controller) => this.start(controller), cancel: () => this.end() },

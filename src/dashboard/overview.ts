@@ -12,12 +12,14 @@ import type {
 } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { jobStates } from '../core/lifecycle.ts'
-import { shownQueues, workersByType, type Condition, type QueueCondition } from './condition.ts'
+import { shownQueues, workersByType, type Condition, type QueueCondition, type QueuesAndWorkers } from './condition.ts'
 import { inTurns } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted, type Redact, type ShownRecord } from './redaction.ts'
 import type { Recent } from './recent.ts'
 import { troubleShown, type TroubleShown } from './trouble.ts'
+
+const runsMax = 12
 
 export interface QueueRow {
   readonly type: string
@@ -41,6 +43,11 @@ export interface QueueRow {
 /** A queue among all. */
 export interface OverviewQueue extends QueueRow, QueueCondition {}
 
+type OverviewRun = Pick<WorkerRecord['running'][number], 'id' | 'type' | 'attempt' | 'since'> & {
+  /** The name of its worker. */
+  readonly worker: string
+}
+
 export interface Overview extends TroubleShown {
   readonly now: number
   readonly store: { readonly name: string; readonly durable: boolean; readonly shared: boolean }
@@ -48,7 +55,9 @@ export interface Overview extends TroubleShown {
   readonly counts: StateCounts
   readonly queues: readonly OverviewQueue[]
   readonly queuesLeftOut: number
-  readonly workers: readonly WorkerRecord[]
+  readonly workers: { readonly alive: number; readonly lost: number }
+  /** The runs that were claimed first. */
+  readonly running: readonly OverviewRun[]
   /** Of all queues together, in each minute of the last hour. */
   readonly activity: Activity
   readonly rates: QueueRates
@@ -56,14 +65,17 @@ export interface Overview extends TroubleShown {
   readonly deadLastDay: number
 }
 
-export async function overview(settings: DashboardSettings, recent: Recent<Condition>): Promise<Overview> {
+export async function overview(
+  settings: DashboardSettings,
+  recent: Recent<Condition>,
+  present: Recent<QueuesAndWorkers>,
+): Promise<Overview> {
   const { client, runtime } = settings
-  const [{ trouble, queues: conditions }, { types: _, ...counts }, workers, all, activity, day, stats] =
+  const [{ trouble, queues: conditions }, { types: _, ...counts }, { queues: all, workers }, activity, day, stats] =
     await Promise.all([
       recent.get(),
       client.counts(),
-      client.workers({ inputs: false }),
-      client.queues(),
+      present.get(),
       client.activity(),
       client.activity({ period: 'hour', last: '1d' }),
       runtime?.stats() ?? null,
@@ -71,6 +83,7 @@ export async function overview(settings: DashboardSettings, recent: Recent<Condi
   const { now, buckets } = activity
   const { durable, shared } = client.store.capabilities
   const shown = shownQueues(all)
+  const lost = workers.filter((worker) => worker.lost).length
   const workersOf = workersByType(workers)
   const queues = await Promise.all(
     shown.map(async (queue) => ({
@@ -86,11 +99,19 @@ export async function overview(settings: DashboardSettings, recent: Recent<Condi
     ...troubleShown(trouble),
     queues,
     queuesLeftOut: all.length - shown.length,
-    workers: await shownWorkers(settings, workers),
+    workers: { alive: workers.length - lost, lost },
+    running: firstClaimed(workers),
     activity,
     rates: { lastMinute: ratesOf(buckets, now, 1), lastFiveMinutes: ratesOf(buckets, now, 5) },
     deadLastDay: day.buckets.reduce((sum, { dead }) => sum + dead, 0),
   }
+}
+
+function firstClaimed(workers: readonly WorkerRecord[]): readonly OverviewRun[] {
+  const runs = workers.flatMap(({ name, running }) =>
+    running.map(({ id, type, attempt, since }) => ({ id, type, attempt, since, worker: name })),
+  )
+  return runs.toSorted((a, b) => a.since - b.since).slice(0, runsMax)
 }
 
 const noCondition: QueueCondition = { done: [], failed: [], wait: null, run: null, states: {} }
@@ -143,13 +164,17 @@ export interface QueueView extends QueueRow {
   readonly versions: readonly string[]
 }
 
-/** @returns null for a type that is neither defined nor stored */
+/** Does this process define the type, or has the store a job of it? */
+export const isKnown = ({ client }: DashboardSettings, type: string, counts: StateCounts): boolean =>
+  client.jobs.has(type) || jobStates.some((state) => counts[state] > 0)
+
+/** @returns null for a type that is neither known nor paused */
 export async function queueView(settings: DashboardSettings, type: string): Promise<QueueView | null> {
   const { client } = settings
   const definition = client.jobs.get(type)
   const [stats, workers] = [await client.queue(type).stats(), await client.workers({ inputs: false })]
   const row = await queueRow(settings, stats, workersByType(workers))
-  if (definition === undefined && jobStates.every((state) => row.counts[state] === 0)) return null
+  if (!row.paused && !isKnown(settings, type, row.counts)) return null
   return {
     ...row,
     now: client.store.now(),

@@ -15,6 +15,11 @@ export class Recent<Answer> {
     this.ms = ms
   }
 
+  /** Makes the answer anew for who asks from now on. */
+  forget(): void {
+    this.made = null
+  }
+
   get(): Promise<Answer> {
     if (this.made !== null && systemClock.monotonic() - this.madeAt < this.ms) return this.made
     this.madeAt = Infinity

@@ -3,14 +3,14 @@ import { Hono } from 'hono'
 import type { ScheduleRecord } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
-import type { Peer, RouteEnv } from './access.ts'
+import { userOf, type Peer, type RouteEnv } from './access.ts'
 import {
   changeFailures,
   changeJob,
   changeJobs,
+  changeQueue,
   changeSchedule,
   forkJob,
-  pauseQueue,
   sendEvent,
   stopBulk,
 } from './actions.ts'
@@ -20,7 +20,7 @@ import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { Assets } from './assets.ts'
 import { countMatching } from './count-matching.ts'
 import { familyQueryIn, familyView } from './family.ts'
-import { condition, type Condition } from './condition.ts'
+import { condition, queuesAndWorkers, type Condition } from './condition.ts'
 import { failureView } from './failure-view.ts'
 import { Feed } from './feed.ts'
 import { jobView } from './job-view.ts'
@@ -53,6 +53,8 @@ import {
 
 /** How old the condition of the queues may be that is answered, ms. */
 const conditionMs = 3_000
+/** The same of the queues and workers. */
+const presentMs = 500
 /** The same of the runs that have ended. */
 const runsMs = 2_000
 
@@ -69,7 +71,8 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   const app = new Hono<RouteEnv>({ getPath: (request, options) => options?.env?.path ?? pathOf(request) })
   const feed = new Feed(client)
   const live = new Live(settings, feed)
-  const recent = new Recent(() => answered(condition(client)), conditionMs)
+  const present = new Recent(() => answered(queuesAndWorkers(client)), presentMs)
+  const recent = new Recent(() => answered(condition(client, present.get())), conditionMs)
   const runs = new Recent(() => answered(endedRuns(client)), runsMs)
 
   app.onError((error, c) => {
@@ -79,11 +82,16 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   })
   app.notFound(() => notFound('the path', 'The API is under api/v1: docs/dashboard-api.json describes it.'))
 
+  // Who changes something sees it at once.
+  app.post('*', async (_c, next) => {
+    await next()
+    present.forget()
+  })
   app.get('/api/v1', (c) => {
     const push = settings.push?.publicKey ?? null
     return json({ title: settings.title, role: c.env.role, version, now: client.store.now(), push })
   })
-  app.get('/api/v1/overview', async () => json(await overview(settings, recent)))
+  app.get('/api/v1/overview', async () => json(await overview(settings, recent, present)))
   app.get('/api/v1/trouble', async () =>
     json({ now: client.store.now(), ...troubleShown((await recent.get()).trouble) }),
   )
@@ -108,6 +116,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
       from: from === '' ? null : from,
       job: c.req.query('job') || null,
       role: c.env.role,
+      user: userOf(c.req.raw, c.env.peer),
       http: c.req.raw,
     })
   })
@@ -143,8 +152,9 @@ function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     const view = await heatView(settings, type, heatOptionsIn(queryOf(c.req.url), 'period'))
     return view === null ? notFound(`the machine of ${type}`, 'List its definition in jobs.') : largeJson(view)
   })
-  app.post('/api/v1/queues/:type/pause', (c) => pauseQueue(settings, c.req.param('type'), true, c))
-  app.post('/api/v1/queues/:type/resume', (c) => pauseQueue(settings, c.req.param('type'), false, c))
+  for (const action of ['pause', 'resume'] as const) {
+    app.post(`/api/v1/queues/:type/${action}`, (c) => changeQueue(settings, action, c.req.param('type') ?? '', c))
+  }
 }
 
 function scheduleRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {

@@ -54,6 +54,20 @@ test('a request that authorize does not decide is answered after 30 s', async ()
   ])
 })
 
+test('a body that does not come is answered after 20 s', async () => {
+  const { dashboard } = await called()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from('{ "ids"')) })
+  const headers = { 'content-type': 'application/json' }
+  const asked = dashboard.fetch(
+    new Request('http://localhost/api/v1/jobs/cancel', { method: 'POST', headers, body, duplex: 'half' }),
+  )
+  await vi.advanceTimersByTimeAsync(30_000)
+  const answer = await asked
+  expect([answer.status, await answer.json()]).toMatchObject([408, { error: { code: 'BODY_TIMEOUT' } }])
+})
+
 test('who may only read changes nothing, and each attempt is audited', async () => {
   const audited: [action: string, target: unknown, code: unknown][] = []
   const { post, runtime, get } = await called({

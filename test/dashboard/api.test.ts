@@ -17,7 +17,7 @@ test('the overview counts jobs, queues and workers', async ({ called }) => {
       isMachine: boolean
       rates: QueueRates
     }[]
-    workers: { types: string[] }[]
+    workers: { alive: number; lost: number }
     activity: Activity
     rates: QueueRates
     deadLastDay: number
@@ -27,7 +27,7 @@ test('the overview counts jobs, queues and workers', async ({ called }) => {
     { type: 'email.send', weight: 3, expectedShare: 0.75, workers: 1, isMachine: false },
     { type: 'order', weight: 1, expectedShare: 0.25, workers: 1, isMachine: true },
   ])
-  expect(workers.map(({ types }) => types)).toEqual([['email.send', 'order']])
+  expect(workers).toEqual({ alive: 1, lost: 0 })
   const sum = (figure: 'done' | 'dead'): number => activity.buckets.reduce((all, bucket) => all + bucket[figure], 0)
   expect([activity.buckets.length, sum('done'), sum('dead'), deadLastDay]).toEqual([60, 2, 1, 1])
   expect(rates.lastFiveMinutes).toMatchObject({ done: 2 / 300, dead: 1 / 300, enqueued: 4 / 300 })
@@ -141,6 +141,35 @@ test('a queue is paused and resumed, and shows why its attempts fail', async ({ 
   await post('/queues/email.send/resume')
   expect((await view()).paused).toBe(false)
   expect(await get('/queues/nothing')).toMatchObject({ error: { code: 'NOT_FOUND' } })
+})
+
+test('a queue is paused before its first job, and the answer says that its type is not known', async ({ called }) => {
+  const { runtime, post, get } = await called()
+  const pausing = async (path: string): Promise<unknown> => (await post(`/queues/${path}`)).json()
+  expect(await pausing('email.send/pause')).toEqual({ type: 'email.send', paused: true, known: true })
+  expect(await pausing('email.sned/pause')).toEqual({ type: 'email.sned', paused: true, known: false })
+  expect((await runtime.queue('email.sned').stats()).paused).toBe(true)
+  expect(await get('/queues/email.sned')).toMatchObject({ type: 'email.sned', paused: true, workers: 0 })
+  expect(await pausing('email.sned/resume')).toEqual({ type: 'email.sned', paused: false, known: false })
+  expect(await get('/queues/email.sned')).toMatchObject({ error: { code: 'NOT_FOUND' } })
+})
+
+test('the overview shares the figures of queues for a moment, until a change by the dashboard', async ({ called }) => {
+  const { runtime, post, get } = await called()
+  let asked = 0
+  const queues = runtime.queues.bind(runtime)
+  runtime.queues = (...args) => {
+    asked++
+    return queues(...args)
+  }
+  const paused = async (): Promise<unknown> =>
+    (await get<{ queues: { type: string; paused: boolean }[] }>('/overview')).queues.find(
+      ({ type }) => type === 'email.send',
+    )?.paused
+  expect(await Promise.all(Array.from({ length: 20 }, paused))).toEqual(Array.from({ length: 20 }, () => false))
+  expect(asked).toBe(1)
+  await post('/queues/email.send/pause')
+  expect(await paused()).toBe(true)
 })
 
 test('activity is of a queue or of all, by minutes or hours, and what cannot be asked for is refused', async ({

@@ -111,6 +111,21 @@ test('no more than 500 readers are let in', async ({ called }) => {
   expect((await call('/api/v1/events', { signal: AbortSignal.abort() })).status).toBe(200)
 })
 
+test('when all places are taken, who has most gives way to who has fewer', async ({ called }) => {
+  const { call } = await called({ authorize: () => 'read' })
+  const leave = new AbortController()
+  const open = (cookie: string): Promise<Response> =>
+    call('/api/v1/events', { signal: leave.signal, headers: { cookie } })
+  const crowd = await Promise.all(Array.from({ length: 499 }, () => open('user=1')))
+  const [second, third, fourth] = [await open('user=2'), await open('user=2'), await open('user=3')]
+  expect([second, third, fourth].map(({ status }) => status)).toEqual([200, 200, 200])
+  const first = messages(crowd[0]!)
+  for (;;) if ((await first.next()).done) break
+  expect((await open('user=1')).status).toBe(503)
+  expect((await call('/api/v1/events', { method: 'HEAD', headers: { cookie: 'user=4' } })).status).toBe(200)
+  leave.abort()
+})
+
 test('nothing is asked of the store when nobody listens any more', async ({ called }) => {
   const { call, runtime } = await called()
   let asked = 0

@@ -315,33 +315,36 @@ const Share = ({ share, expected }: { readonly share: number; readonly expected:
   </span>
 )
 
-function AtWork({ of: { workers } }: { readonly of: Overview }): JSX.Element {
-  const runs = workers
-    .flatMap(({ name, running }) => running.map((run) => ({ ...run, name })))
-    .toSorted((a, b) => a.since - b.since)
-  const alive = workers.filter(({ lost }) => !lost).length
+function AtWork({
+  of: {
+    workers: { alive, lost },
+    running,
+  },
+}: {
+  readonly of: Overview
+}): JSX.Element {
   return (
     <Panel
       title="Running now"
       aside={
         <a href={link('workers')}>
           {counted(alive, 'worker')}
-          {alive < workers.length && `, ${workers.length - alive} lost`}
+          {lost > 0 && `, ${lost} lost`}
         </a>
       }
     >
-      {runs.length === 0 ? (
+      {running.length === 0 ? (
         <Empty title="Nothing runs">Workers pick jobs as soon as they are queued.</Empty>
       ) : (
         <ul class="lines">
-          {runs.slice(0, 12).map(({ id, type, attempt, since, name }) => (
+          {running.map(({ id, type, attempt, since, worker }) => (
             <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
               <a class="id" href={jobLink(id)}>
                 {id}
               </a>
               <span>{type}</span>
               <span class="muted">
-                attempt {attempt}, {name}, started <Time at={Math.min(since, now.value)} />
+                attempt {attempt}, {worker}, started <Time at={Math.min(since, now.value)} />
               </span>
             </li>
           ))}
