@@ -21,12 +21,19 @@ async function answer(method: string, path: string): Promise<unknown> {
   return record === undefined ? null : { state: record.state, in: record.machineStates, output: record.output }
 }
 
+const statuses: Partial<Record<string, number>> = { NOT_FOUND: 404, NOT_ACCEPTED: 409 }
+
 const server = createServer((request, response) => {
   const { method = 'GET', url = '/' } = request
   if (url.startsWith('/jobs')) return dashboard.node(request, response)
   answer(method, url).then(
     (found) => response.writeHead(found === null ? 404 : 200).end(JSON.stringify(found)),
-    (error: unknown) => response.writeHead(409).end(error instanceof JobchartError ? error.message : 'no'),
+    (error: unknown) => {
+      const { code = '', message } = error instanceof JobchartError ? error : {}
+      const status = statuses[code]
+      if (status === undefined) console.error(error)
+      response.writeHead(status ?? 500).end(status === undefined ? 'Internal error' : message)
+    },
   )
 })
 

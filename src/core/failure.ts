@@ -7,6 +7,8 @@ export interface ErrorRecord {
   readonly message: string
   readonly stack?: string
   readonly code?: string
+  /** What to do about it: errors of jobchart have one, and some of others, such as those of PostgreSQL. */
+  readonly hint?: string
   /** HTTP status of the response that the error is about: its `status` or `statusCode`, or that of its `response`. */
   readonly status?: string
   readonly cause?: ErrorRecord
@@ -19,7 +21,7 @@ export const leaseExpired: ErrorRecord = {
   code: 'LEASE_LOST',
 }
 
-const caps = { name: 100, message: 2_000, stack: 4_000, code: 100, causes: 5 }
+const caps = { name: 100, message: 2_000, stack: 4_000, code: 100, hint: 1_000, causes: 5 }
 
 /** A record of anything thrown; it never throws itself, whatever the value's getters do. */
 export function recordError(thrown: unknown, depth = 0): ErrorRecord {
@@ -27,6 +29,7 @@ export function recordError(thrown: unknown, depth = 0): ErrorRecord {
   const message = field(thrown, 'message') ?? inspect(thrown)
   const stack = field(thrown, 'stack')
   const code = field(thrown, 'code')
+  const hint = field(thrown, 'hint')
   const status = statusOf(thrown)
   const cause = depth < caps.causes ? read(thrown, 'cause') : undefined
   return {
@@ -34,6 +37,7 @@ export function recordError(thrown: unknown, depth = 0): ErrorRecord {
     message: clip(message, caps.message),
     ...(stack !== undefined && { stack: clip(stack, caps.stack) }),
     ...(code !== undefined && { code: clip(code, caps.code) }),
+    ...(hint !== undefined && { hint: clip(hint, caps.hint) }),
     ...(status !== undefined && { status }),
     ...(cause !== undefined && cause !== null && { cause: recordError(cause, depth + 1) }),
   }
@@ -43,13 +47,17 @@ export function recordError(thrown: unknown, depth = 0): ErrorRecord {
 export const unreadable = (): TypeError =>
   new TypeError('the handler threw a value that cannot be read, such as a revoked proxy')
 
-/** The error again, for a caller who awaits it: an Error with the recorded name, message, stack, code and causes. */
+/** The error again, for a caller who awaits it: an Error with the recorded fields and causes. */
 export function reviveError(record: ErrorRecord): Error {
   const error = new Error(record.message, record.cause && { cause: reviveError(record.cause) })
   error.name = record.name
   if (record.stack !== undefined) error.stack = record.stack
-  const { code, status } = record
-  return Object.assign(error, { ...(code !== undefined && { code }), ...(status !== undefined && { status }) })
+  const { code, hint, status } = record
+  return Object.assign(error, {
+    ...(code !== undefined && { code }),
+    ...(hint !== undefined && { hint }),
+    ...(status !== undefined && { status }),
+  })
 }
 
 /** The name of an error; of a class that does not set one, `class CardDeclined extends Error {}`, that of the class. */

@@ -40,9 +40,10 @@ const same = <Value>(value: Value): Value => value
 function changedParts(record: ShownRecord, parts: Parts): ShownRecord {
   const { payload, message } = parts
   const reason = (value: string | null): string | null => (value === null ? null : parts.reason(value))
-  const error = ({ stack, cause, ...rest }: ErrorRecord): ErrorRecord => ({
+  const error = ({ hint, stack, cause, ...rest }: ErrorRecord): ErrorRecord => ({
     ...rest,
     message: message(rest.message),
+    ...(hint !== undefined && { hint: message(hint) }),
     ...(stack !== undefined && { stack: message(stack) }),
     ...(cause !== undefined && { cause: error(cause) }),
   })

@@ -46,7 +46,10 @@ test('its server takes an order, which is paid and shipped, and ends by SIGTERM'
   await expect.poll(look).toMatchObject({ state: 'waiting', in: ['awaitingPayment'] })
   await post(`${url}/${id}/PAY`)
   await expect.poll(look).toMatchObject({ state: 'done', output: { parcel: 'parcel of book' } })
-  expect((await fetch(`${url}/none`)).status).toBe(404)
+  const statusOf = async (method: string, address: string): Promise<number> => (await fetch(address, { method })).status
+  expect(await statusOf('GET', `${url}/none`)).toBe(404)
+  expect(await statusOf('POST', `${url}/none/PAY`)).toBe(404)
+  expect(await statusOf('POST', `${url}/${id}/PAY`)).toBe(409)
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
 })

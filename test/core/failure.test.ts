@@ -7,8 +7,8 @@ const boom = () => {
   throw new Error('from a getter')
 }
 
-test('an error keeps its name, message, stack, code and causes', () => {
-  const cause = Object.assign(new TypeError('underneath'), { code: 'E_UNDER' })
+test('an error keeps its name, message, stack, code, hint and causes', () => {
+  const cause = Object.assign(new TypeError('underneath'), { code: 'E_UNDER', hint: 'Look underneath.' })
   const error = new RangeError('on top', { cause })
   const record = recordError(error)
   expect([record.name, record.message, record.stack]).toEqual(['RangeError', 'on top', error.stack])
@@ -19,6 +19,8 @@ test('an error keeps its name, message, stack, code and causes', () => {
     'underneath',
     'E_UNDER',
   ])
+  expect([record.cause?.hint, 'hint' in record]).toEqual(['Look underneath.', false])
+  expect(reviveError(record).cause).toMatchObject({ code: 'E_UNDER', hint: 'Look underneath.' })
 })
 
 test('what is no error becomes one', () => {
@@ -93,7 +95,7 @@ test('any record is strict JSON, capped and well-formed, and revives to an error
     const record = recordError(thrown)
     expect(JSON.parse(JSON.stringify(record))).toEqual(record)
     for (let each: ErrorRecord | undefined = record; each !== undefined; each = each.cause) {
-      for (const text of [each.name, each.message, each.stack ?? '', each.code ?? '']) {
+      for (const text of [each.name, each.message, each.stack ?? '', each.code ?? '', each.hint ?? '']) {
         expect(text.isWellFormed() && text.length <= 4_000).toBe(true)
       }
     }

@@ -36,7 +36,7 @@ const mail = defineJob<Order, { sent: string }>({
   run: ({ customer: { email }, orderId }, { log, checkin }) => {
     log(`mails ${email}`, { email })
     checkin({ to: email, orderId })
-    if (orderId === 'o-2') throw fatal(new Error(`no mailbox ${email}`))
+    if (orderId === 'o-2') throw fatal(Object.assign(new Error(`no mailbox ${email}`), { hint: `ask ${email}` }))
     return { sent: email }
   },
 })
@@ -98,7 +98,7 @@ test('redactKeys shows what is named, on every screen, and hides all else that a
   }
   const { job } = await get('jobs/m-2')
   expect(job.input).toEqual({ orderId: 'o-2', customer: { email: '(hidden)', city: 'Paris' } })
-  expect(job.error).toMatchObject({ name: 'Error', message: '(hidden)' })
+  expect(job.error).toMatchObject({ name: 'Error', message: '(hidden)', hint: '(hidden)' })
   expect(job.logs).toMatchObject([{ message: '(hidden)', fields: { email: '(hidden)' } }])
   expect([job.tags, job.key, job.meta]).toEqual([[], '(hidden)', { email: '(hidden)' }])
   const { machine, job: parked } = await get('jobs/order-1')

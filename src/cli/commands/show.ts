@@ -102,9 +102,12 @@ const indented = (text: string): string =>
     .map((line) => `  ${line}`)
     .join('\n')
 
-function errorText({ name, message, code, stack, cause }: ErrorRecord): string {
+function errorText({ name, message, code, hint, stack, cause }: ErrorRecord): string {
   const head = stack?.startsWith(name) ? stack : `${name}: ${message}${stack === undefined ? '' : `\n${stack}`}`
-  return `${code === undefined ? '' : `[${code}] `}${head}${cause === undefined ? '' : `\ncaused by ${errorText(cause)}`}`
+  const parts = [`${code === undefined ? '' : `[${code}] `}${head}`]
+  if (hint !== undefined) parts.push(`hint: ${hint}`)
+  if (cause !== undefined) parts.push(`caused by ${errorText(cause)}`)
+  return parts.join('\n')
 }
 
 const historyTable = (history: JobRecord['history'], terminal: Terminal): string =>

@@ -330,11 +330,16 @@ const Errors = ({ errors }: { readonly errors: readonly AttemptError[] }): JSX.E
   </Panel>
 )
 
-const ErrorTree = ({ error: { name, message, code, stack, cause } }: { readonly error: ErrorRecord }): JSX.Element => (
+const ErrorTree = ({
+  error: { name, message, code, hint, stack, cause },
+}: {
+  readonly error: ErrorRecord
+}): JSX.Element => (
   <>
     <p class="error-line">
       <strong>{name}</strong> {message} {code !== undefined && <code>{code}</code>}
     </p>
+    {hint !== undefined && <p class="muted">{hint}</p>}
     {stack !== undefined && (
       <details>
         <summary>Stack</summary>

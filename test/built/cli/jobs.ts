@@ -11,7 +11,7 @@ export const email = defineJob({
   type: 'email.send',
   run: async ({ to, isFull }: Email, { log }) => {
     log(`to ${to}`)
-    if (isFull === true) throw fatal(new Error('the mailbox is full'))
+    if (isFull === true) throw fatal(Object.assign(new Error('the mailbox is full'), { hint: 'Empty it.' }))
     return { sent: to }
   },
 })

@@ -76,7 +76,14 @@ test.concurrent(
   'show has the error, the logs and the history; with the definition also the chart and the events',
   async () => {
     const { stdout } = await run('show', 'full-0')
-    for (const text of ['email.send full-0  dead', 'Error: the mailbox is full', 'to 0', 'FAIL', '"isFull": true']) {
+    for (const text of [
+      'email.send full-0  dead',
+      'Error: the mailbox is full',
+      'hint: Empty it.',
+      'to 0',
+      'FAIL',
+      '"isFull": true',
+    ]) {
       expect(stdout).toContain(text)
     }
     const { stdout: machine } = await run('show', 'order-0', '--jobs', jobsFile)
