@@ -1,16 +1,19 @@
 /**
  * Leaves of the built package what a user's programs and compiler read. The modules become one file per entry, and one per set of
  * entries that share them: there is one of each module in a process, and no entry loads what only another needs. A declaration
- * that no entry of `exports` leads to is never opened, and is removed.
+ * that no entry of `exports` leads to is never opened, and is removed. So are scripts and what only this repository needs from
+ * package.json, until `unpack.mjs` puts it back: npm asks whoever installs a tarball to allow its `prepare`.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
-const { exports, imports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const manifest = join(root, 'package.json')
+const { scripts: _scripts, devDependencies: _tools, allowScripts: _, ...published } = JSON.parse(readFileSync(manifest, 'utf8'))
+const { exports, imports, bin = {} } = published
 const subpaths = Object.values(exports).filter((subpath) => typeof subpath === 'object')
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
 
@@ -71,3 +74,8 @@ for (const entry of readdirSync(dist, { recursive: true })) {
   const file = join(dist, entry)
   if (/\.(js|d\.ts)$/.test(file) && !keep.has(file)) rmSync(file)
 }
+
+copyFileSync(manifest, join(root, '.ci/package.json'))
+// What the condition leads to is not in the package.
+const withoutSources = (name, value) => (name === '@jobchart/source' ? undefined : value)
+writeFileSync(manifest, `${JSON.stringify(published, withoutSources, 2)}\n`)

@@ -30,6 +30,8 @@ test('the tarball has at most 300 files and 1.05 MB, and every subpath of it run
   mkdirSync(project)
   installPacked(packed, project, ['@types', 'undici-types', '@opentelemetry/api'])
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  const manifest = readFileSync(join(project, 'node_modules/jobchart/package.json'), 'utf8')
+  expect(manifest).not.toMatch(/"(scripts|devDependencies|@jobchart\/source)"/)
   const loads = subpaths.map((path) => `console.log(Object.keys(await import('${specifierOf(path)}')).length > 0)`)
   writeFileSync(join(project, 'load.mjs'), loads.join('\n'))
   expect(run(project, process.execPath, 'load.mjs').trim().split('\n')).toEqual(subpaths.map(() => 'true'))
