@@ -23,7 +23,7 @@ export async function loadModule(file: string): Promise<Readonly<Record<string, 
     const { code, message, hint: own } = errorFields(error)
     // An error of jobchart, such as a machine that cannot be a job.
     if (own !== undefined) throw error
-    const isTypeScript = code === 'ERR_UNKNOWN_FILE_EXTENSION'
+    const isTypeScript = code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[cm]?ts$/.test(file)
     const hint = isTypeScript
       ? 'This Node does not run TypeScript: use Node 22.18 or newer, or name the compiled file.'
       : 'The module must load by itself: node FILE. It is run, so keep the start of the runtime in another module.'

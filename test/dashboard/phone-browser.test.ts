@@ -235,6 +235,18 @@ test.runIf(canStartBrowser)('no rule of axe is broken on any screen, in light an
   }
 })
 
+test.runIf(canStartBrowser)('a chart that is larger than its place is scrolled by keys, too', async () => {
+  const { page, show } = await opened(await jobs(), 360)
+  await show('#/charts')
+  const charts = page.locator('.chart:has(svg)')
+  await expect.poll(() => charts.count(), patient).toBeGreaterThan(1)
+  const reached = await charts.evaluateAll((all) =>
+    all.map((each) => [each.scrollWidth > each.clientWidth, each.tabIndex]),
+  )
+  expect(reached).toContainEqual([true, 0])
+  expect(reached).not.toContainEqual([true, -1])
+})
+
 test.runIf(canStartBrowser)('on a slow network the first figures are there after three round trips', async () => {
   const latency = 1_000 // ms: long beside what a busy machine adds
   const runtime = await jobs()

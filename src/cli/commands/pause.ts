@@ -4,6 +4,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
+import { jobStates } from '../../core/lifecycle.ts'
 import { grouped } from '../../core/counted.ts'
 import { jobs } from '../words.ts'
 
@@ -18,7 +19,6 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
     .action((types: string[], options: StoreOptions) =>
       run(options, () =>
         withClient(options, async (client) => {
-          const known = new Set((await client.queues()).map(({ type }) => type))
           const changed = []
           for (const type of types) {
             const queue = client.queue(type)
@@ -30,7 +30,8 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
           else {
             for (const { type, paused, counts } of changed) {
               const shown = `${jobs(counts.queued)} queued, ${grouped(counts.running)} running`
-              if (!known.has(type)) terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
+              const isKnown = client.jobs.has(type) || jobStates.some((state) => counts[state] > 0)
+              if (!isKnown) terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
               await terminal.print(`${type} ${paused ? 'is paused' : 'goes on'}: ${shown}`)
             }
           }

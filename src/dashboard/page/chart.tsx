@@ -71,6 +71,7 @@ export function Chart({
   useEffect(() => markEvents(ground.current, events ?? []), [svg, events])
   useEffect(() => fillStates(ground.current, active), [svg, active])
   useEffect(() => showActive(ground.current), [svg, active, size.shown])
+  useEffect(() => scrollByKeys(ground.current), [svg, size.shown])
   useEffect(() => countDown(ground.current, timers ?? [], timersFrom), [svg, timers, timersFrom])
   useLive({
     onTransitions: (transitions) => {
@@ -170,10 +171,19 @@ function useSize(ground: { readonly current: HTMLElement | null }, svg: string |
   return { shown, choose, isChosen: isCapped && scale < 1 }
 }
 
+const scrolls = ({ scrollWidth, clientWidth, scrollHeight, clientHeight }: HTMLElement): boolean =>
+  scrollWidth > clientWidth || scrollHeight > clientHeight
+
+/** A picture that is larger than its place is reached by the Tab key: not every browser does that by itself. */
+function scrollByKeys(ground: HTMLElement | null): void {
+  if (ground === null) return
+  if (scrolls(ground)) ground.tabIndex = 0
+  else ground.removeAttribute('tabindex')
+}
+
 /** Where the picture is larger than its place: shows the state in which the job stands, or else the middle. */
 function showActive(ground: HTMLElement | null): void {
-  if (ground === null || (ground.scrollWidth <= ground.clientWidth && ground.scrollHeight <= ground.clientHeight))
-    return
+  if (ground === null || !scrolls(ground)) return
   // The inner ones are the last.
   const state = [...ground.querySelectorAll('.jc-active')].at(-1)
   const box = (state ?? ground.firstElementChild)?.getBoundingClientRect()

@@ -172,6 +172,8 @@ test.concurrent('queues and schedules are paused and resumed, and a schedule is 
   const run = onCopy()
   expect((await run('resume', 'bulk')).stdout).toBe('bulk goes on: 600 jobs queued, 0 running\n')
   expect((await run('pause', 'bluk')).stderr).toContain('The store has no jobs of the type bluk')
+  // The pause itself makes it no known type.
+  expect((await run('resume', 'bluk')).stderr).toContain('The store has no jobs of the type bluk')
   const { queues } = JSON.parse((await run('pause', 'bulk', 'order', '--json')).stdout)
   expect(queues).toMatchObject([
     { type: 'bulk', paused: true },

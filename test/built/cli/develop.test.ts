@@ -227,6 +227,10 @@ test.concurrent('wrong usage ends with 2 and says what is right', async () => {
     [['stats', '--store', 'memory:'], 'are in the process that has them'],
     [['stats', '--jobs', 'nowhere.ts'], 'nowhere.ts does not exist'],
     [['stats', '--jobs', fileURLToPath(new URL('.', import.meta.url))], 'cannot be loaded'],
+    [
+      ['stats', '--jobs', fileURLToPath(new URL('../../../README.md', import.meta.url))],
+      'The module must load by itself',
+    ],
     [['draw', `${jobsFile}#machine`, '-o', join('nowhere', 'order.svg')], 'nowhere/order.svg cannot be written'],
     [['dashboard', '--port', String(port)], `port ${port} cannot be used`],
     [['cancel', 'order-0', '--yes', '--grace', 'soon'], 'Expected a duration such as 250ms'],
