@@ -412,7 +412,7 @@ export interface Store {
   unreadable?(): Promise<readonly string[]>
   /**
    * Rebuilds what follows from the stored jobs (counts, indexes, the number of the last transition), and brings jobs
-   * back that were set aside and can be read now. Other calls wait meanwhile.
+   * back that were set aside and can be read now. Other calls may wait meanwhile, or be refused.
    */
   repair?(): Promise<RepairAnswer>
   /**

@@ -51,12 +51,11 @@ export const followingColumns = [
   'terms',
 ] as const
 
-const rowOf = (job: JobDocument, terms = jobTerms(job)): Record<string, unknown> => ({
-  id: columnText(job.id),
-  type: columnText(job.type),
-  seq: job.seq,
-  enqueued_at: job.enqueuedAt,
-  rev: job.rev,
+/** What these are of a job. */
+export const followingOf = (
+  job: JobDocument,
+  terms = jobTerms(job),
+): Record<(typeof followingColumns)[number], unknown> => ({
   state: job.state,
   last_seq: job.lastSeq,
   place: job.place,
@@ -71,5 +70,14 @@ const rowOf = (job: JobDocument, terms = jobTerms(job)): Record<string, unknown>
   failure: orNull(job.failure),
   unsupported: (job.machine?.unsupported ?? null) !== null,
   terms: terms.length === 0 ? null : terms,
+})
+
+const rowOf = (job: JobDocument): Record<string, unknown> => ({
+  id: columnText(job.id),
+  type: columnText(job.type),
+  seq: job.seq,
+  enqueued_at: job.enqueuedAt,
+  rev: job.rev,
+  ...followingOf(job),
   doc: JSON.stringify(job),
 })

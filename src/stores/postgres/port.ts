@@ -226,9 +226,7 @@ const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOption
     // On a connection of its own: it may take longer than any other call.
     const link = await connect()
     try {
-      return await link.transaction(`${unlimited}; SELECT ${schema}.take_turn()`, (executor) =>
-        repair(executor, { schema, transitionsMax, now }),
-      )
+      return await repair(link, { schema, transitionsMax, now })
     } catch (error) {
       throw failed(where, error)
     } finally {
@@ -236,9 +234,6 @@ const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOption
     }
   },
 })
-
-/** What a role or a database limits is meant for other statements. */
-const unlimited = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 
 /** A process that stops in the middle holds up all others for no longer than this. */
 const turnSettings = "SET LOCAL idle_in_transaction_session_timeout = '2s'"

@@ -1,8 +1,10 @@
 /**
  * Rebuilds what a schema keeps twice from the documents of the jobs: the columns that follow from them, counts, who
  * holds a unique key, and the number of the last transition. Plain jobs whose claim or end is gone get a claim that has
- * run out. Jobs that cannot be read are set aside, and those that were and can be read are brought back. One
- * transaction.
+ * run out. Jobs that cannot be read are set aside, and those that were and can be read are brought back.
+ *
+ * What is wrong is looked for without the turn, and mended with it by small transactions, each of which looks again at
+ * what it mends: writes of others go on in between. An interrupted repair has left nothing half done.
  */
 import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
@@ -10,12 +12,13 @@ import type { RepairAnswer } from '../../store.ts'
 import { cellName, keyName, type CellKind } from '../remote/cells.ts'
 import type { CellValue, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
-import type { TypeFigures } from '../remote/figures.ts'
-import { noFigures } from '../remote/figures.ts'
+import { noFigures, type TypeFigures } from '../remote/figures.ts'
+import { partsOf } from '../remote/parts.ts'
 import { committed, isUnreadable, released, setAside, type AsideOptions } from './aside.ts'
-import type { Executor } from './connection.ts'
+import type { Executor, Link, ResultRow } from './connection.ts'
 import { FigureReader, lastOf } from './figures.ts'
-import { documentFrom, followingColumns, rowsText } from './jobs.ts'
+import { documentFrom, followingColumns, followingOf } from './jobs.ts'
+import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 type Options = Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>
@@ -23,17 +26,32 @@ type Options = Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>
 /** Jobs that are read at once. */
 const pageSize = 500
 
-/** @param executor a transaction that has the turn */
-export async function repair(executor: Executor, options: Options): Promise<RepairAnswer> {
+/** What a role or a database limits is meant for other statements. */
+const unlimited =
+  'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL jit = off'
+
+/** How the parts of a repair read and write. */
+interface Steps extends Options {
+  /** Reads the state of one moment, while others write. */
+  readonly look: <T>(work: (executor: Executor) => Promise<T>) => Promise<T>
+  /** Works in a transaction that has the turn, for which others wait. */
+  readonly mend: <T>(work: (executor: Executor) => Promise<T>) => Promise<T>
+}
+
+export async function repair(link: Link, options: Options): Promise<RepairAnswer> {
   const { schema } = options
-  const [folds] = await executor.query({ text: `SELECT upto::float8 FROM ${schema}.folds FOR UPDATE` })
-  await repairSequence(executor, schema)
-  const restored = await bringBack(executor, options)
-  const walked = await walk(executor, options)
-  await repairTerms(executor, schema)
-  await repairKeys(executor, options, walked)
-  const counts = await repairFigures(executor, schema, folds?.[0] as number, walked.figures)
-  return { jobs: walked.jobs, restored, unreadable: await unreadable(executor, schema), counts }
+  const steps: Steps = {
+    ...options,
+    look: (work) => link.transaction(`${unlimited}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, work),
+    mend: (work) => link.transaction(`${unlimited}; SELECT ${schema}.take_turn()`, work),
+  }
+  await repairSequence(steps)
+  const restored = await bringBack(steps)
+  const walked = await walk(steps)
+  await repairTerms(steps)
+  await repairKeys(steps, walked)
+  const figures = await repairFigures(steps)
+  return { ...figures, restored, unreadable: await steps.look((executor) => unreadable(executor, schema)) }
 }
 
 export async function unreadable(executor: Executor, schema: string): Promise<string[]> {
@@ -42,48 +60,50 @@ export async function unreadable(executor: Executor, schema: string): Promise<st
 }
 
 /** The next commit counts from the last number of the log: it must be that of the last transition. */
-async function repairSequence(executor: Executor, schema: string): Promise<void> {
-  await executor.query({
-    text: `INSERT INTO ${schema}.log (last, ids, types, entry)
-      SELECT n.last, '{}', '{}', '{}' FROM (SELECT greatest((SELECT max(seq) FROM ${schema}.jobs),
-        (SELECT max(last_seq) FROM ${schema}.jobs), (SELECT max(ended + cardinality(jobs) - 1) FROM ${schema}.completions),
-        (SELECT max(first + cardinality(jobs) - 1) FROM ${schema}.claims)) AS last) n
-      WHERE n.last > coalesce(${lastOf(schema)}, 0)`,
-  })
+async function repairSequence({ schema, look, mend }: Steps): Promise<void> {
+  const text = `SELECT greatest((SELECT max(seq) FROM ${schema}.jobs), (SELECT max(last_seq) FROM ${schema}.jobs),
+    (SELECT max(ended + cardinality(jobs) - 1) FROM ${schema}.completions),
+    (SELECT max(first + cardinality(jobs) - 1) FROM ${schema}.claims), 0)::float8`
+  const [row] = await look((executor) => executor.query({ text }))
+  await mend((executor) =>
+    executor.query({
+      text: `INSERT INTO ${schema}.log (last, ids, types, entry)
+        SELECT $1, '{}', '{}', '{}' WHERE $1::bigint > coalesce(${lastOf(schema)}, 0)`,
+      values: [row?.[0] as number],
+    }),
+  )
 }
 
 /** Brings jobs back that can be read, and whose ids are free. */
-async function bringBack(executor: Executor, options: Options): Promise<string[]> {
-  const { schema } = options
-  const rows = await executor.query({
-    text: `SELECT a.base::float8, a.doc, a.facts, a.id, a.ctid::text FROM ${schema}.aside a
-      WHERE NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.id = a.id)`,
-  })
+async function bringBack(steps: Steps): Promise<string[]> {
+  const { schema, look, mend } = steps
+  const rows = await look((executor) =>
+    executor.query({ text: `SELECT a.base::float8, a.doc, a.facts, a.ctid::text FROM ${schema}.aside a` }),
+  )
   const restored: string[] = []
   for (const row of rows.filter((each) => !isUnreadable(each))) {
-    const [base, doc, facts, id, place] = row
-    if (restored.includes(textOfColumn(id as string))) continue
-    const job = documentFrom(base, doc, facts)
-    const isTaken = job.key !== null && (await holderOf(executor, schema, keyName(job.type, job.key))) !== null
-    // Written as a new row; its key is left to the one that has taken it.
-    const after: JobDocument = { ...job, rev: 1, ...(isTaken && { key: null }) }
-    const writes = { jobs: [{ id: job.id, before: null, after }], cells: [], revisions: new Map() }
-    if (!(await committed(executor, options, writes))) continue
-    await executor.query({ text: `DELETE FROM ${schema}.aside WHERE ctid = $1::tid`, values: [place as string] })
-    restored.push(job.id)
+    const job = documentFrom(row[0], row[1], row[2])
+    if (await mend((executor) => bringJobBack(executor, steps, job, row[3] as string))) restored.push(job.id)
   }
   return restored
 }
 
-async function repairTerms(executor: Executor, schema: string): Promise<void> {
-  await executor.query({
-    text: `DELETE FROM ${schema}.terms t
-      WHERE NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.seq = t.job AND t.term = ANY(j.terms))`,
+/** @param place of its row among those that were set aside */
+async function bringJobBack(executor: Executor, steps: Steps, job: JobDocument, place: string): Promise<boolean> {
+  const { schema } = steps
+  const free = await executor.query({
+    text: `SELECT FROM ${schema}.aside a WHERE a.ctid = $1::tid AND a.id = $2
+      AND NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.id = a.id)`,
+    values: [place, columnText(job.id)],
   })
-  await executor.query({
-    text: `INSERT INTO ${schema}.terms (term, job)
-      SELECT u.term, j.seq FROM ${schema}.jobs j CROSS JOIN LATERAL unnest(j.terms) AS u(term) ON CONFLICT DO NOTHING`,
-  })
+  if (free.length === 0) return false
+  const isTaken = job.key !== null && (await holderOf(executor, schema, keyName(job.type, job.key))) !== null
+  // Written as a new row; its key is left to the one that has taken it.
+  const after: JobDocument = { ...job, rev: 1, ...(isTaken && { key: null }) }
+  const writes = { jobs: [{ id: job.id, before: null, after }], cells: [], revisions: new Map() }
+  if (!(await committed(executor, steps, writes))) return false
+  await executor.query({ text: `DELETE FROM ${schema}.aside WHERE ctid = $1::tid`, values: [place] })
+  return true
 }
 
 async function holderOf(executor: Executor, schema: string, field: string): Promise<string | null> {
@@ -92,72 +112,86 @@ async function holderOf(executor: Executor, schema: string, field: string): Prom
   return row === undefined ? null : textOfColumn(row[0] as string)
 }
 
-interface Walked {
-  readonly jobs: number
-  readonly figures: Map<string, Counted>
-  /** By name, who holds a unique key, and who has given it up. */
-  readonly keys: Map<string, string>
+/** What jobs tell of unique keys. */
+class Keys {
+  /** By name, who holds one, and who has given it up. */
+  readonly jobs = new Map<string, string>()
   /** Jobs that wait for the end of another one. */
-  readonly waiting: readonly JobDocument[]
-}
+  readonly waiting: JobDocument[] = []
 
-/** What the jobs of a type tell of its figures. */
-class Counted {
-  readonly counts = new Map<JobState, number>()
-  readonly machines = new MachineTally()
-  /** The times at which dead jobs have ended, by the fingerprint of their error. */
-  readonly dead = new Map<string, number[]>()
-
-  add({ state, machine, failure, finishedAt }: JobDocument): void {
-    this.counts.set(state, (this.counts.get(state) ?? 0) + 1)
-    if (machine !== null && !isEnded(state)) this.machines.add(machine, 1)
-    if (state === 'dead' && failure !== null)
-      this.dead.set(failure, [...(this.dead.get(failure) ?? []), finishedAt ?? 0])
+  add(job: JobDocument): void {
+    if (job.key === null || isEnded(job.state)) return
+    this.jobs.set(cellName(job.givenUpKey ? 'predecessors' : 'holders', keyName(job.type, job.key)), job.id)
+    if (released(job) !== null) this.waiting.push(job)
   }
 }
 
-/** Reads all jobs, and sets those aside that cannot be read. */
-async function walk(executor: Executor, options: Options): Promise<Walked> {
-  const [figures, keys, waiting] = [new Map<string, Counted>(), new Map<string, string>(), [] as JobDocument[]]
-  let jobs = 0
+/** Reads all jobs, and mends those of which something is wrong. */
+async function walk(steps: Steps): Promise<Keys> {
+  const keys = new Keys()
   for (let after = -1; ;) {
-    const rows = await executor.query({
-      text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.seq::float8, s.rev IS NULL FROM ${options.schema}.standing s
-        WHERE s.seq > $1 ORDER BY s.seq LIMIT ${pageSize}`,
-      values: [after],
-    })
-    const bad = rows.filter(isUnreadable)
-    if (bad.length > 0) await setAside(executor, options, { ids: bad.map(([, , , id]) => id as string) })
-    const read = rows
-      .filter((each) => !bad.includes(each))
-      .map((row) => ({ job: documentFrom(row[0], row[1], row[2]), isPlain: row[2] !== null, isLost: row[5] === true }))
-    const documents = read.flatMap(({ job, isPlain }) => (isPlain ? [] : [job]))
-    if (documents.length > 0) await repairColumns(executor, options.schema, documents)
-    const lost = read.flatMap(({ job, isLost }) => (isLost ? [job.seq] : []))
-    if (lost.length > 0) await claimLost(executor, options, lost)
-    for (const each of read) {
-      const job: JobDocument = each.isLost ? { ...each.job, state: 'running' } : each.job
-      const counted = figures.get(job.type) ?? new Counted()
-      figures.set(job.type, counted)
-      counted.add(job)
-      jobs++
-      if (job.key !== null && !isEnded(job.state)) {
-        keys.set(cellName(job.givenUpKey ? 'predecessors' : 'holders', keyName(job.type, job.key)), job.id)
-        if (released(job) !== null) waiting.push(job)
-      }
+    const page = await steps.look((executor) => readPage(executor, steps, 's.seq > $1', after))
+    const wrong: number[] = []
+    for (const row of page) {
+      const { job, isWrong } = judged(row)
+      if (isWrong) wrong.push(row[4] as number)
+      if (job !== null) keys.add(job)
     }
-    if (rows.length < pageSize) return { jobs, figures, keys, waiting }
-    after = rows.at(-1)?.[4] as number
+    for (const part of partsOf(wrong)) await steps.mend((executor) => repairJobs(executor, steps, part))
+    if (page.length < pageSize) return keys
+    after = page.at(-1)?.[4] as number
   }
+}
+
+const isNumber = new Set(['last_seq', 'place', 'wake_at', 'finished_at'])
+const columns = followingColumns.map((name) => (isNumber.has(name) ? `j.${name}::float8` : `j.${name}`)).join(', ')
+
+const readPage = (
+  executor: Executor,
+  { schema }: Options,
+  which: string,
+  value: number | readonly number[],
+): Promise<readonly ResultRow[]> =>
+  executor.query({
+    text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.seq::float8, s.rev IS NULL, ${columns}
+      FROM ${schema}.standing s CROSS JOIN LATERAL (SELECT * FROM ${schema}.jobs o WHERE o.seq = s.seq LIMIT 1) j
+      WHERE ${which} ORDER BY s.seq LIMIT ${pageSize}`,
+    values: [value],
+  })
+
+/** A job of a page: null if it cannot be read. */
+function judged(row: ResultRow): { readonly job: JobDocument | null; readonly isWrong: boolean } {
+  if (isUnreadable(row)) return { job: null, isWrong: true }
+  const [base, doc, facts, , , isLost, ...stored] = row
+  const job = documentFrom(base, doc, facts)
+  if (facts !== null) return { job, isWrong: isLost === true }
+  const following = followingOf(job)
+  return {
+    job,
+    isWrong: followingColumns.some((name, i) => JSON.stringify(following[name]) !== JSON.stringify(stored[i])),
+  }
+}
+
+/** @param numbers of jobs that were wrong when they were read: they are read again */
+async function repairJobs(executor: Executor, options: Options, numbers: readonly number[]): Promise<void> {
+  const rows = (await readPage(executor, options, 's.seq = ANY($1::bigint[])', numbers)).filter(
+    (row) => judged(row).isWrong,
+  )
+  const bad = rows.filter((row) => judged(row).job === null)
+  if (bad.length > 0) await setAside(executor, options, { ids: bad.map(([, , , id]) => id as string) })
+  const read = rows.filter((row) => !bad.includes(row))
+  const documents = read.flatMap(([base, doc, facts]) => (facts === null ? documentFrom(base, doc, facts) : []))
+  if (documents.length > 0) await repairColumns(executor, options.schema, documents)
+  const lost = read.flatMap(([, , facts, , seq]) => (facts === null ? [] : (seq as number)))
+  if (lost.length > 0) await claimLost(executor, options, lost)
 }
 
 async function repairColumns(executor: Executor, schema: string, jobs: readonly JobDocument[]): Promise<void> {
-  const of = (row: string): string => followingColumns.map((name) => `${row}.${name}`).join(', ')
+  const names = followingColumns.join(', ')
   await executor.query({
-    text: `UPDATE ${schema}.jobs j SET (${followingColumns.join(', ')}) = ROW (${of('r')})
-      FROM json_populate_recordset(NULL::${schema}.jobs, $1) r
-      WHERE j.id = r.id AND NOT j.plain AND (${of('j')}) IS DISTINCT FROM (${of('r')})`,
-    values: [rowsText(jobs.map((after) => ({ id: after.id, before: null, after })))],
+    text: `UPDATE ${schema}.jobs j SET (${names}) = ROW (${followingColumns.map((name) => `r.${name}`).join(', ')})
+      FROM json_populate_recordset(NULL::${schema}.jobs, $1) r WHERE j.seq = r.seq AND NOT j.plain`,
+    values: [JSON.stringify(jobs.map((job) => ({ seq: job.seq, ...followingOf(job) })))],
   })
 }
 
@@ -170,82 +204,201 @@ async function claimLost(executor: Executor, { schema, now }: Options, jobs: rea
   })
 }
 
+async function repairTerms(steps: Steps): Promise<void> {
+  const { schema } = steps
+  const isWrong = `NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.seq = t.job AND t.term = ANY(j.terms))`
+  await mendTerms(steps, {
+    find: `SELECT t.term, t.job::float8 FROM ${schema}.terms t WHERE ${isWrong}`,
+    mend: `DELETE FROM ${schema}.terms t USING unnest($1::text[], $2::bigint[]) AS u(term, job)
+      WHERE t.term = u.term AND t.job = u.job AND ${isWrong}`,
+  })
+  await mendTerms(steps, {
+    find: `SELECT u.term, j.seq::float8 FROM ${schema}.jobs j CROSS JOIN LATERAL unnest(j.terms) AS u(term)
+      WHERE NOT EXISTS (SELECT FROM ${schema}.terms t WHERE t.term = u.term AND t.job = j.seq)`,
+    mend: `INSERT INTO ${schema}.terms (term, job)
+      SELECT u.term, j.seq FROM unnest($1::text[], $2::bigint[]) AS u(term, job)
+      JOIN ${schema}.jobs j ON j.seq = u.job AND u.term = ANY(j.terms) ON CONFLICT DO NOTHING`,
+  })
+}
+
+async function mendTerms(
+  { look, mend }: Steps,
+  texts: { readonly find: string; readonly mend: string },
+): Promise<void> {
+  const wrong = await look((executor) => executor.query({ text: texts.find }))
+  for (const part of partsOf(wrong)) {
+    const values = [part.map(([term]) => term as string), part.map(([, job]) => job as number)]
+    await mend((executor) => executor.query({ text: texts.mend, values }))
+  }
+}
+
 /** Who holds a unique key, and who has given it up; a job that waits for one that is gone is due at its own time. */
-async function repairKeys(executor: Executor, options: Options, { keys, waiting }: Walked): Promise<void> {
+async function repairKeys(steps: Steps, known: Keys): Promise<void> {
+  const { schema } = steps
+  const wrong = keyWrites(known, await steps.look((executor) => keyCells(executor, schema, null)))
+  const fields = new Set([...wrong.cells.map(({ field }) => field), ...wrong.jobs.map(({ before }) => keyOf(before))])
+  for (const part of partsOf([...fields])) {
+    await steps.mend(async (executor) => {
+      const rows = await executor.query({
+        text: `SELECT s.base::float8, s.doc, s.facts FROM ${schema}.standing s WHERE s.unique_key = ANY($1::text[])`,
+        values: [part.map((field) => columnText((JSON.parse(field) as [type: string, key: string])[1]))],
+      })
+      const keys = new Keys()
+      for (const row of rows.filter((each) => !isUnreadable(each))) {
+        const job = documentFrom(row[0], row[1], row[2])
+        if (part.includes(keyOf(job))) keys.add(job)
+      }
+      const writes = keyWrites(keys, await keyCells(executor, schema, part))
+      const revisions = new Map(writes.jobs.map(({ id, before }) => [id, before && revisionOf(before)]))
+      await committed(executor, steps, { ...writes, revisions })
+    })
+  }
+}
+
+const keyOf = (job: JobDocument | null): string => keyName(job?.type ?? '', job?.key ?? '')
+
+/** @param fields null: all */
+async function keyCells(executor: Executor, schema: string, fields: readonly string[] | null): Promise<CellValue[]> {
   const rows = await executor.query({
-    text: `SELECT kind, field, value FROM ${options.schema}.cells WHERE kind IN ('holders', 'predecessors')`,
+    text: `SELECT kind, field, value FROM ${schema}.cells
+      WHERE kind IN ('holders', 'predecessors') AND ($1::text[] IS NULL OR field = ANY($1))`,
+    values: [fields && fields.map(columnText)],
   })
-  const kept = new Map<string, CellValue>(
-    rows.map(([kind, column, value]) => {
-      const [cells, field] = [kind as CellKind, textOfColumn(column as string)]
-      return [cellName(cells, field), { cells, field, value: textOfColumn(value as string) }]
-    }),
-  )
-  const wrong = [...kept.values()].flatMap(({ cells, field, value }) =>
-    keys.get(cellName(cells, field)) === value ? [] : [{ cells, field, value: null }],
-  )
-  const missing = [...keys].flatMap(([name, value]): CellValue[] => {
+  return rows.map(([kind, field, value]) => ({
+    cells: kind as CellKind,
+    field: textOfColumn(field as string),
+    value: textOfColumn(value as string),
+  }))
+}
+
+function keyWrites({ jobs, waiting }: Keys, cells: readonly CellValue[]): Pick<Writes, 'jobs' | 'cells'> {
+  const kept = new Map(cells.map(({ cells: kind, field, value }) => [cellName(kind, field), value]))
+  const wrong = cells.filter(({ cells: kind, field, value }) => jobs.get(cellName(kind, field)) !== value)
+  const missing = [...jobs].flatMap(([name, value]): CellValue[] => {
     const space = name.indexOf(' ')
-    const [cells, field] = [name.slice(0, space) as CellKind, name.slice(space + 1)]
-    return kept.get(name)?.value === value ? [] : [{ cells, field, value }]
+    const [kind, field] = [name.slice(0, space) as CellKind, name.slice(space + 1)]
+    return kept.get(name) === value ? [] : [{ cells: kind, field, value }]
   })
-  const jobs = waiting.flatMap((before): Writes['jobs'][number][] => {
-    const field = keyName(before.type, before.key ?? '')
-    return keys.has(cellName('predecessors', field)) ? [] : [{ id: before.id, before, after: released(before) }]
+  return {
+    cells: [...wrong.map((cell) => ({ ...cell, value: null })), ...missing],
+    jobs: waiting.flatMap((before): Writes['jobs'][number][] =>
+      jobs.has(cellName('predecessors', keyOf(before))) ? [] : [{ id: before.id, before, after: released(before) }],
+    ),
+  }
+}
+
+/** What the jobs of a type tell of its figures. */
+class Counted {
+  readonly counts: Partial<Record<JobState, number>> = {}
+  readonly machines = new MachineTally()
+  /** The times at which dead jobs have ended, by the fingerprint of their error. */
+  readonly dead = new Map<string, number[]>()
+}
+
+const namesOf = (states: Iterable<JobState>): string => [...states].map((state) => `'${state}'`).join(', ')
+
+async function countJobs(executor: Executor, schema: string): Promise<Map<string, Counted>> {
+  const byType = new Map<string, Counted>()
+  const counted = (type: unknown): Counted => {
+    const name = textOfColumn(type as string)
+    const known = byType.get(name) ?? new Counted()
+    byType.set(name, known)
+    return known
+  }
+  const states = await executor.query({
+    text: `SELECT s.type, s.state, count(*)::float8 FROM ${schema}.standing s GROUP BY s.type, s.state`,
   })
-  const revisions = new Map(jobs.map(({ id, before }) => [id, before && revisionOf(before)]))
-  await committed(executor, options, { jobs, cells: [...wrong, ...missing], revisions })
+  for (const [type, state, n] of states) counted(type).counts[state as JobState] = n as number
+  const machines = await executor.query({
+    text: `SELECT j.type, u.term, count(*)::float8 FROM ${schema}.jobs j CROSS JOIN LATERAL unnest(j.terms) AS u(term)
+      WHERE j.state NOT IN (${namesOf(statesTagged('ended'))}) GROUP BY j.type, u.term`,
+  })
+  for (const [type, term, n] of machines) counted(type).machines.add(machineOfTerms([term as string]), n as number)
+  const dead = await executor.query({
+    text: `SELECT j.type, j.failure, j.finished_at::float8 FROM ${schema}.jobs j
+      WHERE j.failure IS NOT NULL AND j.state = 'dead'`,
+  })
+  for (const [type, column, at] of dead) {
+    const [ends, failure] = [counted(type).dead, textOfColumn(column as string)]
+    ends.set(failure, [...(ends.get(failure) ?? []), at as number])
+  }
+  return byType
 }
 
 const noMove = JSON.stringify({ now: 0, moves: [], activity: [], failures: [], outcomes: [], paused: [] })
 
 /**
- * Writes figures down that agree with the jobs.
- * @param known up to where they were
- * @returns how many counts were wrong
+ * Writes figures down that agree with the jobs: those of one moment are compared with the jobs then, and what they lack
+ * is added to those of now.
  */
-async function repairFigures(
-  executor: Executor,
-  schema: string,
-  known: number,
-  counted: ReadonlyMap<string, Counted>,
-): Promise<number> {
-  const reader = new FigureReader((text, values) => executor.query({ text, values }), schema)
-  const { byType } = await reader.read()
-  let wrong = 0
-  const repaired = [...new Set([...byType.keys(), ...counted.keys()])].map((type) => {
-    const [before, found] = [byType.get(type) ?? noFigures, counted.get(type) ?? new Counted()]
-    for (const state of new Set([...Object.keys(before.counts), ...found.counts.keys()])) {
-      if ((before.counts[state as JobState] ?? 0) !== (found.counts.get(state as JobState) ?? 0)) wrong++
+async function repairFigures({ schema, look, mend }: Steps): Promise<Pick<RepairAnswer, 'jobs' | 'counts'>> {
+  const read = async (executor: Executor): Promise<ReadonlyMap<string, TypeFigures>> =>
+    (await new FigureReader((text, values) => executor.query({ text, values }), schema).read()).byType
+  const [found, before] = await look(async (executor) => [await countJobs(executor, schema), await read(executor)])
+  let [jobs, counts] = [0, 0]
+  for (const type of new Set([...before.keys(), ...found.keys()])) {
+    const [own, is] = [before.get(type)?.counts ?? {}, found.get(type)?.counts ?? {}]
+    for (const state of Object.keys({ ...own, ...is }) as JobState[]) {
+      if ((own[state] ?? 0) !== (is[state] ?? 0)) counts++
+      jobs += is[state] ?? 0
     }
-    return [type, found, figuresOf(before, found)] as const
+  }
+  await mend(async (executor) => {
+    const [folds] = await executor.query({ text: `SELECT upto::float8 FROM ${schema}.folds FOR UPDATE` })
+    const now = await read(executor)
+    const repaired = [...new Set([...now.keys(), ...found.keys()])].map(
+      (type) => [type, figuresOf(now.get(type) ?? noFigures, before.get(type) ?? noFigures, found.get(type))] as const,
+    )
+    // A move of its own, so that whoever knows the figures up to the last one reads them again.
+    const [move] = await executor.query({
+      text: `INSERT INTO ${schema}.moves (base, types, growth, body) VALUES (0, '{}', '{}', $1) RETURNING move::float8`,
+      values: [noMove],
+    })
+    const backlog = [...statesTagged('backlog')]
+    await executor.query({
+      text: `SELECT ${schema}.fold($1, $2, $3, $4, $5)`,
+      values: [
+        folds?.[0] as number,
+        move?.[0] as number,
+        repaired.map(([type]) => columnText(type)),
+        repaired.map(([, own]) => backlog.reduce((sum, state) => sum + (own.counts[state] ?? 0), 0)),
+        repaired.map(([, own]) => JSON.stringify(own)),
+      ],
+    })
   })
-  // A move of its own, so that whoever knows the figures up to the last one reads them again.
-  const [move] = await executor.query({
-    text: `INSERT INTO ${schema}.moves (base, types, growth, body) VALUES (0, '{}', '{}', $1) RETURNING move::float8`,
-    values: [noMove],
-  })
-  const backlog = [...statesTagged('backlog')]
-  await executor.query({
-    text: `SELECT ${schema}.fold($1, $2, $3, $4, $5)`,
-    values: [
-      known,
-      move?.[0] as number,
-      repaired.map(([type]) => columnText(type)),
-      repaired.map(([, { counts }]) => backlog.reduce((sum, state) => sum + (counts.get(state) ?? 0), 0)),
-      repaired.map(([, , figures]) => JSON.stringify(figures)),
-    ],
-  })
-  return wrong
+  return { jobs, counts }
 }
 
-/** Activity, and how machines have ended, no job tells. */
-const figuresOf = (before: TypeFigures, { counts, machines, dead }: Counted): TypeFigures => ({
-  ...before,
-  counts: Object.fromEntries(counts),
-  machines: { ...machines.counts(), outcomes: before.machines.outcomes },
-  failures: before.failures.map((group) => ({
-    ...group,
-    dead: (dead.get(group.fingerprint) ?? []).filter((at) => at >= group.firstAt).length,
-  })),
-})
+/**
+ * What the figures of now are, if those of before should have been as the jobs were found. Activity, and how machines
+ * have ended, no job tells.
+ */
+function figuresOf(now: TypeFigures, before: TypeFigures, found = new Counted()): TypeFigures {
+  const machines = found.machines.counts()
+  return {
+    ...now,
+    counts: corrected(now.counts, before.counts, found.counts),
+    machines: {
+      states: corrected(now.machines.states, before.machines.states, machines.states),
+      tags: corrected(now.machines.tags, before.machines.tags, machines.tags),
+      outcomes: now.machines.outcomes,
+    },
+    failures: now.failures.map((group) => {
+      const known = before.failures.find(({ fingerprint }) => fingerprint === group.fingerprint)
+      if (known === undefined) return group
+      const dead = (found.dead.get(group.fingerprint) ?? []).filter((at) => at >= known.firstAt).length
+      return { ...group, dead: group.dead - known.dead + dead }
+    }),
+  }
+}
+
+type Numbers = Readonly<Record<string, number>>
+
+/** Those that are not 0. */
+const corrected = (now: Numbers, before: Numbers, found: Numbers): Record<string, number> =>
+  Object.fromEntries(
+    Object.keys({ ...now, ...found }).flatMap((name) => {
+      const number = (found[name] ?? 0) + (now[name] ?? 0) - (before[name] ?? 0)
+      return number === 0 ? [] : [[name, number]]
+    }),
+  )

@@ -20,6 +20,7 @@ import {
   take,
 } from '../../../src/store-testing/conformance/acts.ts'
 import type { ClaimedJob, NewJob, Store } from '../../../src/store.ts'
+import type { Executor, Target } from '../../../src/stores/postgres/connection.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 import { postgresSubject } from '../../support/postgres-subject.ts'
@@ -29,8 +30,8 @@ import { movingClock } from '../moving-clock.ts'
 const server = postgresOfFile()
 let schemas = 0
 
-async function opened(schema = `damage_${++schemas}`) {
-  const { store, ...subject } = await postgresSubject(targetOf({ url: server().url }), schema, movingClock())
+async function opened(schema = `damage_${++schemas}`, target = targetOf({ url: server().url })) {
+  const { store, ...subject } = await postgresSubject(target, schema, movingClock())
   onTestFinished(() => subject.close())
   const harm = (sql: string): Promise<unknown> => server().query(sql.replaceAll('@', `${schema}.`))
   return { store, schema, harm }
@@ -176,6 +177,54 @@ test('a repair rebuilds counts, keys and the number of the last transition, for 
   const numbers = records.map((each) => each?.history[0]?.seq ?? 0)
   expect(Math.max(...numbers)).toBe(numbers.at(-1))
   expect(new Set(numbers).size).toBe(6)
+})
+
+/** Calls `act` before each statement of a transaction that looks at jobs for a repair. */
+function interrupted(act: () => Promise<unknown>): Target {
+  const target = targetOf({ url: server().url })
+  return {
+    ...target,
+    async connect() {
+      const link = await target.connect()
+      const transaction = link.transaction.bind(link)
+      return Object.assign(link, {
+        transaction: <T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> =>
+          transaction(settings, (executor) =>
+            work({
+              async query(statement) {
+                if (statement.text.includes('.standing s')) await act()
+                return executor.query(statement)
+              },
+            }),
+          ),
+      })
+    },
+  }
+}
+
+test('others write while a repair looks at the jobs, and the counts are exact afterwards', async () => {
+  const { store, schema, harm } = await opened()
+  await put(store, ...Array.from({ length: 600 }, (_, n) => newJob(`plain ${n}`)))
+  await put(store, ...Array.from({ length: 600 }, (_, n) => newJob(`keyed ${n}`, { key: `k${n}`, tags: ['t'] })))
+  // Figures that are written down, and wrong.
+  await store.repair?.()
+  await harm(`UPDATE @figures SET value = replace(value, '"queued":', '"queued":9')`)
+  let calls = 0
+  const act = async (): Promise<void> => {
+    calls++
+    const [first, ...jobs] = await take(store, { max: 5, token: `t${calls}` })
+    await store.settle(jobs.map(end))
+    await put(store, newJob(`new ${calls}`, { key: `new ${calls}` }), newJob(`plain new ${calls}`))
+    await store.cancel([{ ids: [`keyed ${599 - calls}`, first?.id ?? ''], reason: null, graceMs: 0 }])
+  }
+  const { store: repairing } = await opened(schema, interrupted(act))
+  expect(await repairing.repair?.()).toMatchObject({ unreadable: [], restored: [], counts: 1 })
+  expect(calls).toBeGreaterThan(2)
+  const done = 4 * calls
+  const counts = { queued: 1_200 - 4 * calls, running: 0, cancelling: calls, cancelled: calls, done }
+  expect(await (await opened(schema)).store.counts()).toMatchObject(counts)
+  expect(await store.counts()).toMatchObject(counts)
+  expect(await store.repair?.()).toMatchObject({ jobs: 1_200 + 2 * calls, counts: 0, unreadable: [] })
 })
 
 test('a repair writes the columns of a document that follow from it', async () => {
