@@ -7,7 +7,7 @@ import { isEnded, type JobState } from '../../core/lifecycle.ts'
 import { keyName } from '../remote/cells.ts'
 import type { CellValue, Commit, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
-import { commitStatement, committedOf } from './commit.ts'
+import { commitInTurn } from './commit.ts'
 import type { Executor, ResultRow } from './connection.ts'
 import { documentFrom } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
@@ -201,6 +201,5 @@ export async function committed(
     ...changes,
   }
   const commit: Commit = { epoch: '', revisions, cells: [], rooms: new Map(), slots: new Map(), writes: () => writes }
-  const [row] = await executor.query(commitStatement(schema, commit, transitionsMax, false))
-  return committedOf(row?.slice(1), commit).base !== null
+  return (await commitInTurn(executor, schema, commit, { logMax: transitionsMax })).base !== null
 }

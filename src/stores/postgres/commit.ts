@@ -2,7 +2,7 @@
 import type { Commit, Writes } from '../remote/commit.ts'
 import { cellName } from '../remote/cells.ts'
 import { pending } from '../remote/transaction.ts'
-import { clockColumn, type Param, type ResultRow, type Statement } from './connection.ts'
+import { headColumns, madeColumn, type Executor, type Param, type ResultRow, type Statement } from './connection.ts'
 import { moveParams } from './figures.ts'
 import { rowsText } from './jobs.ts'
 import { jobTerms } from './terms.ts'
@@ -10,8 +10,16 @@ import { columnText, textOfColumn } from './texts.ts'
 
 const orNull = (text: string | null): string | null => (text === null ? null : columnText(text))
 
-/** @param takesTurn false: the transaction has it already */
-export function commitStatement(schema: string, commit: Commit, logMax: number, takesTurn = true): Statement {
+interface CommitOptions {
+  readonly logMax: number
+  /** Nothing is written if the table of jobs is another one, see `madeColumn`; null: nothing is known of it. */
+  readonly table?: number | null
+  /** false: the transaction has it already. Default: true */
+  readonly takesTurn?: boolean
+}
+
+export function commitStatement(schema: string, commit: Commit, options: CommitOptions): Statement {
+  const { logMax, table = null, takesTurn = true } = options
   // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
   const writes = commit.writes(pending)
   const read = [...commit.revisions]
@@ -48,9 +56,10 @@ export function commitStatement(schema: string, commit: Commit, logMax: number, 
   const list = values.map((_, i) => `$${i + 1}`).join(', ')
   return {
     name: 'jobchart commit',
-    text: `SELECT ${clockColumn}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
-      FROM ${schema}.commit(${list})`,
-    values,
+    text: `SELECT ${headColumns(schema)}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
+      FROM (VALUES (1)) AS one LEFT JOIN ${schema}.commit(${list})
+        ON $${values.length + 1}::float8 IS NULL OR $${values.length + 1} = ${madeColumn(schema)}`,
+    values: [...values, table],
   }
 }
 
@@ -76,6 +85,17 @@ export interface Committed {
   readonly locked: readonly string[]
   /** How many commits the written figures lack. */
   readonly unfolded: number
+}
+
+/** @param executor a transaction that has the turn */
+export async function commitInTurn(
+  executor: Executor,
+  schema: string,
+  commit: Commit,
+  options: Omit<CommitOptions, 'takesTurn'>,
+): Promise<Committed> {
+  const [row] = await executor.query(commitStatement(schema, commit, { ...options, takesTurn: false }))
+  return committedOf(row?.slice(2), commit)
 }
 
 export function committedOf(row: ResultRow | undefined, commit: Commit): Committed {

@@ -53,6 +53,12 @@ export interface Target {
 /** The time of the server, ms since the epoch. */
 export const clockColumn = 'extract(epoch FROM clock_timestamp())::float8 * 1000'
 
+/** Which table of this name it is: another one, if somebody has dropped it and made it anew. */
+export const madeColumn = (schema: string): string => `'${schema.replaceAll("'", "''")}.jobs'::regclass::bigint::float8`
+
+/** What the answers to writes begin with. */
+export const headColumns = (schema: string): string => `${clockColumn}, ${madeColumn(schema)}`
+
 /**
  * A call that is under way is looked at so often, ms, and given up after so many looks. A process that was stopped, or
  * has blocked its event loop, reads the answers that have come meanwhile before the next look.

@@ -1,13 +1,17 @@
 /**
  * Notices that the server was started again, or that another one has taken its place: a standby that had not received
- * the last commits has an older state, and may give the numbers and revisions of these anew.
+ * the last commits has an older state, and may give the numbers and revisions of these anew. So has a schema that was
+ * dropped and restored beside open connections.
  */
 import type { Hint } from '../../store.ts'
 import type { Link } from './connection.ts'
 
 export class Epoch {
-  /** Which run of the server this is, as the last connection has told. */
+  /** Which run of the server this is, as the last connection has told, and which table of jobs, if others came. */
   current = ''
+  private server = ''
+  /** The table of jobs, see `madeColumn`; null: no answer has told of it yet. */
+  table: number | null = null
   /** How many connections have told of it: all of them end when the server fails. null: a pooler keeps them. */
   connections: number | null = 0
   /** The number of the last transition that this process knows of. */
@@ -15,20 +19,39 @@ export class Epoch {
   /** Has one begun that was not told of? */
   private isNews = false
   private readonly begun: () => void
+  private readonly remade: () => void
 
-  /** @param begun called when another one has begun, before anything is asked of it */
-  constructor(begun: () => void) {
+  /**
+   * @param begun called when another one has begun, before anything is asked of it
+   * @param remade called after it if no connection was lost
+   */
+  constructor(begun: () => void, remade: () => void) {
     this.begun = begun
+    this.remade = remade
   }
 
   learn({ epoch, isPooled }: Pick<Link, 'epoch' | 'isPooled'>): void {
-    const { current, connections } = this
+    const { server, connections } = this
     this.connections = isPooled || connections === null ? null : connections + 1
-    if (epoch === current) return
-    this.current = epoch
-    if (current === '') return
+    if (epoch === server) return
+    this.server = this.current = epoch
+    this.table = null
+    if (server !== '') this.begin()
+  }
+
+  private begin(): void {
     this.isNews = true
     this.begun()
+  }
+
+  /** @param table what an answer has told of it */
+  learnTable(table: number): void {
+    const known = this.table
+    this.table = table
+    if (known === null || known === table) return
+    this.current = `${this.server} ${table}`
+    this.begin()
+    this.remade()
   }
 
   see(seq: number): void {

@@ -10,7 +10,7 @@ import type { JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
 import { foldFigures, typesOf, type TypeFigures } from '../remote/figures.ts'
 import type { PlainMove } from '../remote/plain.ts'
-import type { Ask, Param } from './connection.ts'
+import { madeColumn, type Ask, type Param } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 /** So many commits are folded together: a reader that knows nothing reads as many. */
@@ -135,6 +135,7 @@ const nothingWritten: Pick<Figures, 'byType' | 'upto'> = { byType: new Map(), up
 export class FigureReader {
   private readonly ask: Ask
   private readonly schema: string
+  private readonly made: (number: number) => void
   private byType = new Map<string, TypeFigures>()
   /** The last move that they have. */
   private upto = -1
@@ -145,15 +146,19 @@ export class FigureReader {
   /** The last sum that is known to be written down, and up to which move. */
   private written: Pick<Figures, 'byType' | 'upto'> = nothingWritten
 
-  constructor(ask: Ask, schema: string) {
+  /** @param made is told of `madeColumn` with each answer, before that is used */
+  constructor(ask: Ask, schema: string, made: (number: number) => void = () => {}) {
     this.ask = ask
     this.schema = schema
+    this.made = made
   }
 
   /** The figures as they are now. Answers may come in any order: what is known already is not added again. */
   async read(ask = this.ask): Promise<Figures> {
     const { timesForgotten } = this
-    const rows = await ask(`SELECT * FROM ${this.schema}.figures_after($1)`, [this.upto], 'jobchart figures')
+    const text = `SELECT *, ${madeColumn(this.schema)} FROM ${this.schema}.figures_after($1)`
+    const rows = await ask(text, [this.upto], 'jobchart figures')
+    this.made(rows[0]?.[5] as number)
     // It tells what came after figures that are known no more.
     if (timesForgotten !== this.timesForgotten) return this.read(ask)
     const head = rows.find(([kind]) => kind === 0)

@@ -152,7 +152,7 @@ export class Hints {
         tries = 0
         this.endsToldUntil = -Infinity
         this.say(came)
-        this.notify(await this.news())
+        await this.tellNews()
         await this.untilLost(link)
       } catch (error) {
         ignoreUnavailable(error)
@@ -160,6 +160,11 @@ export class Hints {
       this.endsToldUntil = Infinity
       if (this.isOpen) await pause(Math.min(50 * 2 ** Math.min(tries, 6), 2_000))
     }
+  }
+
+  /** Tells here of what was missed. */
+  async tellNews(): Promise<void> {
+    if (this.isOpen) this.notify(await this.news())
   }
 
   /** Resolves with true when a connection on which no notification arrives has ended. */
@@ -241,6 +246,6 @@ function payloadsOf(origin: string, hints: readonly string[]): string[] {
   return payloads.map((each) => `${origin} [${each.join(',')}]`)
 }
 
-function ignoreUnavailable(error: unknown): void {
+export function ignoreUnavailable(error: unknown): void {
   if (!(error instanceof JobchartError)) throw error
 }

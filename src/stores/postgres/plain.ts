@@ -34,7 +34,7 @@ import {
 } from '../remote/plain.ts'
 import type { JobDocument } from '../remote/document.ts'
 import type { EndedFacts } from '../remote/ended.ts'
-import { clockColumn, type Param, type ResultRow } from './connection.ts'
+import { headColumns, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
 import { endsMax } from './migrations/0003-plain-jobs.ts'
 import { jobTerms } from './terms.ts'
@@ -74,7 +74,7 @@ interface PlainOptions {
   readonly schema: string
   readonly transitionsMax: number
   readonly now: () => number
-  /** Calls a function of the schema in the order of writes. @returns its first row, without the clock */
+  /** Calls a function of the schema in the order of writes. @returns its first row, without `headColumns` */
   readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
   /** @param unfolded how many moves are not in the figures yet */
   readonly foldIfMany: (unfolded: number) => Promise<void>
@@ -108,7 +108,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const { schema, transitionsMax, ask, foldIfMany } = this.options
     const all = [transitionsMax, ...values]
     const list = all.map((_, i) => `$${i + 1}`).join(', ')
-    const text = `SELECT ${clockColumn}, unfolded::float8, ${columns} FROM ${schema}.${name}(${list})`
+    const text = `SELECT ${headColumns(schema)}, unfolded::float8, ${columns} FROM ${schema}.${name}(${list})`
     const [unfolded, ...row] = await ask(`jobchart ${name}`, text, all)
     if (unfolded !== null) await foldIfMany(unfolded as number)
     return row
@@ -208,9 +208,10 @@ export class PostgresPlainWrites implements PlainWrites {
 
   /** What is stored of jobs, by the numbers of their rows. */
   private async docsOf(seqs: readonly number[]): Promise<readonly string[]> {
-    const text = `SELECT ${clockColumn}, array_agg(j.doc ORDER BY u.n)
-      FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${this.options.schema}.jobs j ON j.seq = u.seq`
-    const [docs] = await this.options.ask('jobchart docs', text, [seqs])
+    const { schema, ask } = this.options
+    const text = `SELECT ${headColumns(schema)}, array_agg(j.doc ORDER BY u.n)
+      FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${schema}.jobs j ON j.seq = u.seq`
+    const [docs] = await ask('jobchart docs', text, [seqs])
     return docs as string[]
   }
 
@@ -305,7 +306,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const { schema, ask, now } = this.options
     const [extended] = await ask(
       'jobchart extend_plain',
-      `SELECT ${clockColumn}, ${schema}.extend_plain($1, $2, $3, $4)::text[]`,
+      `SELECT ${headColumns(schema)}, ${schema}.extend_plain($1, $2, $3, $4)::text[]`,
       [
         claims.map(({ number }) => number),
         claims.map(({ token }) => columnText(token)),

@@ -10,13 +10,13 @@ import { allCountsOf, countsFrom } from '../remote/figures.ts'
 import type { Loaded, StorePort, Wanted } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
 import { Aside } from './aside.ts'
-import { commitStatement, committedOf, type Committed } from './commit.ts'
+import { commitInTurn, commitStatement, committedOf, type Committed } from './commit.ts'
 import {
   type Ask,
-  clockColumn,
   closed,
   Connection,
   failed,
+  headColumns,
   pause,
   type Param,
   type ResultRow,
@@ -25,7 +25,7 @@ import {
 } from './connection.ts'
 import { Epoch } from './epoch.ts'
 import { FigureReader, lastOf, type Figures } from './figures.ts'
-import { Hints } from './hints.ts'
+import { Hints, ignoreUnavailable } from './hints.ts'
 import { loadingOf } from './loading.ts'
 import { readLog } from './log.ts'
 import { migrate } from './migrate.ts'
@@ -58,13 +58,15 @@ interface Open {
   readonly epoch: Epoch
 }
 
-/** The time of the server, learnt from its answers, or of the clock of a test. */
+/** The time of the server, learnt from its answers, or of the clock of a test; they tell the epoch, too. */
 class StoreTime {
   private readonly clock: Clock
   private readonly server: ServerClock | null
+  private readonly epoch: Epoch
 
   /** @param clock of who opens the store */
-  constructor(clock: Clock, given: Clock | undefined) {
+  constructor(clock: Clock, given: Clock | undefined, epoch: Epoch) {
+    this.epoch = epoch
     this.clock = given ?? clock
     this.server = given !== undefined || clock.isVirtual === true ? null : new ServerClock(clock)
   }
@@ -73,12 +75,13 @@ class StoreTime {
     return Math.floor(this.server?.now() ?? this.clock.now())
   }
 
-  /** @param ask its answer begins with the server's time */
-  async learn(ask: () => Promise<readonly ResultRow[]>): Promise<readonly ResultRow[]> {
+  /** @param ask its answer begins with `headColumns`. @returns the others of the first row */
+  async learn(ask: () => Promise<readonly ResultRow[]>): Promise<ResultRow> {
     const sent = this.clock.monotonic()
-    const rows = await ask()
-    this.server?.learn(rows[0]?.[0] as number, sent, this.clock.monotonic())
-    return rows
+    const [[time, table, ...row] = []] = await ask()
+    this.server?.learn(time as number, sent, this.clock.monotonic())
+    this.epoch.learnTable(table as number)
+    return row
   }
 }
 
@@ -129,7 +132,7 @@ export function postgresPort(settings: Settings): PostgresPort {
         await checkServer(made.lane, settings.where)
         await migrate(made.lane, settings.schema, settings.where)
         storeId = await storeIdOf(made.lane, schema)
-        await made.time.learn(() => made.lane.query(`SELECT ${clockColumn}`))
+        await made.time.learn(() => made.lane.query(`SELECT ${headColumns(schema)}`))
         open = made
       } catch (error) {
         closeAll(made)
@@ -183,14 +186,14 @@ const searchesOf = (
   terms: (query) => findTerms(ask, schema, query),
 })
 
-/** @returns the row of a function of plain jobs without the clock: `unfolded`, and numbers of what it has written */
+/** @returns the row of a function of plain jobs without `headColumns`: `unfolded`, and numbers of what it wrote */
 async function askPlain(
   { lane, time, epoch }: Open,
   name: string,
   text: string,
   values: readonly Param[],
 ): Promise<ResultRow> {
-  const [[, ...row] = []] = await time.learn(() => lane.query(text, values, name))
+  const row = await time.learn(() => lane.query(text, values, name))
   for (const number of row.slice(1, 3)) if (typeof number === 'number') epoch.see(number)
   return row
 }
@@ -260,23 +263,24 @@ function connectionsOf(settings: Settings, clock: Clock, renewed: () => void): O
     }, settings.where)
   const [lane, reads, listening] = [connection(), connection(), connection()]
   const schema = quotedName(settings.schema)
-  const figures = new FigureReader((text, values, name) => reads.query(text, values, name), schema)
-  const epoch = new Epoch(() => {
-    figures.forget()
-    renewed()
-  })
+  const epoch = new Epoch(
+    () => {
+      figures.forget()
+      renewed()
+    },
+    () => void hints.tellNews().catch(ignoreUnavailable),
+  )
+  const figures = new FigureReader(
+    (text, values, name) => reads.query(text, values, name),
+    schema,
+    (table) => epoch.learnTable(table),
+  )
   const lastNow = async (): Promise<number> => {
     const [row] = await listening.query(`SELECT coalesce(${lastOf(schema)}, 0)::float8`)
     return row?.[0] as number
   }
-  return {
-    lane,
-    reads,
-    hints: new Hints(listening, settings.schema, randomUUID(), () => epoch.news(lastNow)),
-    figures,
-    time: new StoreTime(clock, settings.clock),
-    epoch,
-  }
+  const hints = new Hints(listening, settings.schema, randomUUID(), () => epoch.news(lastNow))
+  return { lane, reads, hints, figures, time: new StoreTime(clock, settings.clock, epoch), epoch }
 }
 
 function closeAll({ lane, reads, hints }: Open): void {
@@ -311,6 +315,7 @@ class Commits {
         await figures.foldIfMany(unfolded)
         return base
       }
+      if (commit.epoch !== epoch.current) return ['epoch']
       if (locked.length === 0) return stale.stale
       if (systemClock.monotonic() > until) throw heldByOthers(this.settings.where, locked)
       await pause(20)
@@ -319,9 +324,12 @@ class Commits {
 
   private async atOnce(commit: Commit): Promise<Committed> {
     const { lane, time } = this.opened()
-    const { text, values, name } = commitStatement(this.schema, commit, this.settings.transitionsMax)
-    const [row] = await time.learn(() => lane.query(text, values, name))
-    return committedOf(row?.slice(1), commit)
+    const { text, values, name } = commitStatement(this.schema, commit, this.options())
+    return committedOf(await time.learn(() => lane.query(text, values, name)), commit)
+  }
+
+  private options(): { readonly logMax: number; readonly table: number | null } {
+    return { logMax: this.settings.transitionsMax, table: this.opened().epoch.table }
   }
 
   /** Free slots are counted here, so that the turn is taken before. */
@@ -332,8 +340,7 @@ class Commits {
       const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
       const stale = staleOf(only, current, time.now())
       if (stale.length > 0) return stale
-      const [row] = await executor.query(commitStatement(this.schema, commit, this.settings.transitionsMax, false))
-      return committedOf(row?.slice(1), commit)
+      return commitInTurn(executor, this.schema, commit, this.options())
     }
     return inTurn(lane, this.schema, work)
   }
