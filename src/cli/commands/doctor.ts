@@ -58,20 +58,19 @@ interface DoctorOptions extends StoreOptions {
 
 async function ofStore(options: DoctorOptions): Promise<Finding[]> {
   const address = storeAddress(options.store)
+  const findings: Finding[] = []
   try {
-    const findings = await ofPlace(address, options)
+    findings.push(...(await ofPlace(address, options)))
     // A client needs counts that can be read.
-    const repaired = options.repair === true ? await ofRepair(await openStore(options.store)) : []
-    return await withClient(options, async (client) => [
-      ...findings,
-      ...repaired,
-      ...(await ofJobs(client)),
-      ...(await ofUnreadable(client)),
-    ])
+    if (options.repair === true) findings.push(...(await ofRepair(await openStore(options.store))))
+    await withClient(options, async (client) => {
+      findings.push(...(await ofJobs(client)), ...(await ofUnreadable(client)))
+    })
   } catch (error) {
     const { message, hint } = errorFields(error)
-    return [{ level: 'problem', about: 'store', what: message, hint }]
+    findings.push({ level: 'problem', about: 'store', what: message, hint })
   }
+  return findings
 }
 
 function ofPlace(address: ReturnType<typeof storeAddress>, options: StoreOptions): Promise<Finding[]> {
@@ -129,6 +128,12 @@ async function ofDatabase({ url, schema, where }: PostgresAddress): Promise<Find
       'problem',
       'this user may not write every table of the schema, or call every function',
       'docs/postgres.md lists the rights of a worker.',
+    )
+  if (info.missing.length > 0)
+    tell(
+      'problem',
+      `the schema lacks what jobchart has made there: ${listed(info.missing)}`,
+      'jobchart migrate --sql, for the name of a schema that is not there, prints how each is made: docs/postgres.md.',
     )
   if (!info.isDurable)
     tell('warning', 'commits are answered before they are on the disk', 'Set fsync and synchronous_commit to on.')

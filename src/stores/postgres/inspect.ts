@@ -3,7 +3,7 @@ import { JobchartError } from '../../core/errors.ts'
 import { Connection, failed } from './connection.ts'
 import { arrives } from './hints.ts'
 import { migrationText, versionOf } from './migrate.ts'
-import { schemaVersion as newestVersion } from './migrations/index.ts'
+import { migrations, schemaVersion as newestVersion } from './migrations/index.ts'
 import { schemaName } from './schema-name.ts'
 import { targetOf, type TargetOptions } from './target.ts'
 import { quotedName } from './texts.ts'
@@ -28,6 +28,8 @@ export interface PostgresServerInfo {
   readonly oldestTransactionMs: number
   /** May this user write every row of every table of the schema, use its sequences, and call its functions? */
   readonly hasRights: boolean
+  /** Tables, views, sequences, indexes and functions of its version that the schema lacks, such as `index jobs_due`. */
+  readonly missing: readonly string[]
   /** Do notifications arrive? A pooler that shares connections between transactions swallows them. */
   readonly notifies: boolean
 }
@@ -51,6 +53,7 @@ export async function inspectPostgresServer(options: PostgresTargetOptions): Pro
     const schemaVersion = await versionOf(query, schema)
     const [server = []] = await query(serverText)
     const [tables = []] = await query(tablesText, [schema])
+    const missing = await query(missingText, [schema, objectsOf(migrations.slice(0, schemaVersion ?? 0))])
     return {
       version: server[0] as string,
       isDurable: server[1] as boolean,
@@ -62,6 +65,7 @@ export async function inspectPostgresServer(options: PostgresTargetOptions): Pro
       deadRows: tables[1] as number,
       liveRows: tables[2] as number,
       hasRights: tables[3] as boolean,
+      missing: missing.map(([object]) => object as string),
       notifies: await arrives(connection),
     }
   } catch (error) {
@@ -88,6 +92,26 @@ const tablesText = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::floa
     AND coalesce((SELECT bool_and(has_sequence_privilege(s.oid, 'USAGE')) FROM pg_class s
       JOIN pg_namespace o ON o.oid = s.relnamespace WHERE o.nspname = $1 AND s.relkind = 'S'), true)
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'`
+
+/** What these make: kinds and names. */
+function objectsOf(texts: readonly string[]): string[] {
+  const made = texts
+    .join('')
+    .matchAll(/CREATE (?:UNIQUE )?(TABLE|VIEW|SEQUENCE|INDEX|FUNCTION) (?:@schema@\.)?(\w+)([^;]*)/g)
+  return [...made].flatMap(([, kind = '', name = '', rest = '']) => [
+    `${kind.toLowerCase()} ${name}`,
+    ...(kind === 'TABLE' && rest.includes('PRIMARY KEY') ? [`index ${name}_pkey`] : []),
+  ])
+}
+
+/** An index that was not built to its end is none. */
+const missingText = `SELECT w.object FROM unnest($2::text[]) AS w(object)
+  CROSS JOIN LATERAL (SELECT split_part(w.object, ' ', 1) AS kind, split_part(w.object, ' ', 2) AS name) o
+  WHERE NOT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      LEFT JOIN pg_index i ON i.indexrelid = c.oid
+      WHERE n.nspname = $1 AND c.relname = o.name AND o.kind <> 'function' AND i.indisvalid IS NOT false)
+    AND NOT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+      WHERE n.nspname = $1 AND p.proname = o.name AND o.kind = 'function')`
 
 /**
  * The SQL that makes a schema, or brings it to the version of this jobchart: for those who let no program change their

@@ -49,6 +49,22 @@ test('doctor looks at the server, and warns of one that does not keep what it co
   expect([code, stdout]).toEqual([exitCodes.done, expect.stringMatching(told)])
 })
 
+test('doctor names what somebody has removed from the schema, also if a store does not open on it', async () => {
+  const torn = on('torn')
+  expect((await torn('migrate')).code).toBe(0)
+  await server().query('DROP INDEX torn.jobs_due; ALTER TABLE torn.terms DROP CONSTRAINT terms_pkey')
+  const slow = await torn('doctor')
+  expect([slow.code, slow.stdout]).toEqual([
+    exitCodes.finding,
+    expect.stringContaining('the schema lacks what jobchart has made there: index jobs_due, index terms_pkey\n'),
+  ])
+  await server().query('DROP FUNCTION torn.figures_after; DROP SEQUENCE torn.intents')
+  const broken = await torn('doctor', '--repair')
+  expect(broken.code).toBe(exitCodes.finding)
+  expect(broken.stdout).toMatch(/index jobs_due, index terms_pkey, function figures_after, sequence intents\n/)
+  expect(broken.stdout).toContain('figures_after(unknown) does not exist')
+})
+
 test('doctor lists jobs that cannot be read, a discard removes one, and a repair brings back what can be read again', async () => {
   const damaged = on('damaged')
   await using client = createClient({ store: store('damaged') })
