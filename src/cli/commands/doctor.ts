@@ -29,7 +29,10 @@ const marks = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red',
 
 export function doctorCommand({ command, terminal, run }: Program): Command {
   return withStore(command('doctor', 'diagnose the store and its workers; problems end with 1'))
-    .option('--repair', 'rebuild counts, indexes and the sequence from the jobs first; other calls wait or are refused')
+    .option(
+      '--repair',
+      'rebuild counts, indexes and the sequence from the jobs first; other calls may wait or be refused',
+    )
     .action((options: DoctorOptions) =>
       run(options, async () => {
         const findings = [...ofProcess(), ...(await ofStore(options))]

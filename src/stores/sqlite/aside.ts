@@ -33,16 +33,26 @@ const unknownType = ''
 const rowFrom = ({ claims, machines }: JobFile, values: RowValues): Row | null =>
   unlessUnreadable(() => rowOf(values, new Queue(values[2], unknownType), machines.of, claims.of(values[0])))
 
-/** Can all be read that is stored of a job? @returns its row; null if not */
-export function readable(file: JobFile, values: RowValues): Row | null {
+const hasQueue = ({ sql }: JobFile, queue: number): boolean => sql.get('queueAt', queue) !== undefined
+
+/**
+ * Can all be read that is stored of a job?
+ * @param isQueue is its queue there? Absent: the file is asked
+ * @returns its row; null if not
+ */
+export function readable(
+  file: JobFile,
+  values: RowValues,
+  isQueue = (queue: number): boolean => hasQueue(file, queue),
+): Row | null {
   if (values[12] !== null && !isState(values[12])) return null
   const row = rowFrom(file, values)
-  if (row === null || file.sql.get('queueAt', values[2]) === undefined) return null
+  if (row === null || !isQueue(values[2])) return null
   return unlessUnreadable(() => {
     recordOf(row, file.machines.keptOf(row))
     void row.settled
     for (const [, result] of file.machines.stepsOf(row)) JSON.parse(result)
-    file.machines.checkpoints(row)
+    if (row.isMachine) file.machines.checkpoints(row)
     return row
   })
 }
@@ -59,7 +69,7 @@ export function setAside(file: JobFile, numbers: readonly number[]): string[] {
     if (values === undefined || readable(file, values) !== null) return []
     const isLeased = file.claims.of(number) !== undefined
     move(file, values)
-    if (file.sql.get('queueAt', values[2]) !== undefined) leave(file, values, isLeased)
+    if (hasQueue(file, values[2])) leave(file, values, isLeased)
     return [values[1]]
   })
 }

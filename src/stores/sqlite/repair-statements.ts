@@ -43,20 +43,20 @@ export const columnsByState = [
     AND NOT EXISTS (SELECT 1 FROM lives AS other WHERE other.queue = lives.queue AND other.left_key = lives.held_key)`,
 ] as const
 
-/** What is written beside the rows of jobs, made anew from them. */
+/** What is written beside the rows of jobs, made anew from them: in the order of its key, which takes half the time. */
 export const tablesByJobs = [
   'UPDATE queues SET front_rank = NULL, front_place = NULL WHERE front_place IS NOT NULL',
-  `DELETE FROM waiting WHERE (queue, concurrency_key, rank, place, job) NOT IN (${queuedJobs})`,
-  `INSERT OR REPLACE INTO waiting (queue, concurrency_key, rank, place, job) ${queuedJobs}`,
+  'DELETE FROM waiting',
+  `INSERT OR REPLACE INTO waiting (queue, concurrency_key, rank, place, job) ${queuedJobs} ORDER BY 1, 2, 3, 4`,
   'DELETE FROM listed',
   `INSERT INTO listed (queue, state, job) ${endedJobs}`,
   `INSERT INTO listed (queue, state, job) SELECT queue, '${claimable}', job FROM waiting
     WHERE concurrency_key <> '${noKey}' OR place <> job`,
   'DELETE FROM job_tags',
-  'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, seq FROM jobs CROSS JOIN json_each(tags) WHERE tags IS NOT NULL',
+  'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, seq FROM jobs CROSS JOIN json_each(tags) WHERE tags IS NOT NULL ORDER BY 1, 2',
   'DELETE FROM job_meta',
   `INSERT OR IGNORE INTO job_meta (value, name, type, job) SELECT CAST(member.atom AS TEXT), member.key, member.type, seq
-    FROM jobs CROSS JOIN json_each(meta) AS member WHERE meta IS NOT NULL AND ${isIndexedMember}`,
+    FROM jobs CROSS JOIN json_each(meta) AS member WHERE meta IS NOT NULL AND ${isIndexedMember} ORDER BY 1, 2, 3, 4`,
   'DELETE FROM machine_names',
   ...(['state', 'tag'] as const).map(
     (kind) => `INSERT OR IGNORE INTO machine_names (job, kind, name) SELECT seq, '${kind}', value

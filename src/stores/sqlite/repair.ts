@@ -71,10 +71,11 @@ function repairClaims({ sql, claims }: JobFile): void {
 /** Sets all jobs aside that cannot be read. @returns how many can */
 function walk(file: JobFile): number {
   let jobs = 0
+  const queues = new Set(file.sql.all('storedQueues').map(([queue]) => queue))
   for (let after = -1; ;) {
     const page = file.sql.all('jobsAfter', after, pageSize)
     for (const values of page) {
-      const row = readable(file, values)
+      const row = readable(file, values, (queue) => queues.has(queue))
       if (row === null) move(file, values)
       else {
         jobs++
