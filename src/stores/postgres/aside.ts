@@ -4,12 +4,12 @@
  */
 import { JobchartError } from '../../core/errors.ts'
 import { isEnded, type JobState } from '../../core/lifecycle.ts'
-import { keyName } from '../remote/cells.ts'
+import { keyName, type CellKind } from '../remote/cells.ts'
 import type { CellValue, Commit, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { commitInTurn } from './commit.ts'
 import type { Executor, ResultRow } from './connection.ts'
-import { documentFrom } from './jobs.ts'
+import { documentColumns, documentOfRow } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 import { UnreadableJob } from './unreadable-job.ts'
@@ -89,13 +89,13 @@ export async function setAside(
   const { schema } = options
   const [which, values] = 'ids' in unread ? ['j.id', unread.ids] : ['NOT j.plain AND j.doc', unread.docs]
   const rows = await executor.query({
-    text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure,
+    text: `SELECT ${documentColumns}, s.id, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure,
         s.finished_at::float8, s.terms
       FROM ${schema}.standing s JOIN ${schema}.jobs j ON j.id = s.id WHERE ${which} = ANY($1::text[])`,
     values: [values],
   })
   const ids: string[] = []
-  for (const row of rows.filter(isUnreadable)) {
+  for (const row of rows.filter((each) => documentOrNull(each) === null)) {
     const id = textOfColumn(row[3] as string)
     if (!(await committed(executor, options, await leaving(executor, options, row)))) return { ids, isHeld: true }
     const text = `INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`
@@ -105,12 +105,12 @@ export async function setAside(
   return { ids, isHeld: false }
 }
 
-export function isUnreadable([base, doc, facts]: ResultRow): boolean {
+/** Null if it cannot be read. @param row begins with `documentColumns` */
+export function documentOrNull(row: ResultRow): JobDocument | null {
   try {
-    documentFrom(base, doc, facts)
-    return false
+    return documentOfRow(row)
   } catch {
-    return true
+    return null
   }
 }
 
@@ -134,7 +134,8 @@ async function leaving(executor: Executor, { schema }: Pick<AsideOptions, 'schem
   if (key === null || isEnded(before.state)) return { jobs, cells, revisions }
 
   const field = keyName(before.type, textOfColumn(key as string))
-  const { holder, predecessor } = await keyCells(executor, schema, field)
+  const byKind = new Map((await keyCells(executor, schema, [field])).map((cell) => [cell.cells, cell.value]))
+  const [holder, predecessor] = [byKind.get('holders') ?? null, byKind.get('predecessors') ?? null]
   if (holder === id) cells.push({ cells: 'holders', field, value: null })
   if (predecessor !== id) return { jobs, cells, revisions }
   cells.push({ cells: 'predecessors', field, value: null })
@@ -164,24 +165,29 @@ async function fencesOf(executor: Executor, schema: string, id: string): Promise
   return rows.map(([field]) => ({ cells: 'fences', field: textOfColumn(field as string), value: null }))
 }
 
-async function keyCells(
+/** Who holds unique keys, and who has given them up. @param fields null: of all */
+export async function keyCells(
   executor: Executor,
   schema: string,
-  field: string,
-): Promise<{ readonly holder: string | null; readonly predecessor: string | null }> {
+  fields: readonly string[] | null,
+): Promise<CellValue[]> {
   const rows = await executor.query({
-    text: `SELECT kind, value FROM ${schema}.cells WHERE kind IN ('holders', 'predecessors') AND field = $1`,
-    values: [columnText(field)],
+    text: `SELECT kind, field, value FROM ${schema}.cells
+      WHERE kind IN ('holders', 'predecessors') AND ($1::text[] IS NULL OR field = ANY($1))`,
+    values: [fields && fields.map(columnText)],
   })
-  const byKind = new Map(rows.map(([kind, value]) => [kind, textOfColumn(value as string)]))
-  return { holder: byKind.get('holders') ?? null, predecessor: byKind.get('predecessors') ?? null }
+  return rows.map(([kind, field, value]) => ({
+    cells: kind as CellKind,
+    field: textOfColumn(field as string),
+    value: textOfColumn(value as string),
+  }))
 }
 
 /** Null if it is not there, or cannot be read itself. */
 async function documentBy(executor: Executor, schema: string, id: string): Promise<JobDocument | null> {
-  const text = `SELECT s.base::float8, s.doc, s.facts FROM ${schema}.standing s WHERE s.id = $1`
+  const text = `SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.id = $1`
   const [row] = await executor.query({ text, values: [columnText(id)] })
-  return row === undefined || isUnreadable(row) ? null : documentFrom(...(row as [unknown, unknown, unknown]))
+  return row === undefined ? null : documentOrNull(row)
 }
 
 /** Commits in a transaction that has the turn. @returns false if others hold a row of it */

@@ -6,9 +6,7 @@ import { headColumns, madeColumn, type Executor, type Param, type ResultRow, typ
 import { moveParams } from './figures.ts'
 import { rowsText } from './jobs.ts'
 import { jobTerms } from './terms.ts'
-import { columnText, textOfColumn } from './texts.ts'
-
-const orNull = (text: string | null): string | null => (text === null ? null : columnText(text))
+import { columnOrNull, columnText, textOfColumn } from './texts.ts'
 
 interface CommitOptions {
   readonly logMax: number
@@ -35,8 +33,8 @@ export function commitStatement(schema: string, commit: Commit, options: CommitO
     read.map(([, revision]) => revision),
     commit.cells.map(({ cells: kind }) => kind),
     commit.cells.map(({ field }) => columnText(field)),
-    commit.cells.map(({ value }) => orNull(value)),
-    rooms.map(([type]) => orNull(type)),
+    commit.cells.map(({ value }) => columnOrNull(value)),
+    rooms.map(([type]) => columnOrNull(type)),
     rooms.map(([, room]) => room),
     rowsText(writes.jobs),
     gone,
@@ -47,7 +45,7 @@ export function commitStatement(schema: string, commit: Commit, options: CommitO
     added.map(([, job]) => job),
     cells.map(({ cells: kind }) => kind),
     cells.map(({ field }) => columnText(field)),
-    cells.map(({ value }) => orNull(value)),
+    cells.map(({ value }) => columnOrNull(value)),
     writes.log.map(({ id }) => columnText(id)),
     writes.log.map(({ type }) => columnText(type)),
     writes.log.map(({ id: _id, type: _type, seq: _seq, ...entry }) => JSON.stringify(entry)),

@@ -4,7 +4,7 @@ import type { Writes } from '../remote/commit.ts'
 import type { ResultRow } from './connection.ts'
 import { plainDocumentFrom } from './plain.ts'
 import { jobTerms } from './terms.ts'
-import { columnText, concurrencyColumn } from './texts.ts'
+import { columnOrNull, columnText, concurrencyColumn } from './texts.ts'
 import { UnreadableJob } from './unreadable-job.ts'
 
 /** What `documentOfRow` reads, of the view `standing`. */
@@ -25,9 +25,6 @@ export function documentFrom(base: unknown, doc: unknown, facts: unknown): JobDo
 }
 
 export const documentOfRow = ([base, doc, facts]: ResultRow): JobDocument => documentFrom(base, doc, facts)
-
-const orNull = (text: string | null | undefined): string | null =>
-  text === null || text === undefined ? null : columnText(text)
 
 /** The rows that a commit writes, as JSON. */
 export const rowsText = (jobs: Writes['jobs']): string =>
@@ -64,10 +61,10 @@ export const followingOf = (
   weight: job.keyWeight,
   wake_at: timerOf(job)?.at ?? null,
   finished_at: job.finishedAt,
-  unique_key: orNull(job.key),
-  worker: orNull(job.worker),
-  parent: orNull(job.machine?.parent?.id),
-  failure: orNull(job.failure),
+  unique_key: columnOrNull(job.key),
+  worker: columnOrNull(job.worker),
+  parent: columnOrNull(job.machine?.parent?.id),
+  failure: columnOrNull(job.failure),
   unsupported: (job.machine?.unsupported ?? null) !== null,
   terms: terms.length === 0 ? null : terms,
 })

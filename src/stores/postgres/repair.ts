@@ -14,10 +14,10 @@ import type { CellValue, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { noFigures, type TypeFigures } from '../remote/figures.ts'
 import { partsOf } from '../remote/parts.ts'
-import { committed, isUnreadable, released, setAside, type AsideOptions } from './aside.ts'
+import { committed, documentOrNull, keyCells, released, setAside, type AsideOptions } from './aside.ts'
 import type { Executor, Link, ResultRow } from './connection.ts'
 import { FigureReader, lastOf } from './figures.ts'
-import { documentFrom, followingColumns, followingOf } from './jobs.ts'
+import { documentColumns, followingColumns, followingOf } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
@@ -81,9 +81,10 @@ async function bringBack(steps: Steps): Promise<string[]> {
     executor.query({ text: `SELECT a.base::float8, a.doc, a.facts, a.ctid::text FROM ${schema}.aside a` }),
   )
   const restored: string[] = []
-  for (const row of rows.filter((each) => !isUnreadable(each))) {
-    const job = documentFrom(row[0], row[1], row[2])
-    if (await mend((executor) => bringJobBack(executor, steps, job, row[3] as string))) restored.push(job.id)
+  for (const row of rows) {
+    const job = documentOrNull(row)
+    if (job !== null && (await mend((executor) => bringJobBack(executor, steps, job, row[3] as string))))
+      restored.push(job.id)
   }
   return restored
 }
@@ -97,19 +98,14 @@ async function bringJobBack(executor: Executor, steps: Steps, job: JobDocument, 
     values: [place, columnText(job.id)],
   })
   if (free.length === 0) return false
-  const isTaken = job.key !== null && (await holderOf(executor, schema, keyName(job.type, job.key))) !== null
+  const known = job.key === null ? [] : await keyCells(executor, schema, [keyOf(job)])
+  const isTaken = known.some(({ cells }) => cells === 'holders')
   // Written as a new row; its key is left to the one that has taken it.
   const after: JobDocument = { ...job, rev: 1, ...(isTaken && { key: null }) }
   const writes = { jobs: [{ id: job.id, before: null, after }], cells: [], revisions: new Map() }
   if (!(await committed(executor, steps, writes))) return false
   await executor.query({ text: `DELETE FROM ${schema}.aside WHERE ctid = $1::tid`, values: [place] })
   return true
-}
-
-async function holderOf(executor: Executor, schema: string, field: string): Promise<string | null> {
-  const text = `SELECT value FROM ${schema}.cells WHERE kind = 'holders' AND field = $1`
-  const [row] = await executor.query({ text, values: [columnText(field)] })
-  return row === undefined ? null : textOfColumn(row[0] as string)
 }
 
 /** What jobs tell of unique keys. */
@@ -153,7 +149,7 @@ const readPage = (
   value: number | readonly number[],
 ): Promise<readonly ResultRow[]> =>
   executor.query({
-    text: `SELECT s.base::float8, s.doc, s.facts, s.id, s.seq::float8, s.rev IS NULL, ${columns}
+    text: `SELECT ${documentColumns}, s.id, s.seq::float8, s.rev IS NULL, ${columns}
       FROM ${schema}.standing s CROSS JOIN LATERAL (SELECT * FROM ${schema}.jobs o WHERE o.seq = s.seq LIMIT 1) j
       WHERE ${which} ORDER BY s.seq LIMIT ${pageSize}`,
     values: [value],
@@ -161,28 +157,24 @@ const readPage = (
 
 /** A job of a page: null if it cannot be read. */
 function judged(row: ResultRow): { readonly job: JobDocument | null; readonly isWrong: boolean } {
-  if (isUnreadable(row)) return { job: null, isWrong: true }
-  const [base, doc, facts, , , isLost, ...stored] = row
-  const job = documentFrom(base, doc, facts)
+  const job = documentOrNull(row)
+  const [, , facts, , , isLost, ...stored] = row
+  if (job === null) return { job, isWrong: true }
   if (facts !== null) return { job, isWrong: isLost === true }
-  const following = followingOf(job)
-  return {
-    job,
-    isWrong: followingColumns.some((name, i) => JSON.stringify(following[name]) !== JSON.stringify(stored[i])),
-  }
+  const own = followingOf(job)
+  return { job, isWrong: followingColumns.some((name, i) => JSON.stringify(own[name]) !== JSON.stringify(stored[i])) }
 }
 
 /** @param numbers of jobs that were wrong when they were read: they are read again */
 async function repairJobs(executor: Executor, options: Options, numbers: readonly number[]): Promise<void> {
-  const rows = (await readPage(executor, options, 's.seq = ANY($1::bigint[])', numbers)).filter(
-    (row) => judged(row).isWrong,
-  )
-  const bad = rows.filter((row) => judged(row).job === null)
-  if (bad.length > 0) await setAside(executor, options, { ids: bad.map(([, , , id]) => id as string) })
-  const read = rows.filter((row) => !bad.includes(row))
-  const documents = read.flatMap(([base, doc, facts]) => (facts === null ? documentFrom(base, doc, facts) : []))
+  const rows = await readPage(executor, options, 's.seq = ANY($1::bigint[])', numbers)
+  const wrong = rows.map((row) => ({ row, ...judged(row) })).filter(({ isWrong }) => isWrong)
+  const bad = wrong.flatMap(({ row, job }) => (job === null ? (row[3] as string) : []))
+  if (bad.length > 0) await setAside(executor, options, { ids: bad })
+  const read = wrong.flatMap(({ row, job }) => (job === null ? [] : { job, isPlain: row[2] !== null }))
+  const documents = read.flatMap(({ job, isPlain }) => (isPlain ? [] : job))
   if (documents.length > 0) await repairColumns(executor, options.schema, documents)
-  const lost = read.flatMap(([, , facts, , seq]) => (facts === null ? [] : (seq as number)))
+  const lost = read.flatMap(({ job, isPlain }) => (isPlain ? job.seq : []))
   if (lost.length > 0) await claimLost(executor, options, lost)
 }
 
@@ -240,14 +232,11 @@ async function repairKeys(steps: Steps, known: Keys): Promise<void> {
   for (const part of partsOf([...fields])) {
     await steps.mend(async (executor) => {
       const rows = await executor.query({
-        text: `SELECT s.base::float8, s.doc, s.facts FROM ${schema}.standing s WHERE s.unique_key = ANY($1::text[])`,
+        text: `SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.unique_key = ANY($1::text[])`,
         values: [part.map((field) => columnText((JSON.parse(field) as [type: string, key: string])[1]))],
       })
       const keys = new Keys()
-      for (const row of rows.filter((each) => !isUnreadable(each))) {
-        const job = documentFrom(row[0], row[1], row[2])
-        if (part.includes(keyOf(job))) keys.add(job)
-      }
+      for (const job of rows.map(documentOrNull)) if (job !== null && part.includes(keyOf(job))) keys.add(job)
       const writes = keyWrites(keys, await keyCells(executor, schema, part))
       const revisions = new Map(writes.jobs.map(({ id, before }) => [id, before && revisionOf(before)]))
       await committed(executor, steps, { ...writes, revisions })
@@ -256,20 +245,6 @@ async function repairKeys(steps: Steps, known: Keys): Promise<void> {
 }
 
 const keyOf = (job: JobDocument | null): string => keyName(job?.type ?? '', job?.key ?? '')
-
-/** @param fields null: all */
-async function keyCells(executor: Executor, schema: string, fields: readonly string[] | null): Promise<CellValue[]> {
-  const rows = await executor.query({
-    text: `SELECT kind, field, value FROM ${schema}.cells
-      WHERE kind IN ('holders', 'predecessors') AND ($1::text[] IS NULL OR field = ANY($1))`,
-    values: [fields && fields.map(columnText)],
-  })
-  return rows.map(([kind, field, value]) => ({
-    cells: kind as CellKind,
-    field: textOfColumn(field as string),
-    value: textOfColumn(value as string),
-  }))
-}
 
 function keyWrites({ jobs, waiting }: Keys, cells: readonly CellValue[]): Pick<Writes, 'jobs' | 'cells'> {
   const kept = new Map(cells.map(({ cells: kind, field, value }) => [cellName(kind, field), value]))

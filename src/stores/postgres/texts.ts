@@ -5,6 +5,9 @@
 export const columnText = (text: string): string =>
   text.isWellFormed() && !text.includes('\0') && !text.includes('\\') ? text : JSON.stringify(text).slice(1, -1)
 
+export const columnOrNull = (text: string | null | undefined): string | null =>
+  text === null || text === undefined ? null : columnText(text)
+
 export const textOfColumn = (column: string): string =>
   column.includes('\\') ? (JSON.parse(`"${column}"`) as string) : column
 
