@@ -136,7 +136,7 @@ async function ofDatabase({ url, schema, where }: PostgresAddress): Promise<Find
     tell(
       'problem',
       `the schema lacks what jobchart has made there: ${listed(info.missing)}`,
-      'jobchart migrate --sql, for the name of a schema that is not there, prints how each is made: docs/postgres.md.',
+      'jobchart migrate --sql, for the name of a schema that is not there, prints how each is made.',
     )
   if (!info.isDurable)
     tell('warning', 'commits are answered before they are on the disk', 'Set fsync and synchronous_commit to on.')

@@ -205,13 +205,25 @@ export class FigureReader {
     const before = this.written.upto === known ? this.written.byType : nothingWritten.byType
     const changed = [...byType].filter(([type, figures]) => figures !== before.get(type))
     const { timesForgotten } = this
-    const [answer] = await this.ask(`SELECT ${this.schema}.fold($1, $2, $3, $4, $5)`, [
-      known,
-      upto,
-      changed.map(([type]) => columnText(type)),
-      changed.map(([, { counts }]) => [...backlog].reduce((sum, state) => sum + (counts[state] ?? 0), 0)),
-      changed.map(([, figures]) => JSON.stringify(figures)),
-    ])
-    if (answer?.[0] === true && timesForgotten === this.timesForgotten) this.written = { byType, upto }
+    const isWritten = await writeFigures(this.ask, this.schema, known, upto, changed)
+    if (isWritten && timesForgotten === this.timesForgotten) this.written = { byType, upto }
   }
+}
+
+/** Writes sums down. @param known up to which move those before were. @returns false if others have, or hold a row */
+export async function writeFigures(
+  ask: Ask,
+  schema: string,
+  known: number,
+  upto: number,
+  changed: readonly (readonly [type: string, figures: TypeFigures])[],
+): Promise<boolean> {
+  const [answer] = await ask(`SELECT ${schema}.fold($1, $2, $3, $4, $5)`, [
+    known,
+    upto,
+    changed.map(([type]) => columnText(type)),
+    changed.map(([, { counts }]) => [...backlog].reduce((sum, state) => sum + (counts[state] ?? 0), 0)),
+    changed.map(([, figures]) => JSON.stringify(figures)),
+  ])
+  return answer?.[0] === true
 }

@@ -1,10 +1,8 @@
 /** Loads what is wanted by one statement: a part of it for each kind. */
-import type { CellKind } from '../remote/cells.ts'
 import type { Loaded, Wanted } from '../remote/port.ts'
 import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
-import type { Param, ResultRow, Statement } from './connection.ts'
+import { clockColumn, type Param, type ResultRow, type Statement } from './connection.ts'
 import { documentFrom } from './jobs.ts'
-import { clockColumn } from './connection.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 /** Columns of all parts: the number of the part, four texts, six numbers. */
@@ -35,14 +33,9 @@ export function loadingOf(
   into: Loaded,
 ): { readonly statement: Statement; readonly take: (rows: Rows) => void } {
   const parts = [
-    ...valuePart(
-      schema,
-      ofKind(wanted, 'values').filter(({ limit }) => limit === undefined),
-      into,
-    ),
-    ...ofKind(wanted, 'values').flatMap((each) => firstValuesPart(schema, each, into)),
+    ...ofKind(wanted, 'values').map((each) => valuesPart(schema, each, into)),
     ...childPart(schema, ofKind(wanted, 'children'), into),
-    ...ofKind(wanted, 'timers').flatMap((each) => timerPart(schema, each, into)),
+    ...ofKind(wanted, 'timers').map((each) => timerPart(schema, each, into)),
   ]
   const frequent = frequentPart(schema, wanted, into)
   const values: Param[] = []
@@ -109,41 +102,19 @@ function takeHeads(type: string, rows: Rows, into: Loaded): void {
   }
 }
 
-function valuePart(schema: string, wanted: Of<'values'>, into: Loaded): Part[] {
-  if (wanted.length === 0) return []
-  return [
-    {
-      text: `${columns(['c.kind', 'c.value'], [])}
-        FROM ${schema}.cells c WHERE c.kind = ANY($1::text[])`,
-      values: [wanted.map(({ cells }) => cells)],
-      take(rows) {
-        const found = Map.groupBy(rows, ([, kind]) => kind as CellKind)
-        for (const { cells } of wanted) {
-          const values = (found.get(cells) ?? []).map(([, , value]) => textOfColumn(value as string))
-          into.values(cells, values)
-        }
-      },
+function valuesPart(schema: string, { cells, limit }: Of<'values'>[number], into: Loaded): Part {
+  return {
+    text: `${columns(['c.field', 'c.value'], [])}
+      FROM (SELECT field, value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int) c`,
+    values: [cells, limit ?? null],
+    take(rows) {
+      const inOrder = rows.toSorted(([, a], [, b]) => ((a as string) < (b as string) ? -1 : 1))
+      into.values(
+        cells,
+        inOrder.map(([, , value]) => textOfColumn(value as string)),
+      )
     },
-  ]
-}
-
-function firstValuesPart(schema: string, { cells, limit }: Of<'values'>[number], into: Loaded): Part[] {
-  if (limit === undefined) return []
-  return [
-    {
-      text: `${columns(['c.field', 'c.value'], [])}
-        FROM (SELECT field, value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int) c`,
-      values: [cells, limit],
-      take(rows) {
-        const values = rows.map(([, field, value]) => [field as string, textOfColumn(value as string)] as const)
-        const sorted = values.toSorted(([a], [b]) => (a < b ? -1 : 1))
-        into.values(
-          cells,
-          sorted.map(([, value]) => value),
-        )
-      },
-    },
-  ]
+  }
 }
 
 function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[] {

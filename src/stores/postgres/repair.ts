@@ -9,14 +9,14 @@
 import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { RepairAnswer } from '../../store.ts'
-import { cellName, keyName, type CellKind } from '../remote/cells.ts'
+import { cellName, keyName } from '../remote/cells.ts'
 import type { CellValue, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { noFigures, type TypeFigures } from '../remote/figures.ts'
 import { partsOf } from '../remote/parts.ts'
 import { committed, documentOrNull, keyCells, released, setAside, type AsideOptions } from './aside.ts'
-import type { Executor, Link, ResultRow } from './connection.ts'
-import { FigureReader, lastOf } from './figures.ts'
+import type { Ask, Executor, Link, ResultRow } from './connection.ts'
+import { FigureReader, lastOf, writeFigures } from './figures.ts'
 import { documentColumns, followingColumns, followingOf } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
@@ -111,13 +111,14 @@ async function bringJobBack(executor: Executor, steps: Steps, job: JobDocument, 
 /** What jobs tell of unique keys. */
 class Keys {
   /** By name, who holds one, and who has given it up. */
-  readonly jobs = new Map<string, string>()
+  readonly jobs = new Map<string, CellValue>()
   /** Jobs that wait for the end of another one. */
   readonly waiting: JobDocument[] = []
 
   add(job: JobDocument): void {
     if (job.key === null || isEnded(job.state)) return
-    this.jobs.set(cellName(job.givenUpKey ? 'predecessors' : 'holders', keyName(job.type, job.key)), job.id)
+    const [cells, field] = [job.givenUpKey ? 'predecessors' : 'holders', keyOf(job)] as const
+    this.jobs.set(cellName(cells, field), { cells, field, value: job.id })
     if (released(job) !== null) this.waiting.push(job)
   }
 }
@@ -247,15 +248,11 @@ async function repairKeys(steps: Steps, known: Keys): Promise<void> {
 const keyOf = (job: JobDocument | null): string => keyName(job?.type ?? '', job?.key ?? '')
 
 function keyWrites({ jobs, waiting }: Keys, cells: readonly CellValue[]): Pick<Writes, 'jobs' | 'cells'> {
-  const kept = new Map(cells.map(({ cells: kind, field, value }) => [cellName(kind, field), value]))
-  const wrong = cells.filter(({ cells: kind, field, value }) => jobs.get(cellName(kind, field)) !== value)
-  const missing = [...jobs].flatMap(([name, value]): CellValue[] => {
-    const space = name.indexOf(' ')
-    const [kind, field] = [name.slice(0, space) as CellKind, name.slice(space + 1)]
-    return kept.get(name) === value ? [] : [{ cells: kind, field, value }]
-  })
+  const kept = new Map(cells.map((cell) => [cellName(cell.cells, cell.field), cell]))
+  const differ = (some: typeof kept, others: typeof kept): CellValue[] =>
+    [...some].flatMap(([name, cell]) => (others.get(name)?.value === cell.value ? [] : [cell]))
   return {
-    cells: [...wrong.map((cell) => ({ ...cell, value: null })), ...missing],
+    cells: [...differ(kept, jobs).map((cell) => ({ ...cell, value: null })), ...differ(jobs, kept)],
     jobs: waiting.flatMap((before): Writes['jobs'][number][] =>
       jobs.has(cellName('predecessors', keyOf(before))) ? [] : [{ id: before.id, before, after: released(before) }],
     ),
@@ -320,6 +317,7 @@ async function repairFigures({ schema, look, mend }: Steps): Promise<Pick<Repair
   }
   await mend(async (executor) => {
     const [folds] = await executor.query({ text: `SELECT upto::float8 FROM ${schema}.folds FOR UPDATE` })
+    const ask: Ask = (text, values) => executor.query({ text, values })
     const now = await read(executor)
     const repaired = [...new Set([...now.keys(), ...found.keys()])].map(
       (type) => [type, figuresOf(now.get(type) ?? noFigures, before.get(type) ?? noFigures, found.get(type))] as const,
@@ -329,17 +327,7 @@ async function repairFigures({ schema, look, mend }: Steps): Promise<Pick<Repair
       text: `INSERT INTO ${schema}.moves (base, types, growth, body) VALUES (0, '{}', '{}', $1) RETURNING move::float8`,
       values: [noMove],
     })
-    const backlog = [...statesTagged('backlog')]
-    await executor.query({
-      text: `SELECT ${schema}.fold($1, $2, $3, $4, $5)`,
-      values: [
-        folds?.[0] as number,
-        move?.[0] as number,
-        repaired.map(([type]) => columnText(type)),
-        repaired.map(([, own]) => backlog.reduce((sum, state) => sum + (own.counts[state] ?? 0), 0)),
-        repaired.map(([, own]) => JSON.stringify(own)),
-      ],
-    })
+    await writeFigures(ask, schema, folds?.[0] as number, move?.[0] as number, repaired)
   })
   return { jobs, counts }
 }
