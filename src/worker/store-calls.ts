@@ -4,17 +4,28 @@
  * for a job. A store that answers at once has no calls under way.
  */
 import { BehaviorSubject } from 'rxjs'
+import type { Timer } from '../core/clock.ts'
 import type { Answer } from '../store.ts'
+import type { Timers } from '../client/timers.ts'
+
+/** So long ends wait at most, ms: a call may hang. */
+const waitMsMax = 1_000
+
+interface StoreCallsOptions {
+  /** How many claims, and how many calls with ends, are worth while at once. */
+  readonly max: () => number
+  readonly timers: Pick<Timers, 'after'>
+}
 
 export class StoreCalls {
   /** Do ends wait for an answer? */
   readonly areEnough = new BehaviorSubject(false)
   private readonly underWay = { claim: 0, ends: 0 }
-  private readonly max: () => number
+  private waitLimit: Timer | null = null
+  private readonly options: StoreCallsOptions
 
-  /** @param max how many claims, and how many calls with ends, are worth while at once */
-  constructor(max: () => number) {
-    this.max = max
+  constructor(options: StoreCallsOptions) {
+    this.options = options
   }
 
   /** A call was sent. @returns its answer */
@@ -29,7 +40,13 @@ export class StoreCalls {
   private change(kind: 'claim' | 'ends', by: number): void {
     this.underWay[kind] += by
     const { claim, ends } = this.underWay
-    const areEnough = Math.max(claim, ends) >= this.max()
-    if (areEnough !== this.areEnough.value) this.areEnough.next(areEnough)
+    this.hold(Math.max(claim, ends) >= this.options.max())
+  }
+
+  private hold(areEnough: boolean): void {
+    if (areEnough === this.areEnough.value) return
+    this.waitLimit?.cancel()
+    this.waitLimit = areEnough ? this.options.timers.after(waitMsMax, () => this.hold(false), false) : null
+    this.areEnough.next(areEnough)
   }
 }

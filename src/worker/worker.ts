@@ -143,7 +143,8 @@ export class Worker {
     const { unsupported } = this
     const rateWaits = new RateWaits({ jobs, store, timers, wakes })
     const services = this.runServices(confirmer)
-    const storeCalls = new StoreCalls(() => claims.callsMax)
+    const max = (): number => (store.capabilities.groupsCalls === true ? Infinity : claims.callsMax)
+    const storeCalls = new StoreCalls({ max, timers })
     const inputs = { lanes, cancels, wakes, idleCalls, cancelling, storeCalls }
     const parts = { permits, selector, workload, claims, registration, confirmer, unsupported, rateWaits, services }
     this.events = pipeline({ ...shared, ...inputs, ...parts }).subscribe((event) => hub.emit(event))

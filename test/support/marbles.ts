@@ -90,7 +90,7 @@ export function workerParts({
   const nudge = vi.fn()
   const selector = new Selector({ jobs, selection: 'weighted', random: () => 0.5, now: () => 0, logger })
   const claims = new Claims({ selector, permits, workload, timers, lanes: { nudge }, isDivided })
-  const storeCalls = new StoreCalls(() => claims.callsMax)
+  const storeCalls = new StoreCalls({ max: () => claims.callsMax, timers })
   const services: RunServices = {
     middleware: [],
     telemetry: null,

@@ -38,7 +38,7 @@ function watched({ jobs = 2, slots = 2, later = false, slow = false, run = () =>
   })
   const lanes = new Lanes()
   const parts = workerParts({ slots, jobs: [job] })
-  const { permits, selector, workload, timers } = parts
+  const { permits, selector, workload, timers, clock } = parts
   const claims = new Claims({ selector, permits, workload, timers, lanes, isDivided: false })
   const runs = new Runs()
   const inputs = {
@@ -107,7 +107,7 @@ function watched({ jobs = 2, slots = 2, later = false, slow = false, run = () =>
       reject: () => {},
     })
   const calls = { cancelCalls, settleCalls }
-  return { ...inputs, ...calls, seen, hub, workload, permits, cancel, wake: wakeOf(inputs.wakes, jobs) }
+  return { ...inputs, ...calls, clock, seen, hub, workload, permits, cancel, wake: wakeOf(inputs.wakes, jobs) }
 }
 
 const wakeOf = (wakes: Subject<WakeCommand>, atMost: number) => (): void => wakes.next({ type: 'mail', atMost })
@@ -186,6 +186,20 @@ test('ends that come while the store writes earlier ones go together', async () 
   settleCalls[1]?.resolve()
   await turns(10)
   expect(workload.busy).toBe(false)
+})
+
+test('ends wait for a call that hangs for a second at most', async () => {
+  const { wake, seen, clock } = watched({ jobs: 4, slots: 2, later: true, slow: true })
+  wake()
+  await turns(20)
+  const settles = (): string[] => seen.filter((each) => each.startsWith('settle'))
+  expect([settles(), seen.at(-1)]).toEqual([['settle j4+j3'], 'run j1, 1 in hand'])
+  await clock.advance(999)
+  await turns(10)
+  expect(settles()).toHaveLength(1)
+  await clock.advance(1)
+  await turns(10)
+  expect(settles()).toEqual(['settle j4+j3', 'settle j2+j1'])
 })
 
 test('an idle call comes when all commands given before are handled', async () => {
