@@ -1,7 +1,7 @@
 /**
  * The calls for claims and ends of runs that the store has not answered. Runs of real work end one by one: while enough
- * calls are under way their ends wait, and go together, with the next claim, because a call costs more than what it does
- * for a job. A store that answers at once has no calls under way.
+ * calls are under way their ends wait, and go together, with the next claim, because a call costs more than what it
+ * does for a job. A store that answers at once has no calls under way.
  */
 import { BehaviorSubject } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
