@@ -366,7 +366,8 @@ export type RunResult =
 /** No version known in this process can run the job; nothing of it was executed. */
 export interface UnsupportedRest {
   readonly kind: 'unsupported'
-  /** The version that the job needs. */
+  /** The machine that the job needs, by its id and version, and the version alone. */
+  readonly machine: string
   readonly version: string
   readonly reason: string
   readonly error: unknown

@@ -73,6 +73,13 @@ interface Firing {
   readonly after?: () => void
 }
 
+/** A delivery to a machine that is delayed, from an actor that may be stopped before it is made. */
+interface Relay {
+  readonly relay: () => void
+  readonly source: AnyActorRef | undefined
+  readonly wasStopped: boolean
+}
+
 type Status = 'active' | 'done' | 'error' | 'stopped'
 
 export class LiveMachine implements MachineRunServices {
@@ -91,7 +98,7 @@ export class LiveMachine implements MachineRunServices {
   private readonly host: MachineHost
   private readonly addresses: ActorAddresses
   /** Deliveries to machines that are delayed until all actors of a step have started; null outside of `startWork`. */
-  private relays: (() => void)[] | null = null
+  private relays: Relay[] | null = null
   /** Number of events sent in the current turn; null between turns. */
   private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
@@ -131,9 +138,13 @@ export class LiveMachine implements MachineRunServices {
     replaceScheduler(this.root.system, this.timers)
     wrapRelays(this.root.system, (source, target, event, deliver) => {
       if (source !== undefined && this.plan.isStopPending(source)) return
-      if (isMachineActor(target) && (source === undefined || !isSnapshotOnly(source))) this.record(event, target)
-      if (this.relays !== null && isMachineActor(target)) this.relays.push(deliver)
-      else this.withinTurn(deliver)
+      const isMachine = isMachineActor(target)
+      const relay = (): void => {
+        if (isMachine && (source === undefined || !isSnapshotOnly(source))) this.record(event, target)
+        this.withinTurn(deliver)
+      }
+      if (this.relays === null || !isMachine) relay()
+      else this.relays.push({ relay, source, wasStopped: isStopped(source) })
     })
     this.root.subscribe({ error: (error) => this.fail(error) })
     if (from === null) {
@@ -275,16 +286,17 @@ export class LiveMachine implements MachineRunServices {
   /**
    * Starts actors that do work. As in XState, all actors of a step start before a machine gets an event from one of
    * them.
+   * @param first handles what comes before these events; those of an actor that it stops are dropped
    */
-  startWork(run: () => void): void {
-    this.relays = []
+  startWork(run: () => void, first: () => void): void {
+    const relays: Relay[] = (this.relays = [])
     try {
       run()
     } finally {
-      const relays = this.relays
       this.relays = null
-      for (const relay of relays) relay()
     }
+    first()
+    for (const { relay, source, wasStopped } of relays) if (wasStopped || !isStopped(source)) relay()
   }
 
   /** The actor of a child job; null if there is none. */
@@ -433,6 +445,8 @@ export class LiveMachine implements MachineRunServices {
 }
 
 const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
+
+const isStopped = (actor: AnyActorRef | undefined): boolean => actor !== undefined && factsOf(actor).isStopped
 
 /** Does an actor below this one do work? */
 function hasWorker(of: AnyActorRef): boolean {

@@ -71,6 +71,8 @@ export class MachineRun implements MachineHost {
   /** Has the state changed since the last checkpoint? */
   private dirty: boolean
   private commits = 0
+  /** When the run began, ms since the epoch. */
+  private readonly beganAt: number
   /** The cancel that was read in this generation. */
   private cancel: ReadCancel | null
   /**
@@ -95,6 +97,7 @@ export class MachineRun implements MachineHost {
     change: string | null = null,
   ) {
     this.attempt = attempt
+    this.beganAt = attempt.now()
     this.logic = logic
     this.version = version
     this.number = attempt.checkpoint?.number ?? 0
@@ -210,16 +213,21 @@ export class MachineRun implements MachineHost {
 
   /** Handles the messages that have arrived, and the timers that are due. */
   private takeTurn(): void {
-    // What has happened since the last turn may have led to a state that takes a deferred event.
-    this.offerDeferred()
-    this.readInbox()
-    // A message that waits for the next checkpoint comes before the timers that were due after it.
-    this.advance(Math.min(this.now(), this.inbox[0]?.at ?? Infinity))
+    this.readWaiting(this.now())
     this.readCancel()
     this.offerDeferred()
     this.throwIfFailed()
     // It takes nothing any more, and will never be done.
     if (this.machine.status === 'stopped') throw fatal(stoppedItself(this.version))
+  }
+
+  /** Handles the messages that have arrived, and the timers that are due at `by`. */
+  private readWaiting(by: number): void {
+    // What has happened since the last turn may have led to a state that takes a deferred event.
+    this.offerDeferred()
+    this.readInbox()
+    // A message that waits for the next checkpoint comes before the timers that were due after it.
+    this.advance(Math.min(by, this.inbox[0]?.at ?? Infinity))
   }
 
   private async commitAndExecute(): Promise<void> {
@@ -273,7 +281,7 @@ export class MachineRun implements MachineHost {
 
   private startWork(work: readonly PendingEffect[]): void {
     const { machine } = this
-    machine.startWork(() => {
+    const start = (): void => {
       for (const each of work) {
         if (each.kind === 'start') machine.startActor(each.actor)
         else if (each.kind === 'stop') machine.plan.stopWork(each.actor)
@@ -286,9 +294,10 @@ export class MachineRun implements MachineHost {
           sendIfActive(each.actor, each.event)
         }
       }
-    })
+    }
+    // They have arrived, or were due, before the work began: what it sends, or its end, is handled after them.
+    machine.startWork(start, () => this.readWaiting(this.beganAt - 1))
     this.throwIfFailed()
-    // They have arrived before the work began: its end, which may come at once, is handled after them.
     this.takeTurn()
   }
 

@@ -83,7 +83,7 @@ class Version {
       const timers = newDelays.map((delay) => timerOfNew(delay, attempt.now()))
       from = ownedByJob({ ...state, timers: [...state.timers, ...timers] }, attempt.id)
     } catch (error) {
-      return unsupported(state.machine.version, error)
+      return unsupported(state.machine, error)
     }
     // A fork is found by its states once it has a checkpoint of its own.
     const change =
@@ -204,7 +204,8 @@ class VersionedRunner implements MachineRunner {
       const adopted = version.adopt(checkpoint.state)
       return (attempt) => version.resume(attempt, adopted)
     } catch (error) {
-      return unsupported(machine?.version ?? enqueued ?? this.version, error)
+      const { id, version } = this.current.identity
+      return unsupported(machine ?? { id, version: enqueued ?? version }, error)
     }
   }
 
@@ -226,7 +227,7 @@ class VersionedRunner implements MachineRunner {
       const isListed = hasSame(states, machineStates) && hasSame(tags, machineTags)
       return isListed ? { kind: 'current' } : { kind: 'moved', standing: { states, tags } }
     } catch (error) {
-      return unsupported(machine?.version ?? this.version, error)
+      return unsupported(machine ?? this.current.identity, error)
     }
   }
 
@@ -349,8 +350,9 @@ class VersionedRunner implements MachineRunner {
   }
 }
 
-const unsupported = (version: string, error: unknown): UnsupportedRest => ({
+const unsupported = ({ id, version }: Pick<MachineVersion, 'id' | 'version'>, error: unknown): UnsupportedRest => ({
   kind: 'unsupported',
+  machine: `${id} ${version}`,
   version,
   reason: messageOf(error),
   error,

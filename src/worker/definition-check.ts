@@ -151,7 +151,7 @@ export class DefinitionCheck {
       for (const record of page) {
         const answer = machine.assess(record)
         // Another worker runs it, or finds it by its own states.
-        if (answer.kind === 'unsupported' && others.some((each) => listsVersion(each, answer.version))) continue
+        if (answer.kind === 'unsupported' && others.some((each) => lists(each, answer.machine))) continue
         if (answer.kind === 'moved' && others.length > 0) continue
         if (answer.kind === 'outdated') outdated.push(record.id)
         if (answer.kind === 'unsupported') note(unsupported, record.id, answer)
@@ -224,5 +224,9 @@ function note(all: Map<string, UnsupportedJobs>, id: string, found: UnsupportedR
   else group.count++
 }
 
-/** Does a definition, as `definitionsOf` writes it, list this version of its machine? */
-const listsVersion = (definition: string, version: string): boolean => definition.includes(` ${version} `)
+/** Does a definition, as `definitionsOf` writes it, list a machine of this id and version? */
+const lists = (definition: string, machine: string): boolean =>
+  definition.split(afterHash).some((each) => each.slice(0, each.lastIndexOf(' ')) === machine)
+
+/** Ids and versions may have commas and spaces. */
+const afterHash = /(?<= [\w-]{22}), /

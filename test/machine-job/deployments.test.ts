@@ -1,6 +1,6 @@
 /** What is sent to a machine by a process that does not know it, and what is in its way in the inbox. */
 import { createClient, defineJob, type JobDefinition } from 'jobchart'
-import { assign, createMachine, fromPromise, setup } from 'xstate'
+import { assign, createMachine, fromCallback, fromPromise, setup } from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
 
@@ -83,6 +83,60 @@ test('events that wait for a job are read before the end of work that begins aga
   await at.clock.settle()
   expect(await (await runtime.job(id))?.result()).toEqual([1, 2, 3])
 })
+
+/** Its callback sends an event as soon as it begins, from its second begin on. */
+function sendsAtOnce() {
+  let begins = 0
+  const machine = setup({
+    types: {
+      context: {} as { heard: string[] },
+      events: {} as { type: 'NUM' } | { type: 'LEAVE' } | { type: 'READY' },
+    },
+    actors: {
+      work: fromCallback(({ sendBack }) => {
+        if (++begins > 1) sendBack({ type: 'READY' })
+      }),
+    },
+    actions: { hear: assign({ heard: ({ context, event }) => [...context.heard, event.type] }) },
+  }).createMachine({
+    context: { heard: [] },
+    initial: 'works',
+    on: { NUM: { actions: 'hear' } },
+    states: {
+      works: {
+        invoke: { src: 'work' },
+        on: { LEAVE: 'left', READY: { target: 'end', actions: 'hear' } },
+        after: { 3_600_000: { actions: assign({ heard: ({ context }) => [...context.heard, 'timer'] }) } },
+      },
+      left: { entry: 'hear', on: { READY: { actions: 'hear' } }, after: { 1_000: 'end' } },
+      end: { type: 'final' },
+    },
+    output: ({ context }) => context.heard,
+  })
+  return defineJob({ type: 'hears', machine })
+}
+
+test.each<[what: string, events: readonly ('NUM' | 'LEAVE')[], heard: readonly string[]]>([
+  ['without events', [], ['timer', 'READY']],
+  ['in their order', ['NUM', 'NUM'], ['timer', 'NUM', 'NUM', 'READY']],
+  ['and it is not heard if they stop it', ['LEAVE'], ['timer', 'LEAVE']],
+])(
+  'events and timers that wait come before what a callback sends when it begins again, %s',
+  async (_, events, heard) => {
+    const at = world()
+    const job = sendsAtOnce()
+    const before = await at.runtime({ jobs: [job] })
+    const { id } = await before.enqueue(job, undefined)
+    await at.clock.settle()
+    await before.stop({ mode: 'abort', grace: 0 })
+    const runtime = at.idle({ jobs: [job] })
+    await at.clock.advance('2h')
+    for (const type of events) await runtime.send(id, { type })
+    await runtime.start()
+    await at.clock.advance('2s')
+    expect(await (await runtime.job(id))?.result()).toEqual(heard)
+  },
+)
 
 test('a machine that stops itself is dead: it would be woken for ever by the next event', async () => {
   const at = world()

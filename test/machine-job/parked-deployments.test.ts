@@ -149,6 +149,24 @@ test('while a worker still runs their version nothing is said, and when it has g
   at.expectLogged('error')
 })
 
+test.each([
+  ['a machine that has it in its id', 'my 1 order', '2'],
+  ['a version that begins with it', 'order', '1 beta'],
+  ['another machine of that version', 'orders', '1'],
+])('a worker of %s does not count as one of their version', async (_, id, version) => {
+  const at = world()
+  const [job] = await parked(at, old)
+  const before = await at.runtime({ jobs: [old] })
+  const machine = createMachine({ id, initial: 'open', states: { open: {} } })
+  await at.runtime({ jobs: [define(machine, version)] })
+  const runtime = await at.runtime({ jobs: [define(waitsIn('approval'), '1 alpha')] })
+  await at.clock.settle()
+  await before.stop()
+  await at.clock.advance('1m')
+  expect(idsOf(await runtime.list({ unsupported: true }))).toEqual([job])
+  at.expectLogged('error')
+})
+
 test('an event wakes a job that nobody can run: it is put off as any other, from the time at which it was found', async () => {
   const at = world()
   const [id] = await parked(at, old)
