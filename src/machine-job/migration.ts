@@ -6,7 +6,7 @@
 import type { AnyStateMachine, AnyStateNode, EventObject, OutputFrom, SnapshotFrom } from 'xstate'
 import { describe, JobchartError, messageOf } from '../core/errors.ts'
 import { machineAt, MachineActions } from './actions.ts'
-import { childAddress } from './addresses.ts'
+import { childAddress, type AddressState } from './addresses.ts'
 import { encode } from './codec.ts'
 import { activeNodes, isMachine } from './machines.ts'
 import type { MachineState } from './state.ts'
@@ -112,7 +112,7 @@ export function adopt(state: MachineState, { identity, machine, migrate }: Versi
   const taken = same || migrate === null ? state : migrated(state, migrate)
   const problems = incompatibilities(machine, taken.snapshot)
   const fitted = problems.length > 0 ? null : fitTimers(machine, { ...state, ...taken })
-  problems.push(...(fitted?.problems ?? []))
+  problems.push(...(fitted?.problems ?? []), ...lostEvents(state, taken))
   if (fitted === null || problems.length > 0) throw incompatible(identity, problems, same)
   return {
     state: {
@@ -254,6 +254,27 @@ function fitTimers(machine: AnyStateMachine, state: MachineState): Fitted {
     }
   }
   return fitted
+}
+
+/** Delayed events of actors, or for actors, that `migrate` has renamed or left out: they would be dropped. */
+function lostEvents({ actors, snapshot, timers }: MachineState, taken: Taken): string[] {
+  const [before, now] = [snapshot, taken.snapshot].map((each) => new Set(addressesIn(actors, each)))
+  // An actor may have ended since the event was sent.
+  const ended = new Set(timers.flatMap(({ source, target }) => [source, target]).filter((each) => !before?.has(each)))
+  return taken.timers.flatMap(({ source, target, event, after }) => {
+    const lost = [source, target].find((each) => !now?.has(each) && !ended.has(each))
+    if (lost === undefined || after !== undefined) return []
+    return [`the delayed event ${event.type} needs the actor ${lost}, which is gone`]
+  })
+}
+
+/** The addresses of a machine and of all actors below it. */
+function* addressesIn(actors: AddressState, snapshot: unknown, address = ''): Iterable<string> {
+  yield address
+  const { children = {} } = snapshot as Partial<PersistedMachine>
+  for (const [id, child] of Object.entries(children)) {
+    yield* addressesIn(actors, child.snapshot ?? {}, childAddress(actors, address, id))
+  }
 }
 
 /** Pairs timers with delayed transitions of the same state: those of the same delay first, the others by index. */

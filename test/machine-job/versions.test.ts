@@ -2,8 +2,8 @@
  * Jobs outlive deployments: they stay with the version they began with, are brought to a new one, or wait for who knows
  * theirs.
  */
-import { defineJob, type JobDefinition, type Migrate } from 'jobchart'
-import { assign, createMachine, fromPromise, setup, type AnyStateMachine } from 'xstate'
+import { defineJob, durable, type JobDefinition, type Migrate } from 'jobchart'
+import { assign, createMachine, fromPromise, raise, sendParent, sendTo, setup, type AnyStateMachine } from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
 
@@ -105,6 +105,85 @@ test.each([
   const handle = await runtime.job(id)
   await handle?.send({ type: 'GO' } as never)
   expect(await handle?.result()).toBe(reminded)
+})
+
+/** Three timers of an hour: of its child, for its child, and of a promise that waits for its next attempt. */
+function withChild(id: string) {
+  const child = setup({}).createMachine({
+    entry: raise({ type: 'RAISED' }, { delay: 3_600_000 }),
+    on: { RAISED: { actions: sendParent({ type: 'HEARD', what: 'raised' }) } },
+  })
+  const pings = setup({}).createMachine({
+    on: { PING: { actions: sendParent({ type: 'HEARD', what: 'sent' }) } },
+  })
+  let attempts = 0
+  const work = durable(async () => Promise.reject(new Error(`attempt ${++attempts}`)), {
+    retry: { maxAttempts: 2, backoff: () => 3_600_000 },
+  })
+  return setup({
+    types: { context: {} as { heard: string[] }, events: {} as { type: 'HEARD'; what: string } | { type: 'GO' } },
+    actors: { child, pings, work },
+    actions: { hear: assign({ heard: ({ context }, what: string) => [...context.heard, what] }) },
+  }).createMachine({
+    id: 'order',
+    context: { heard: [] },
+    invoke: [
+      { id: `${id}-raises`, src: 'child' },
+      { id: `${id}-pings`, src: 'pings' },
+      { id: `${id}-work`, src: 'work', onError: { actions: { type: 'hear', params: 'failed' } } },
+    ],
+    entry: sendTo(`${id}-pings`, { type: 'PING' }, { delay: 3_600_000 }),
+    on: { HEARD: { actions: { type: 'hear', params: ({ event }) => event.what } }, GO: '.end' },
+    initial: 'open',
+    states: { open: {}, end: { type: 'final' } },
+    output: ({ context }) => context.heard.toSorted(),
+  })
+}
+
+const renamedChildren = (snapshot: unknown): object => {
+  const { children, ...rest } = snapshot as { readonly children: object }
+  return {
+    ...rest,
+    children: Object.fromEntries(Object.entries(children).map(([id, child]) => [id.replace('kid', 'heir'), child])),
+  }
+}
+
+test('the timers of actors that migrate renames go along if it moves them', async () => {
+  const at = world()
+  const id = await begun(at, versionOf(withChild('kid'), '1'))
+  const to = (address: string): string => address.replace('kid', 'heir')
+  const job = versionOf(withChild('heir'), '2', (snapshot, _, { timers }) => ({
+    snapshot: renamedChildren(snapshot),
+    timers: timers.map((timer) => ({ ...timer, machine: to(timer.machine), target: to(timer.target) })),
+  }))
+  const runtime = await at.runtime({ jobs: [job] })
+  await at.clock.advance('2h')
+  const handle = await runtime.job(id)
+  await handle?.send({ type: 'GO' } as never)
+  expect(await handle?.result()).toEqual(['failed', 'raised', 'sent'])
+})
+
+test.each<[what: string, migrate: Migrate, reason: string]>([
+  [
+    'are left where they were',
+    renamedChildren,
+    'the delayed event RAISED needs the actor kid-raises/1, which is gone; the delayed event PING needs the actor kid-pings/1, which is gone; ',
+  ],
+  [
+    'are moved to one that is not there',
+    (snapshot, _, { timers }) => ({
+      snapshot: renamedChildren(snapshot),
+      timers: timers.map((timer) => ({ ...timer, machine: 'heir-raises', target: 'heir-raises/1' })),
+    }),
+    'the delayed event RAISED needs the actor heir-raises, which is gone',
+  ],
+])('the job waits if timers of actors that migrate renames %s', async (_, migrate, reason) => {
+  const at = world()
+  const id = await begun(at, versionOf(withChild('kid'), '1'))
+  const runtime = await at.runtime({ jobs: [versionOf(withChild('heir'), '2', migrate)] })
+  await at.clock.settle()
+  expect((await (await runtime.job(id))?.record())?.unsupported?.reason).toContain(reason)
+  at.expectLogged('error')
 })
 
 test('a job of an unknown version waits, with messages and without, for a process that knows it', async () => {
