@@ -5,7 +5,7 @@
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
 import { digestOf } from '../core/platform.ts'
 import { isJobLogic } from './from-job.ts'
-import { isMachine, namedActors, nodesOf } from './machines.ts'
+import { activeNodes, isMachine, namedActors, nodesOf } from './machines.ts'
 
 export interface MachineVersion {
   readonly id: string
@@ -86,16 +86,31 @@ export function incompatibilities(machine: AnyStateMachine, persisted: Persisted
   // An ended machine makes no more transitions: any definition fits.
   if (persisted.status !== 'active') return []
   const found = [...badStates(machine.root, persisted.value, persisted.children)]
+  const invoked = new Set(
+    activeNodes(machine.root, persisted.value).flatMap(({ invoke }) => invoke.map(({ id }) => id)),
+  )
   for (const [id, child] of Object.entries(persisted.children)) {
     const { src, snapshot } = child
     const logic = actorLogic(machine, src)
     const change = logic === null ? null : changeOfKind(child, kindOf(logic))
     if (logic === null) found.push(`actor ${id}: there is no actor logic ${String(src)} any more`)
     else if (change !== null) found.push(`actor ${id} was ${change}`)
+    else if (!invoked.has(id) && !hasEnded(snapshot) && isIdOfInvoke(machine, id))
+      found.push(`no active state invokes the actor ${id} any more`)
     else if (isMachine(logic)) found.push(...incompatibilities(logic, snapshot as PersistedMachine, `${path}${id}/`))
   }
   found.push(...lostHistories(machine, persisted))
   return path === '' ? found : found.map((what) => `${path}: ${what}`)
+}
+
+const hasEnded = (snapshot: unknown): boolean =>
+  ((snapshot as { readonly status?: string } | undefined)?.status ?? 'active') !== 'active'
+
+/** Is it the id that XState gives to an invoke without one, `<index>.<state>`? Any other may be of a spawned actor. */
+function isIdOfInvoke(machine: AnyStateMachine, id: string): boolean {
+  const node = /^\d+\.(.+)/s.exec(id)?.[1]
+  if (node === undefined) return false
+  return node.startsWith(`${machine.root.id}.`) || nodesOf(machine).some((each) => each.id === node)
 }
 
 /** States that a history remembers and that are gone. XState would take the default of the history instead. */

@@ -3,7 +3,17 @@
  * theirs.
  */
 import { defineJob, durable, type JobDefinition, type Migrate } from 'jobchart'
-import { assign, createMachine, fromPromise, raise, sendParent, sendTo, setup, type AnyStateMachine } from 'xstate'
+import {
+  assign,
+  createMachine,
+  fromPromise,
+  raise,
+  sendParent,
+  sendTo,
+  setup,
+  spawnChild,
+  type AnyStateMachine,
+} from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
 
@@ -237,6 +247,9 @@ const states = (waiting: object, more: object = {}) =>
     states: { waiting: { on: { GO: 'end' }, ...waiting }, end: { type: 'final' }, ...more },
   })
 
+const parentOf = (kid: AnyStateMachine): AnyStateMachine =>
+  setup({ actors: { kid, work } }).createMachine({ id: 'parent', invoke: [{ src: 'work' }, { src: 'kid' }] })
+
 test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: string]>([
   [
     'a state that is gone',
@@ -255,6 +268,18 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
     }),
     'there is no actor logic work any more',
   ],
+  [
+    'an actor that no state invokes any more',
+    states({ invoke: { src: 'work' } }),
+    states({}),
+    'no active state invokes the actor 0.order.waiting any more',
+  ],
+  [
+    'an actor that another state invokes now',
+    states({ invoke: { src: 'work' } }),
+    states({}, { other: { id: 'order.waiting.other', invoke: { src: 'work' } } }),
+    'no active state invokes the actor 0.order.waiting any more',
+  ],
   ['an actor that is new', states({}), states({ invoke: { id: 'kid', src: 'work' } }), 'kid'],
   [
     'a timer that nobody waits for',
@@ -267,6 +292,12 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
     createMachine({ id: 'order', type: 'parallel', states: { a: {} } }),
     createMachine({ id: 'order', type: 'parallel', states: { a: {}, b: {} } }),
     'region order.b is new',
+  ],
+  [
+    'an actor that a child machine does not invoke any more',
+    parentOf(states({ invoke: { src: 'work' } })),
+    parentOf(states({})),
+    '1.parent/: no active state invokes the actor 0.order.waiting any more',
   ],
 ])('%s is found out, and the job waits', async (_, from, to, message) => {
   const at = world()
@@ -283,6 +314,23 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
   expect(state).toBe('scheduled')
   expect(unsupported?.reason).toContain(message)
   at.expectLogged('error')
+  at.expectLogged('warn')
+})
+
+test('actors that were spawned, and invoked ones with an id of their own, go on in a chart that does not invoke them', async () => {
+  const at = world()
+  const old = versionOf(
+    states({ entry: spawnChild('work', { id: '0.item' }), invoke: { id: 'kid', src: 'work' } }),
+    '1',
+  )
+  const before = await at.runtime({ jobs: [old] })
+  const { id } = await before.enqueue(old, undefined)
+  await at.clock.settle()
+  await before.stop({ mode: 'abort', grace: 0 })
+  const runtime = await at.runtime({ jobs: [versionOf(states({}), '1')] })
+  const handle = await runtime.job(id)
+  await handle?.send({ type: 'GO' } as never)
+  await handle?.result()
   at.expectLogged('warn')
 })
 
