@@ -73,6 +73,7 @@ export async function strandedJobs(
           'input',
           'machineStates',
           'machineTags',
+          'takesCancel',
           'unsupported',
           'inbox',
           'deferred',

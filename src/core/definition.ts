@@ -26,7 +26,7 @@ import type {
   NewCheckpoint,
 } from './machine-record.ts'
 import type { OpenTransaction, SynchronousTransaction } from './open-transaction.ts'
-import type { MachineStanding } from './machine-tally.ts'
+import type { ParkedStanding } from './machine-values.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
 import type { TraceContext } from './telemetry.ts'
@@ -401,16 +401,16 @@ export interface Judge {
 
 /** A parked job, as far as an assessment needs it. */
 export type ParkedJob = MachineJob &
-  Pick<JobRecord, 'id' | 'inbox' | 'deferred' | 'machineStates' | 'machineTags' | 'unsupported'>
+  Pick<JobRecord, 'id' | 'inbox' | 'deferred' | 'machineStates' | 'machineTags' | 'takesCancel' | 'unsupported'>
 
 /**
- * `current`: it is found by the states that it is in · `moved`: it can go on, and is in these states now · `outdated`:
- * it must run once to wait for the right events, because a delay was added to its state · `unsupported`: it cannot go
- * on.
+ * `current`: it is found by the states that it is in, and cancelled as they say · `moved`: it can go on, and stands so
+ * now · `outdated`: it must run once to wait for the right events, because a delay was added to its state ·
+ * `unsupported`: it cannot go on.
  */
 export type Assessment =
   | { readonly kind: 'current' | 'outdated' }
-  | { readonly kind: 'moved'; readonly standing: MachineStanding }
+  | { readonly kind: 'moved'; readonly standing: ParkedStanding }
   | UnsupportedRest
 
 /** What a machine made of a recorded life: see `ReplayReport`. */

@@ -44,6 +44,7 @@ const recordFields: ReadonlySet<unknown> = new Set(
     checkin: true,
     logs: true,
     checkpoint: true,
+    takesCancel: true,
     inbox: true,
     deferred: true,
     lastMessageNumber: true,

@@ -74,12 +74,17 @@ export interface SendAnswer {
   readonly error?: ErrorRecord
 }
 
+/** Where a parked machine stands by a definition, and whether it handles a cancel there. */
+export interface ParkedStanding extends MachineStanding {
+  readonly takesCancel: boolean
+}
+
 export interface ReindexRequest {
   readonly id: string
   /** The number of its last checkpoint: the request has no effect if it has another one. */
   readonly checkpoint: number
-  /** What `list` finds it by and `machineCounts` counts from now on. Null: as it is. */
-  readonly standing: MachineStanding | null
+  /** What `list` finds it by and `machineCounts` counts from now on, and what a cancel does. Null: as it is. */
+  readonly standing: ParkedStanding | null
   /** Why no process can run it; null: one can. */
   readonly unsupported: Pick<Unsupported, 'version' | 'reason'> | null
 }

@@ -91,6 +91,8 @@ export interface JobRecord {
   readonly machineStates: readonly string[]
   /** Tags of its machine at the last checkpoint. */
   readonly machineTags: readonly string[]
+  /** Does a cancel go to its machine, as the event `job.cancel`, in the state of the last checkpoint? */
+  readonly takesCancel: boolean
   /** Messages that its machine has not read yet, and deferred events, oldest first. */
   readonly inbox: readonly InboxEntry[]
   /**

@@ -14,7 +14,7 @@ import { checkpointArrow } from './history.ts'
 import { part, RowTransition, Tick, type RowChange, type JobRow, type JobToInsert } from './job-row.ts'
 import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InboxEntry, InboxMessage, NewCheckpoint } from './machine-record.ts'
-import type { MachineStanding } from './machine-tally.ts'
+import type { ParkedStanding } from './machine-values.ts'
 import type { Json } from './payload.ts'
 import { partOf, readField, writeField, type ReadFields, type WrittenFields } from './row-fields.ts'
 import type { Recorder } from './recorder.ts'
@@ -414,12 +414,13 @@ export class Unit<Row extends JobRow = JobRow> {
     change.withAdditions().checkpoints.push({ number, state, seq, at, note })
   }
 
-  /** Sets the states and tags of the machine, of which each is named once. */
-  setStanding(row: Row, { states, tags }: MachineStanding): void {
+  /** Sets the states and tags of the machine, of which each is named once, and whether it handles a cancel. */
+  setStanding(row: Row, { states, tags, takesCancel }: ParkedStanding): void {
     const change = this.changing(row, part.checkpoint)
     const machine = row.withMachine()
     machine.states = states
     machine.tags = tags
+    machine.takesCancel = takesCancel
     this.recorder.changed(row, change)
   }
 

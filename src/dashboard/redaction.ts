@@ -108,6 +108,7 @@ const plainFields = {
   worker: same,
   machineStates: same,
   machineTags: same,
+  takesCancel: same,
   deferred: same,
   lastMessageNumber: same,
   parent: same,

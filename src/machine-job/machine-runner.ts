@@ -155,14 +155,16 @@ class VersionedRunner implements MachineRunner {
 
   judgeOf({ checkpoint, version }: MachineJob): Judge {
     const wrote = checkpoint === null ? null : machineIn(checkpoint.state)
-    const { identity } = checkpoint === null ? this.current : this.versionFor(wrote)
+    const { identity, chart } = checkpoint === null ? this.current : this.versionFor(wrote)
     const isSame = wrote !== null && wrote.id === identity.id && wrote.version === identity.version
     return {
       name: nameOf(identity),
       isThatOfJob: isSame && wrote.hash === identity.hash,
       versionOfJob: wrote?.version ?? version,
       takesCancel: () =>
-        checkpoint !== null && isNamedByState(this.restored(checkpoint.state).snapshot, { type: cancelEvent }),
+        checkpoint !== null &&
+        (chart.events as readonly string[]).includes(cancelEvent) &&
+        isNamedByState(this.restored(checkpoint.state).snapshot, { type: cancelEvent }),
       versionsThatKnow: (event) =>
         this.versions.flatMap(({ chart, identity: own }) => (sendableEvents(chart).includes(event) ? own.version : [])),
     }
@@ -224,10 +226,21 @@ class VersionedRunner implements MachineRunner {
       const isOther = machine !== null && nameOf(machine) !== nameOf(version.identity)
       if (isOther && deferred.length > 0 && this.takesDeferred(record)) return { kind: 'outdated' }
       const { states, tags } = standingOf(version.chart, state.snapshot.value)
+      const takesCancel = this.takesCancel(record)
       const isListed = hasSame(states, machineStates) && hasSame(tags, machineTags)
-      return isListed ? { kind: 'current' } : { kind: 'moved', standing: { states, tags } }
+      if (isListed && takesCancel === record.takesCancel) return { kind: 'current' }
+      return { kind: 'moved', standing: { states, tags, takesCancel } }
     } catch (error) {
       return unsupported(machine ?? this.current.identity, error)
+    }
+  }
+
+  /** Does its machine, as this process knows it, handle a cancel? If it throws: as its last checkpoint says. */
+  private takesCancel(record: ParkedJob): boolean {
+    try {
+      return this.judgeOf(record).takesCancel()
+    } catch {
+      return record.takesCancel
     }
   }
 

@@ -29,7 +29,6 @@ export interface Job {
   /** The type of the job that is inserted if it dies. */
   onDead: string | null
   checkpoints: readonly CheckpointEntry[]
-  takesCancel: boolean
   /** Keys of the latest messages. */
   keys: readonly string[]
   /** How it gathers messages, set when it is parked. */
@@ -99,6 +98,7 @@ export class NaiveJobs {
       checkpoint: null,
       machineStates: [],
       machineTags: [],
+      takesCancel: false,
       inbox: [],
       deferred: [],
       lastMessageNumber: 0,
@@ -121,7 +121,6 @@ export class NaiveJobs {
       pins,
       onDead: null,
       checkpoints: [],
-      takesCancel: false,
       keys: [],
       gather: null,
     }

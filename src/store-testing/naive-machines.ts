@@ -64,7 +64,10 @@ export class NaiveMachines extends NaiveJobs {
       const record = this.find(id)?.record
       if (!record) return { outcome: 'notFound' }
       if (record.state !== 'waiting' || record.checkpoint?.number !== checkpoint) return { outcome: 'changed' }
-      if (standing) Object.assign(record, { machineStates: standing.states, machineTags: standing.tags })
+      if (standing) {
+        const { states, tags, takesCancel } = standing
+        Object.assign(record, { machineStates: states, machineTags: tags, takesCancel })
+      }
       const first = record.unsupported ?? {
         tries: 0,
         since: this.time,
@@ -140,7 +143,7 @@ export class NaiveMachines extends NaiveJobs {
 
   /** Cancels a live job. @returns whether this call has forced the cancel */
   private cancelOne(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
-    if (!job.takesCancel || job.marked) return this.cancelNow(job, mark, transitions)
+    if (!job.record.takesCancel || job.marked) return this.cancelNow(job, mark, transitions)
     this.mark(job, mark)
     transitions.push(
       ...[this.deliver(job, { kind: 'cancel', reason: mark.reason })].filter((transition) => transition !== undefined),
@@ -198,12 +201,12 @@ export class NaiveMachines extends NaiveJobs {
     for (const [name, count] of heat) this.heatCounts.push({ type: record.type, name, count, lastId: record.id, at })
     const entry = { number, state, seq, at, note }
     job.checkpoints = [...job.checkpoints, entry].slice(-caps.checkpoints)
-    job.takesCancel = takesCancel
     const kept = Object.entries(job.steps ?? {}).filter(([name]) => forgetSteps?.includes(name) !== true)
     job.steps = kept.length === 0 ? null : Object.fromEntries(kept)
     record.checkpoint = { number, state }
     record.machineStates = states
     record.machineTags = tags
+    record.takesCancel = takesCancel
     record.unsupported = null
     record.maxAttempts = job.base + record.attempt - 1
     return entry
@@ -310,8 +313,8 @@ export class NaiveMachines extends NaiveJobs {
   /** Removes the checkpoints and messages of a job. */
   protected forgetCheckpoints(job: Job): void {
     this.drop(job, job.record.inbox, 'start')
-    Object.assign(job, { checkpoints: [], takesCancel: false })
-    Object.assign(job.record, { checkpoint: null, machineStates: [], machineTags: [] })
+    Object.assign(job, { checkpoints: [] })
+    Object.assign(job.record, { checkpoint: null, machineStates: [], machineTags: [], takesCancel: false })
   }
 }
 

@@ -37,6 +37,7 @@ const checkedFields = [
   'deferred',
   'machineStates',
   'machineTags',
+  'takesCancel',
   'unsupported',
 ] as const
 type CheckedJob = Pick<JobRecord, (typeof checkedFields)[number]>

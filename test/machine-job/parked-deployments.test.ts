@@ -198,6 +198,49 @@ test('jobs that sleep are listed and counted under the states that migrate gives
   expect(after).toEqual({ ...before, machineStates: ['approval'], machineTags: ['later'] })
 })
 
+/** Makes good when it is cancelled, if its state names the event. */
+const cancellable = (takesCancel: boolean, guard = () => true) =>
+  define(
+    createMachine({
+      id: 'order',
+      initial: 'review',
+      states: {
+        review: { on: { GO: 'end', ...(takesCancel && { 'job.cancel': { guard, target: 'released' } }) } },
+        end: { type: 'final' },
+        released: { type: 'final' },
+      },
+    }),
+    '1',
+  )
+
+test.each([
+  ['is added to their state is handled there', cancellable(false), cancellable(true), ['released']],
+  ['is taken away from it ends them at once', cancellable(true), cancellable(false), ['review']],
+])('a cancel of jobs that sleep, after job.cancel %s', async (_, before, after, states) => {
+  const at = world()
+  const [id = ''] = await parked(at, before)
+  const runtime = await at.runtime({ jobs: [after] })
+  await at.clock.settle()
+  const job = await runtime.job(id)
+  expect([await job?.can({ type: 'job.cancel' }), (await job?.record())?.takesCancel]).toEqual(
+    states[0] === 'released' ? [true, true] : [false, false],
+  )
+  await job?.cancel()
+  await at.clock.settle()
+  expect(await job?.record()).toMatchObject({ state: 'cancelled', machineStates: states })
+})
+
+test('a guard of job.cancel that throws leaves a job that sleeps as it is', async () => {
+  const at = world()
+  const [id] = await parked(at, cancellable(true))
+  const throws = (): never => {
+    throw new Error('no')
+  }
+  await at.runtime({ jobs: [cancellable(true, throws)] })
+  await at.clock.settle()
+  expect(await recordOf(at, id)).toMatchObject({ takesCancel: true, unsupported: null })
+})
+
 test('while workers of both versions run, each lists what it has parked by its own states', async () => {
   const at = world()
   const [id] = await parked(at, old)

@@ -127,7 +127,9 @@ async function lived(definitions: readonly JobDefinition[], options: CheckOption
 function reindexedLines({ found, unsupported, written }: Reindexed & { readonly written: boolean }): string[] {
   if (found + unsupported === 0) return []
   if (written) return [`- ${jobsText(found)} listed anew, ${unsupported} recorded as unsupported`]
-  return [`- ${jobsText(found + unsupported)} are listed under states of their old machine: --migrate lists them anew`]
+  return [
+    `- ${jobsText(found + unsupported)} are listed under states of their old machine, or cancelled as it says: --migrate lists them anew`,
+  ]
 }
 
 function resultText(

@@ -60,6 +60,19 @@ export const gentleCancelCases: Cases = {
     assert.deepEqual((await recordOf(store, 'a')).inbox[0]?.message, { kind: 'cancel', reason: null })
     assert.equal((await cancel(store, ['a']))?.transitions[0]?.event, 'CANCEL', 'and marks the job all the same')
   },
+  'a machine that waits is woken by its cancel if a deployment lets it handle one, and only then': async ({
+    store,
+  }) => {
+    await park(store, await putAndTake(store, 'a'), plainCheckpoint(1))
+    await park(store, await putAndTake(store, 'b'), ready(1))
+    for (const [id, takesCancel] of [['a', true] as const, ['b', false] as const]) {
+      const standing = { states: [], tags: [], takesCancel }
+      await store.reindex([{ id, checkpoint: 1, standing, unsupported: null }])
+      assert.equal((await recordOf(store, id)).takesCancel, takesCancel)
+    }
+    await cancel(store, ['a', 'b'])
+    assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], ['queued', 'cancelled'])
+  },
   'a machine that waits is woken by its cancel': async ({ store }) => {
     await park(store, await putAndTake(store, 'a'), ready(1))
     const answer = await cancel(store, ['a'], 'enough')

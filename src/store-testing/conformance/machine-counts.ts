@@ -120,7 +120,7 @@ export const machineCountCases: Cases = {
       for (const job of [a, b, c]) await write(store, job, at(1, ['paid', 'paid.shipping'], ['open']))
       for (const job of [a, b]) await park(store, job)
       const before = await recordOf(store, 'a')
-      const standing = { states: ['paid', 'paid.packed'], tags: ['late'] }
+      const standing = { states: ['paid', 'paid.packed'], tags: ['late'], takesCancel: false }
       const request = (id: string, checkpoint = 1) => ({ id, checkpoint, standing, unsupported: null })
       const answers = await store.reindex([request('a'), request('b', 2), request('c'), request('d')])
       assert.deepEqual(
