@@ -144,8 +144,11 @@ const timed = {
   leases: "j.state IN ('running', 'cancelling')",
 }
 
+/** The core judges the leases by its time, later than the server has looked at them: by so much at most, ms. */
+const judgedMsMax = 5_000
+
 const unheld = (schema: string, wakeAt: string): string =>
-  `(${wakeAt} > ${clockColumn} OR EXISTS (SELECT FROM ${schema}.jobs k WHERE k.id = j.id FOR UPDATE SKIP LOCKED))`
+  `(${wakeAt} > ${clockColumn} + ${judgedMsMax} OR EXISTS (SELECT FROM ${schema}.jobs k WHERE k.id = j.id FOR UPDATE SKIP LOCKED))`
 
 /** The jobs of documents by their own times, and those of claims. */
 function timedRows(schema: string, of: keyof typeof timed): string {

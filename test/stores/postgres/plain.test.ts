@@ -231,6 +231,23 @@ test('a claim that somebody else has locked holds up its own jobs and no others'
   expect((await complete(store, first)).map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
 })
 
+test('a lease that runs out while it is looked for is not rescued while a transaction of its handler is open', async () => {
+  // Time goes on between the look of the server and the decision: here the clock is ahead for as long.
+  const clock = movingClock(Date.now() + 800)
+  const store = await opened('late', true, clock)
+  await put(store, ...jobs)
+  await take(store, { max: 1, token: 't1', leaseMs: 100 })
+  await take(store, { max: 1, token: 't2', leaseMs: 100 })
+  const handler = new Client({ connectionString: server().url })
+  await handler.connect()
+  onTestFinished(() => handler.end())
+  await handler.query("BEGIN; SELECT FROM late.jobs WHERE id = 'a' FOR KEY SHARE")
+  await clock.advance(101)
+  expect((await store.rescue(10)).transitions.map(({ id }) => id)).toEqual(['b'])
+  await handler.query('ROLLBACK')
+  expect((await store.rescue(10)).transitions.map(({ id }) => id)).toEqual(['a'])
+})
+
 test('the ends of a turn and the claim of the same turn are one call, whatever becomes of the ends', async () => {
   const clock = movingClock()
   const asked = nothingSeen()
