@@ -3,7 +3,7 @@
  * of the contract in `store.ts`.
  */
 import type { CheckIn, JobRecord, Transition } from './record.ts'
-import type { JobState } from './lifecycle.ts'
+import { jobStates, type JobState } from './lifecycle.ts'
 import type { Json } from './payload.ts'
 import type { JobFilter, TypeLimits } from './values.ts'
 
@@ -69,6 +69,14 @@ export const summaryFields = [
 export type JobSummary = Pick<JobRecord, (typeof summaryFields)[number]>
 
 export type StateCounts = Readonly<Record<JobState, number>>
+
+/**
+ * Is a type known: is it defined here, or has the store a job of it?
+ * @param jobs the definitions of this process
+ * @param counts of the jobs of the type
+ */
+export const isKnownType = (jobs: ReadonlyMap<string, unknown>, type: string, counts: StateCounts): boolean =>
+  jobs.has(type) || jobStates.some((state) => counts[state] > 0)
 
 /**
  * Of a class, because the types of spreads and rests leave accessors of classes out, as values of members that are not

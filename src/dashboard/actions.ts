@@ -4,6 +4,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { SendOptions } from '../core/call-options.ts'
 import type { BulkChange } from '../store.ts'
 import { json } from './answers.ts'
+import { isKnownType } from '../core/figures.ts'
 import { readBody, type JsonObject } from './body.ts'
 import { shownOperation, startOperation } from './bulk.ts'
 import type { AuditEntry, DashboardSettings } from './options.ts'
@@ -11,7 +12,6 @@ import { cancelOptionsIn, checkOptions, retryOptionsIn, selectorIn } from './que
 import { checkFilter } from './redaction.ts'
 import { RefusedError } from './refused-error.ts'
 import type { RouteEnv } from './access.ts'
-import { isKnown } from './overview.ts'
 
 type Action = AuditEntry['action']
 
@@ -116,11 +116,12 @@ export async function changeQueue(
   type: string,
   c: Context<RouteEnv>,
 ): Promise<Response> {
+  const { client } = settings
   return audited(settings, c, action, type, async () => {
-    const queue = settings.client.queue(type)
+    const queue = client.queue(type)
     await queue[action]()
     const { paused, counts } = await queue.stats()
-    return { type, paused, known: isKnown(settings, type, counts) }
+    return { type, paused, known: isKnownType(client.jobs, type, counts) }
   })
 }
 

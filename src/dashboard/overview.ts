@@ -11,7 +11,7 @@ import type {
   WorkerRecord,
 } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
-import { jobStates } from '../core/lifecycle.ts'
+import { isKnownType } from '../core/figures.ts'
 import { shownQueues, workersByType, type Condition, type QueueCondition, type QueuesAndWorkers } from './condition.ts'
 import { inTurns } from './in-turns.ts'
 import type { DashboardSettings } from './options.ts'
@@ -164,17 +164,13 @@ export interface QueueView extends QueueRow {
   readonly versions: readonly string[]
 }
 
-/** Does this process define the type, or has the store a job of it? */
-export const isKnown = ({ client }: DashboardSettings, type: string, counts: StateCounts): boolean =>
-  client.jobs.has(type) || jobStates.some((state) => counts[state] > 0)
-
 /** @returns null for a type that is neither known nor paused */
 export async function queueView(settings: DashboardSettings, type: string): Promise<QueueView | null> {
   const { client } = settings
   const definition = client.jobs.get(type)
   const [stats, workers] = [await client.queue(type).stats(), await client.workers({ inputs: false })]
   const row = await queueRow(settings, stats, workersByType(workers))
-  if (!row.paused && !isKnown(settings, type, row.counts)) return null
+  if (!row.paused && !isKnownType(client.jobs, type, row.counts)) return null
   return {
     ...row,
     now: client.store.now(),

@@ -24,10 +24,11 @@ export class Recent<Answer> {
     if (this.made !== null && systemClock.monotonic() - this.madeAt < this.ms) return this.made
     this.madeAt = Infinity
     const made = this.make()
+    const isLast = (): boolean => this.made === made
     made.then(
-      () => (this.madeAt = systemClock.monotonic()),
+      () => isLast() && (this.madeAt = systemClock.monotonic()),
       // A failure is told to who has asked, and not kept.
-      () => (this.made = null),
+      () => isLast() && this.forget(),
     )
     return (this.made = made)
   }

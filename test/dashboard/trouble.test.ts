@@ -211,6 +211,21 @@ test('what is made is shared until it is made, and made anew after a failure', a
   expect(await again).toBe(3)
 })
 
+test('what was forgotten while it was made does not end the sharing of what is made after it', async () => {
+  const calls: PromiseWithResolvers<number>[] = []
+  const recent = new Recent(() => {
+    const call = Promise.withResolvers<number>()
+    calls.push(call)
+    return call.promise
+  }, 0)
+  const [first, second] = [recent.get(), (recent.forget(), recent.get())]
+  calls[0]?.reject(new Error('no'))
+  await expect(first).rejects.toThrow('no')
+  const third = recent.get()
+  calls[1]?.resolve(2)
+  expect([await second, await third, calls.length]).toEqual([2, 2, 2])
+})
+
 test('a look for trouble that the store never answers is followed by others', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -4,8 +4,8 @@ import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
-import { jobStates } from '../../core/lifecycle.ts'
 import { grouped } from '../../core/counted.ts'
+import { isKnownType } from '../../core/figures.ts'
 import { jobs } from '../words.ts'
 
 export const pauseCommand = (program: Program): Command =>
@@ -30,8 +30,8 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
           else {
             for (const { type, paused, counts } of changed) {
               const shown = `${jobs(counts.queued)} queued, ${grouped(counts.running)} running`
-              const isKnown = client.jobs.has(type) || jobStates.some((state) => counts[state] > 0)
-              if (!isKnown) terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
+              if (!isKnownType(client.jobs, type, counts))
+                terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
               await terminal.print(`${type} ${paused ? 'is paused' : 'goes on'}: ${shown}`)
             }
           }
