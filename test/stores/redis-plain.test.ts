@@ -1,6 +1,7 @@
 /** On Redis plain inserts, ends and claims have scripts of their own, which keep what those for all others keep. */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import type { Settlement } from '../../src/core/settlement.ts'
 import { cancel, lease, newJob, noLimits, prune, put } from '../../src/store-testing/conformance/acts.ts'
 import type { Command, RedisClient } from '../../src/stores/redis/connection.ts'
@@ -112,9 +113,15 @@ async function world(clock: ReturnType<typeof movingClock>, isPlain: boolean): P
   }
 }
 
-/** One with the scripts for plain jobs, one without, and one clock. */
+const minuteMs = 60_000
+
+/**
+ * One with the scripts for plain jobs, one without, and one clock. It starts with a minute: the first call of a minute
+ * is not for the script of plain ones, and how many follow it there depends on what was refused before.
+ */
 async function twoWorlds() {
-  const clock = movingClock()
+  const now = systemClock.now()
+  const clock = movingClock(now - (now % minuteMs))
   const [plain, other] = [await world(clock, true), await world(clock, false)]
   const both = async <T>(act: (at: World) => Promise<T>): Promise<readonly [T, T]> => [
     await act(plain),
