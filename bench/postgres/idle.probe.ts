@@ -16,9 +16,9 @@ function countingStore(url: string, schema: string) {
   const connect = async () => {
     const link = await target.connect()
     const query = link.query.bind(link)
-    link.query = (statement) => {
+    link.query = (...statement) => {
       queries.count++
-      return query(statement)
+      return query(...statement)
     }
     return link
   }

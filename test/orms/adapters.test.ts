@@ -60,7 +60,7 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
       connections: () => 1,
       schema,
       storeId: () => String(rows[0]?.['value']),
-      query: async (text, values) => (await client.query({ text, values: [...values], rowMode: 'array' })).rows,
+      ask: async (text, values = []) => (await client.query({ text, values: [...values], rowMode: 'array' })).rows,
     })
   })
 
@@ -184,7 +184,7 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
     })
 
     test('the store of another schema of the database is another store', async () => {
-      const others = transactionsOf({ connections: () => 1, schema, storeId: () => 'another', query: async () => [] })
+      const others = transactionsOf({ connections: () => 1, schema, storeId: () => 'another', ask: async () => [] })
       await expect(library.transaction(({ tx }) => others.write(tx, [intent('a')]))).rejects.toMatchObject({
         code: 'TX_OTHER_DATABASE',
       })

@@ -42,7 +42,7 @@ export function postgresInVirtualTime(url: string): PostgresInVirtualTime {
         ifSilent: link.ifSilent,
         isPooled: link.isPooled,
         epoch: link.epoch,
-        query: (statement) => traffic.counted(link.query(statement)),
+        query: (...statement) => traffic.counted(link.query(...statement)),
         transaction: (settings, work) => traffic.counted(link.transaction(settings, work)),
         listen: (channel, told) => traffic.counted(link.listen(channel, told)),
         onEnd: (listener) => link.onEnd(listener),

@@ -73,10 +73,10 @@ test('other calls of the process do not join a transaction of the store, which m
   const link = await targetOf({ pglite }).connect()
   const insert = (n: number): Promise<unknown> => pglite.query('INSERT INTO strangers VALUES ($1)', [n])
   const strangers: Promise<unknown>[] = []
-  const refused = link.transaction('SET LOCAL lock_timeout = 0', async (executor) => {
-    await executor.query({ text: 'INSERT INTO strangers VALUES (0)' })
+  const refused = link.transaction('SET LOCAL lock_timeout = 0', async (ask) => {
+    await ask('INSERT INTO strangers VALUES (0)')
     for (let n = 1; n <= 5; n++) strangers.push(insert(n))
-    await executor.query({ text: 'INSERT INTO strangers VALUES (-1)' })
+    await ask('INSERT INTO strangers VALUES (-1)')
     throw new Error('no')
   })
   await expect(refused).rejects.toThrow('no')

@@ -73,11 +73,11 @@ test('a schema that another process makes between the look and the lock is not m
   const connection = new Connection(async () => {
     const link = await connect()
     let tries = 0
-    const query: Link['query'] = async (statement) => {
-      if (!statement.text.includes('pg_try_advisory')) return link.query(statement)
+    const query: Link['query'] = async (...statement) => {
+      if (!statement[0].includes('pg_try_advisory')) return link.query(...statement)
       // At the second try the server process remembers that there is no such schema.
       if (++tries === 2) await server().query(`BEGIN; ${migrationText('late', null)} COMMIT`)
-      const rows = await link.query(statement)
+      const rows = await link.query(...statement)
       return tries === 1 ? [[false]] : rows
     }
     return Object.assign(Object.create(link) as Link, { query })

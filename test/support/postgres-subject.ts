@@ -125,7 +125,7 @@ class KeptLinks {
       ifSilent: link.ifSilent,
       isPooled: link.isPooled,
       epoch: link.epoch,
-      query: (statement) => link.query(statement),
+      query: (...statement) => link.query(...statement),
       transaction: (settings, work) => link.transaction(settings, work),
       listen: (channel, hear) => link.listen(channel, (payload) => !isClosed && hear(payload)),
       onEnd: (listener) => void listeners.add(listener),
@@ -134,7 +134,7 @@ class KeptLinks {
         isClosed = true
         listeners.clear()
         // It is sent behind what is under way.
-        Promise.all([link.query({ text: forget }), link.query({ text: 'UNLISTEN *' })]).then(
+        Promise.all([link.query(forget), link.query('UNLISTEN *')]).then(
           () => this.free.push(link),
           () => link.close(),
         )

@@ -8,7 +8,7 @@ import { keyName, type CellKind } from '../remote/cells.ts'
 import type { CellValue, Commit, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { commitInTurn } from './commit.ts'
-import type { Executor, ResultRow } from './connection.ts'
+import type { Ask, ResultRow } from './connection.ts'
 import { documentColumns, documentOfRow } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
@@ -24,7 +24,7 @@ export interface AsideOptions {
   readonly transitionsMax: number
   readonly now: () => number
   /** Works in a transaction that has the turn. */
-  readonly inTurn: <T>(work: (executor: Executor) => Promise<T>) => Promise<T>
+  readonly inTurn: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
 }
 
 /** Jobs by their columns: their ids, or the texts of their documents. */
@@ -59,7 +59,7 @@ export class Aside {
   /** Sets those of some jobs aside that cannot be read. @throws JobchartError STORE_UNAVAILABLE if others hold them */
   async set(unread: Unread): Promise<void> {
     const { inTurn, where } = this.options
-    const { ids, isHeld } = await inTurn((executor) => setAside(executor, this.options, unread))
+    const { ids, isHeld } = await inTurn((ask) => setAside(ask, this.options, unread))
     this.met.push(...ids)
     if (isHeld) throw held(where)
   }
@@ -80,26 +80,26 @@ const held = (where: string): JobchartError =>
     },
   )
 
-/** @param executor a transaction that has the turn. @returns the ids of those that were set aside */
+/** @param ask asks in a transaction that has the turn. @returns the ids of those that were set aside */
 export async function setAside(
-  executor: Executor,
+  ask: Ask,
   options: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
   unread: Unread,
 ): Promise<{ readonly ids: readonly string[]; readonly isHeld: boolean }> {
   const { schema } = options
   const [which, values] = 'ids' in unread ? ['j.id', unread.ids] : ['NOT j.plain AND j.doc', unread.docs]
-  const rows = await executor.query({
-    text: `SELECT ${documentColumns}, s.id, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure,
+  const rows = await ask(
+    `SELECT ${documentColumns}, s.id, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure,
         s.finished_at::float8, s.terms
       FROM ${schema}.standing s JOIN ${schema}.jobs j ON j.id = s.id WHERE ${which} = ANY($1::text[])`,
-    values: [values],
-  })
+    [values],
+  )
   const ids: string[] = []
   for (const row of rows.filter((each) => documentOrNull(each) === null)) {
     const id = textOfColumn(row[3] as string)
-    if (!(await committed(executor, options, await leaving(executor, options, row)))) return { ids, isHeld: true }
-    const text = `INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`
-    await executor.query({ text, values: [columnText(id), ...(row.slice(0, 3) as [number, string, string])] })
+    if (!(await committed(ask, options, await leaving(ask, options, row)))) return { ids, isHeld: true }
+    const values = [columnText(id), ...(row.slice(0, 3) as [number, string, string])]
+    await ask(`INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`, values)
     ids.push(id)
   }
   return { ids, isHeld: false }
@@ -117,7 +117,7 @@ export function documentOrNull(row: ResultRow): JobDocument | null {
 type Leaving = Pick<Writes, 'jobs' | 'cells'> & Pick<Commit, 'revisions'>
 
 /** A job that goes is counted no more, frees its unique key, and lets a job go on that waits for it. */
-async function leaving(executor: Executor, { schema }: Pick<AsideOptions, 'schema'>, row: ResultRow): Promise<Leaving> {
+async function leaving(ask: Ask, { schema }: Pick<AsideOptions, 'schema'>, row: ResultRow): Promise<Leaving> {
   const [, , , idColumn, revision, state, type, key, failure, finishedAt, terms] = row
   const id = textOfColumn(idColumn as string)
   // As far as figures depend on it.
@@ -130,16 +130,16 @@ async function leaving(executor: Executor, { schema }: Pick<AsideOptions, 'schem
   } as unknown as JobDocument
   const jobs: Writes['jobs'][number][] = [{ id, before, after: null }]
   const revisions = new Map([[id, revision as string]])
-  const cells: CellValue[] = await fencesOf(executor, schema, id)
+  const cells: CellValue[] = await fencesOf(ask, schema, id)
   if (key === null || isEnded(before.state)) return { jobs, cells, revisions }
 
   const field = keyName(before.type, textOfColumn(key as string))
-  const byKind = new Map((await keyCells(executor, schema, [field])).map((cell) => [cell.cells, cell.value]))
+  const byKind = new Map((await keyCells(ask, schema, [field])).map((cell) => [cell.cells, cell.value]))
   const [holder, predecessor] = [byKind.get('holders') ?? null, byKind.get('predecessors') ?? null]
   if (holder === id) cells.push({ cells: 'holders', field, value: null })
   if (predecessor !== id) return { jobs, cells, revisions }
   cells.push({ cells: 'predecessors', field, value: null })
-  const next = holder === null ? null : await documentBy(executor, schema, holder)
+  const next = holder === null ? null : await documentBy(ask, schema, holder)
   if (next !== null) {
     const after = released(next)
     if (after !== null) {
@@ -157,25 +157,18 @@ export const released = (job: JobDocument): JobDocument | null =>
     : { ...job, rev: job.rev + 1, wakeAt: job.dueAfter, dueAfter: null }
 
 /** What would hold up its end. */
-async function fencesOf(executor: Executor, schema: string, id: string): Promise<CellValue[]> {
-  const rows = await executor.query({
-    text: `SELECT field FROM ${schema}.cells WHERE kind = 'fences' AND value = $1`,
-    values: [columnText(id)],
-  })
+async function fencesOf(ask: Ask, schema: string, id: string): Promise<CellValue[]> {
+  const rows = await ask(`SELECT field FROM ${schema}.cells WHERE kind = 'fences' AND value = $1`, [columnText(id)])
   return rows.map(([field]) => ({ cells: 'fences', field: textOfColumn(field as string), value: null }))
 }
 
 /** Who holds unique keys, and who has given them up. @param fields null: of all */
-export async function keyCells(
-  executor: Executor,
-  schema: string,
-  fields: readonly string[] | null,
-): Promise<CellValue[]> {
-  const rows = await executor.query({
-    text: `SELECT kind, field, value FROM ${schema}.cells
+export async function keyCells(ask: Ask, schema: string, fields: readonly string[] | null): Promise<CellValue[]> {
+  const rows = await ask(
+    `SELECT kind, field, value FROM ${schema}.cells
       WHERE kind IN ('holders', 'predecessors') AND ($1::text[] IS NULL OR field = ANY($1))`,
-    values: [fields && fields.map(columnText)],
-  })
+    [fields && fields.map(columnText)],
+  )
   return rows.map(([kind, field, value]) => ({
     cells: kind as CellKind,
     field: textOfColumn(field as string),
@@ -184,15 +177,14 @@ export async function keyCells(
 }
 
 /** Null if it is not there, or cannot be read itself. */
-async function documentBy(executor: Executor, schema: string, id: string): Promise<JobDocument | null> {
-  const text = `SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.id = $1`
-  const [row] = await executor.query({ text, values: [columnText(id)] })
+async function documentBy(ask: Ask, schema: string, id: string): Promise<JobDocument | null> {
+  const [row] = await ask(`SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.id = $1`, [columnText(id)])
   return row === undefined ? null : documentOrNull(row)
 }
 
 /** Commits in a transaction that has the turn. @returns false if others hold a row of it */
 export async function committed(
-  executor: Executor,
+  ask: Ask,
   { schema, transitionsMax, now }: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
   { revisions, ...changes }: Leaving,
 ): Promise<boolean> {
@@ -207,5 +199,5 @@ export async function committed(
     ...changes,
   }
   const commit: Commit = { epoch: '', revisions, cells: [], rooms: new Map(), slots: new Map(), writes: () => writes }
-  return (await commitInTurn(executor, schema, commit, { logMax: transitionsMax })).base !== null
+  return (await commitInTurn(ask, schema, commit, { logMax: transitionsMax })).base !== null
 }

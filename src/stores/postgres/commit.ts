@@ -2,7 +2,7 @@
 import type { Commit, Writes } from '../remote/commit.ts'
 import { cellName } from '../remote/cells.ts'
 import { pending } from '../remote/transaction.ts'
-import { headColumns, madeColumn, type Executor, type Param, type ResultRow, type Statement } from './connection.ts'
+import { headColumns, madeColumn, type Ask, type Param, type ResultRow } from './connection.ts'
 import { moveParams } from './figures.ts'
 import { rowsText } from './jobs.ts'
 import { jobTerms } from './terms.ts'
@@ -16,7 +16,7 @@ interface CommitOptions {
   readonly takesTurn?: boolean
 }
 
-export function commitStatement(schema: string, commit: Commit, options: CommitOptions): Statement {
+export function commitStatement(schema: string, commit: Commit, options: CommitOptions): Parameters<Ask> {
   const { logMax, table = null, takesTurn = true } = options
   // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
   const writes = commit.writes(pending)
@@ -52,13 +52,10 @@ export function commitStatement(schema: string, commit: Commit, options: CommitO
     ...moveParams(writes),
   ]
   const list = values.map((_, i) => `$${i + 1}`).join(', ')
-  return {
-    name: 'jobchart commit',
-    text: `SELECT ${headColumns(schema)}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
-      FROM (VALUES (1)) AS one LEFT JOIN ${schema}.commit(${list})
-        ON $${values.length + 1}::float8 IS NULL OR $${values.length + 1} = ${madeColumn(schema)}`,
-    values: [...values, table],
-  }
+  const text = `SELECT ${headColumns(schema)}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
+    FROM (VALUES (1)) AS one LEFT JOIN ${schema}.commit(${list})
+      ON $${values.length + 1}::float8 IS NULL OR $${values.length + 1} = ${madeColumn(schema)}`
+  return [text, [...values, table], 'jobchart commit']
 }
 
 /** Terms that written jobs have, and do not have at the other moment, with the numbers of these jobs. */
@@ -85,14 +82,14 @@ export interface Committed {
   readonly unfolded: number
 }
 
-/** @param executor a transaction that has the turn */
+/** @param ask asks in a transaction that has the turn */
 export async function commitInTurn(
-  executor: Executor,
+  ask: Ask,
   schema: string,
   commit: Commit,
   options: Omit<CommitOptions, 'takesTurn'>,
 ): Promise<Committed> {
-  const [row] = await executor.query(commitStatement(schema, commit, { ...options, takesTurn: false }))
+  const [row] = await ask(...commitStatement(schema, commit, { ...options, takesTurn: false }))
   return committedOf(row?.slice(2), commit)
 }
 

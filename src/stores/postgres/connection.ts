@@ -5,25 +5,17 @@ import { JobchartError } from '../../core/errors.ts'
 /** Parameters of a statement. */
 export type Param = string | number | boolean | null | readonly (string | number | boolean | null)[]
 
-export interface Statement {
-  /** Of one that is asked often: the server keeps it under this name. */
-  readonly name?: string
-  readonly text: string
-  readonly values?: readonly Param[]
-}
-
 export type ResultRow = readonly unknown[]
 
-/** Carries out a statement, which the server keeps if it has a name. */
-export type Ask = (text: string, values: readonly Param[], name?: string) => Promise<readonly ResultRow[]>
-
-/** What takes statements: a connection, or a transaction on it. */
-export interface Executor {
-  query(statement: Statement): Promise<readonly ResultRow[]>
-}
+/**
+ * Carries out a statement on a connection, or in a transaction on it. Those that are asked often have a name, under
+ * which the server keeps them. Without values there may be several statements.
+ */
+export type Ask = (text: string, values?: readonly Param[], name?: string) => Promise<readonly ResultRow[]>
 
 /** A connected client of a driver: it ends with its connection. */
-export interface Link extends Executor {
+export interface Link {
+  query: Ask
   /** What to look at if it does not answer. */
   readonly ifSilent: string
   /** Is there a pooler before the server? Then its connections may change from one transaction to the next. */
@@ -31,7 +23,7 @@ export interface Link extends Executor {
   /** Which run of the server, and which database of this name, it is connected to. */
   readonly epoch: string
   /** Carries out `work` as one transaction. @param settings the statement that it begins with */
-  transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T>
+  transaction<T>(settings: string, work: (ask: Ask) => Promise<T>): Promise<T>
   /** Calls `told` with the payload of each notification of the channel. */
   listen(channel: string, told: (payload: string) => void): Promise<void>
   /** Calls the listener when the connection has ended, whoever has ended it. */
@@ -47,7 +39,7 @@ export interface Target {
   /** Does it survive the end of the process? Default: yes. */
   readonly isDurable?: boolean
   /** How to read in a transaction of the user, if all else waits for its end. */
-  readonly within?: (tx: object) => Executor['query']
+  readonly within?: (tx: object) => Ask
 }
 
 /** The time of the server, ms since the epoch. */
@@ -108,8 +100,8 @@ export class Connection {
    * Carries out one statement, which is a transaction of its own.
    * @throws JobchartError STORE_UNAVAILABLE
    */
-  query(text: string, values: readonly Param[] = [], name?: string): Promise<readonly ResultRow[]> {
-    return this.run((link) => link.query({ text, values, ...(name !== undefined && { name }) }))
+  query(...statement: Parameters<Ask>): Promise<readonly ResultRow[]> {
+    return this.run((link) => link.query(...statement))
   }
 
   /**
@@ -127,7 +119,7 @@ export class Connection {
    * Carries out several statements, which are one transaction. Other calls wait for its end.
    * @param settings the first of them
    */
-  inTransaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> {
+  inTransaction<T>(settings: string, work: (ask: Ask) => Promise<T>): Promise<T> {
     const before = this.transaction
     const own = (async (): Promise<T> => {
       await before

@@ -197,7 +197,7 @@ export class FigureReader {
     if (unfolded < this.triedAt) this.triedAt = 0
     if (unfolded < this.triedAt + foldEvery) return
     this.triedAt = unfolded
-    const [row] = await this.ask(`SELECT upto::float8 FROM ${this.schema}.folds`, [])
+    const [row] = await this.ask(`SELECT upto::float8 FROM ${this.schema}.folds`)
     const known = row?.[0] as number
     const { byType, upto } = await this.read()
     if (upto - known < foldEvery) return

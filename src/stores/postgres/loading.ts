@@ -1,7 +1,7 @@
 /** Loads what is wanted by one statement: a part of it for each kind. */
 import type { Loaded, Wanted } from '../remote/port.ts'
 import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
-import { clockColumn, type Param, type ResultRow, type Statement } from './connection.ts'
+import { clockColumn, type Ask, type Param, type ResultRow } from './connection.ts'
 import { documentFrom } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
@@ -31,7 +31,7 @@ export function loadingOf(
   schema: string,
   wanted: readonly Wanted[],
   into: Loaded,
-): { readonly statement: Statement; readonly take: (rows: Rows) => void } {
+): { readonly statement: Parameters<Ask>; readonly take: (rows: Rows) => void } {
   const parts = [
     ...ofKind(wanted, 'values').map((each) => valuesPart(schema, each, into)),
     ...childPart(schema, ofKind(wanted, 'children'), into),
@@ -47,7 +47,7 @@ export function loadingOf(
   }
   const texts = [...(frequent === null ? [] : [add(frequent, -1)]), ...parts.map(add)]
   return {
-    statement: { text: texts.join(' UNION ALL '), values, ...(parts.length === 0 && { name: 'jobchart load' }) },
+    statement: [texts.join(' UNION ALL '), values, parts.length === 0 ? 'jobchart load' : undefined],
     take(rows) {
       const byPart = Map.groupBy(rows, ([part]) => part as number)
       frequent?.take(rows)

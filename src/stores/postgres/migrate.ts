@@ -1,10 +1,8 @@
 /** Brings a schema to the version of this jobchart, or makes it. */
 import { JobchartError } from '../../core/errors.ts'
-import { pause, type Connection, type Param, type ResultRow } from './connection.ts'
+import { pause, type Ask, type Connection } from './connection.ts'
 import { migrations, schemaVersion } from './migrations/index.ts'
 import { quotedName } from './texts.ts'
-
-type Ask = (text: string, values?: readonly Param[]) => Promise<readonly ResultRow[]>
 
 /** Others that migrate are waited for by asking again: a waiter would hold up an index that is built concurrently. */
 const askAgainMs = 100
@@ -28,18 +26,18 @@ export function migrationText(schema: string, from: number | null): string {
 }
 
 /** The version of a schema; null if it has none of ours. */
-export async function versionOf(query: Ask, schema: string): Promise<number | null> {
+export async function versionOf(ask: Ask, schema: string): Promise<number | null> {
   // From the catalog: what to_regclass knows may be older than a lock that the transaction has taken.
-  const there = await query("SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'meta'", [schema])
+  const there = await ask("SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'meta'", [schema])
   if (there.length === 0) return null
-  const [row] = await query(`SELECT value FROM ${quotedName(schema)}.meta WHERE name = 'version'`)
+  const [row] = await ask(`SELECT value FROM ${quotedName(schema)}.meta WHERE name = 'version'`)
   return row === undefined ? null : Number(row[0])
 }
 
 /** @throws JobchartError UNSUPPORTED if a later jobchart has made it, STORE_UNAVAILABLE */
 export async function migrate(connection: Connection, schema: string, where: string): Promise<void> {
   for (;;) {
-    const version = await versionOf((text, values) => connection.query(text, values), schema)
+    const version = await versionOf((...statement) => connection.query(...statement), schema)
     if (version === schemaVersion) return
     if (version !== null && version > schemaVersion) {
       throw new JobchartError('UNSUPPORTED', `PostgreSQL at ${where}: schema ${schema} has version ${version}`, {
@@ -53,14 +51,10 @@ export async function migrate(connection: Connection, schema: string, where: str
 
 /** @returns false if another process migrates now, or has done so */
 function migrateOnce(connection: Connection, schema: string, from: number | null): Promise<boolean> {
-  return connection.inTransaction(
-    "SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = 0",
-    async (executor) => {
-      const query: Ask = (text, values = []) => executor.query({ text, values })
-      const [row] = await query(`SELECT pg_try_advisory_xact_lock(${lockName(schema)})`)
-      if (row?.[0] !== true || (await versionOf(query, schema)) !== from) return false
-      await query(migrationText(schema, from))
-      return true
-    },
-  )
+  return connection.inTransaction("SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = 0", async (ask) => {
+    const [row] = await ask(`SELECT pg_try_advisory_xact_lock(${lockName(schema)})`)
+    if (row?.[0] !== true || (await versionOf(ask, schema)) !== from) return false
+    await ask(migrationText(schema, from))
+    return true
+  })
 }

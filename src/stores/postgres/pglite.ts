@@ -1,6 +1,6 @@
 /** PGlite: PostgreSQL in this process. It has one connection, which those of all stores on it share. */
 import { invalidOption, JobchartError } from '../../core/errors.ts'
-import type { Executor, Link, ResultRow, Statement, Target } from './connection.ts'
+import type { Ask, Link, ResultRow, Target } from './connection.ts'
 
 interface RowMode {
   readonly rowMode: 'array'
@@ -35,7 +35,7 @@ export function pgliteTarget(value: object): Target {
   return {
     where: 'the PGlite of this process',
     isDurable: pglite.dataDir !== undefined && !pglite.dataDir.startsWith('memory:'),
-    within: (tx) => (statement) => ask(executorOf(tx), statement),
+    within: (tx) => askOn(executorOf(tx)),
     connect: () => Promise.resolve(new PgliteLink(pglite)),
   }
 }
@@ -53,21 +53,19 @@ class PgliteLink implements Link {
     'Everything waits for a transaction that is open on this PGlite. In it, pass it to calls as `tx`, and await no other.'
   readonly isPooled = false
   readonly epoch = ''
+  readonly query: Ask
   private readonly pglite: Pglite
   private ends: (() => Promise<void>)[] = []
 
   constructor(pglite: Pglite) {
     this.pglite = pglite
+    this.query = askOn(pglite)
   }
 
-  query(statement: Statement): Promise<readonly ResultRow[]> {
-    return ask(this.pglite, statement)
-  }
-
-  transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> {
+  transaction<T>(settings: string, work: (ask: Ask) => Promise<T>): Promise<T> {
     return this.pglite.transaction(async (tx) => {
       await tx.exec(settings)
-      return work({ query: (statement) => ask(tx, statement) })
+      return work(askOn(tx))
     })
   }
 
@@ -84,8 +82,9 @@ class PgliteLink implements Link {
   }
 }
 
-async function ask(executor: PgliteExecutor, { text, values = [] }: Statement): Promise<readonly ResultRow[]> {
-  if (values.length > 0) return (await executor.query(text, values, { rowMode: 'array' })).rows
-  // Without parameters there may be several statements.
-  return (await executor.exec(text, { rowMode: 'array' })).at(-1)?.rows ?? []
-}
+const askOn =
+  (executor: PgliteExecutor): Ask =>
+  async (text, values = []) => {
+    if (values.length > 0) return (await executor.query(text, values, { rowMode: 'array' })).rows
+    return (await executor.exec(text, { rowMode: 'array' })).at(-1)?.rows ?? []
+  }

@@ -20,7 +20,6 @@ import {
   pause,
   type Param,
   type ResultRow,
-  type Executor,
   type Target,
 } from './connection.ts'
 import { Epoch } from './epoch.ts'
@@ -101,7 +100,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     if (open === null) throw closed(settings.where)
     return open
   }
-  const ask: Ask = (text, values, name) => opened().reads.query(text, values, name)
+  const ask: Ask = (...statement) => opened().reads.query(...statement)
   const commits = new Commits(opened, schema, settings)
   const now = (): number => opened().time.now()
   const aside = new Aside({ ...settings, schema, now, inTurn: (work) => inTurn(opened().lane, schema, work) })
@@ -118,7 +117,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     connections: () => opened().epoch.connections,
     schema,
     storeId: () => storeId,
-    query: ask,
+    ask,
   })
   return {
     name: 'postgres',
@@ -170,7 +169,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     tell: (hints) => open?.hints.tell(hints),
     watch: (listener) => opened().hints.watch(listener),
     watchEnds: () => open?.hints.watchEnds(),
-    ...unreadableOf({ opened, aside, schema, settings, now }),
+    ...unreadableOf({ ask, opened, aside, schema, settings, now }),
   }
 }
 
@@ -201,10 +200,11 @@ async function askPlain(
 async function loaded(lane: Connection, schema: string, wanted: readonly Wanted[], into: Loaded): Promise<void> {
   if (wanted.length === 0) return
   const { statement, take } = loadingOf(schema, wanted, into)
-  take(await lane.query(statement.text, statement.values, statement.name))
+  take(await lane.query(...statement))
 }
 
 interface UnreadableOptions {
+  readonly ask: Ask
   readonly opened: () => Open
   readonly aside: Aside
   readonly schema: string
@@ -215,9 +215,9 @@ interface UnreadableOptions {
 type UnreadablePart = Omit<PostgresPort, keyof StorePort>
 
 /** What of a store is not derived from a port. */
-const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOptions): UnreadablePart => ({
+const unreadableOf = ({ ask, opened, aside, schema, settings, now }: UnreadableOptions): UnreadablePart => ({
   takeUnreadable: () => aside.takeMet(),
-  unreadable: async () => unreadable({ query: ({ text }) => opened().reads.query(text) }, schema),
+  unreadable: async () => unreadable(ask, schema),
   async discardUnreadable(ids) {
     const text = `DELETE FROM ${schema}.aside WHERE id = ANY($1::text[]) RETURNING id`
     const rows = await opened().lane.query(text, [ids.map(columnText)])
@@ -241,10 +241,10 @@ const unreadableOf = ({ opened, aside, schema, settings, now }: UnreadableOption
 /** A process that stops in the middle holds up all others for no longer than this. */
 const turnSettings = "SET LOCAL idle_in_transaction_session_timeout = '2s'"
 
-const inTurn = <T>(lane: Connection, schema: string, work: (executor: Executor) => Promise<T>): Promise<T> =>
-  lane.inTransaction(turnSettings, async (executor) => {
-    await executor.query({ text: `SELECT ${schema}.take_turn()` })
-    return work(executor)
+const inTurn = <T>(lane: Connection, schema: string, work: (ask: Ask) => Promise<T>): Promise<T> =>
+  lane.inTransaction(turnSettings, async (ask) => {
+    await ask(`SELECT ${schema}.take_turn()`)
+    return work(ask)
   })
 
 /** Made with the schema: see `0002-transactions.ts`. */
@@ -271,7 +271,7 @@ function connectionsOf(settings: Settings, clock: Clock, renewed: () => void): O
     () => void hints.tellNews().catch(ignoreUnavailable),
   )
   const figures = new FigureReader(
-    (text, values, name) => reads.query(text, values, name),
+    (...statement) => reads.query(...statement),
     schema,
     (table) => epoch.learnTable(table),
   )
@@ -324,8 +324,8 @@ class Commits {
 
   private async atOnce(commit: Commit): Promise<Committed> {
     const { lane, time } = this.opened()
-    const { text, values, name } = commitStatement(this.schema, commit, this.options())
-    return committedOf(await time.learn(() => lane.query(text, values, name)), commit)
+    const statement = commitStatement(this.schema, commit, this.options())
+    return committedOf(await time.learn(() => lane.query(...statement)), commit)
   }
 
   private options(): { readonly logMax: number; readonly table: number | null } {
@@ -335,25 +335,23 @@ class Commits {
   /** Free slots are counted here, so that the turn is taken before. */
   private inTurn(commit: Commit): Promise<Committed | readonly string[]> {
     const { lane, figures, time } = this.opened()
-    const work = async (executor: Executor): Promise<Committed | readonly string[]> => {
-      const current = await this.current(executor, await figures.read(asking((each) => executor.query(each))))
+    const work = async (ask: Ask): Promise<Committed | readonly string[]> => {
+      const current = await this.current(ask, await figures.read(ask))
       const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
       const stale = staleOf(only, current, time.now())
       if (stale.length > 0) return stale
-      return commitInTurn(executor, this.schema, commit, this.options())
+      return commitInTurn(ask, this.schema, commit, this.options())
     }
     return inTurn(lane, this.schema, work)
   }
 
-  private async current(executor: Executor, { byType }: Figures): Promise<Current> {
-    const cells = await executor.query({
-      text: `SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`,
-    })
-    const leased = await executor.query({
-      text: `SELECT l.worker, sum(l.n)::int FROM (
+  private async current(ask: Ask, { byType }: Figures): Promise<Current> {
+    const cells = await ask(`SELECT kind, field, value FROM ${this.schema}.cells WHERE kind IN ('workers', 'paused')`)
+    const leased = await ask(
+      `SELECT l.worker, sum(l.n)::int FROM (
           SELECT worker, count(*) AS n FROM ${this.schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker
           UNION ALL SELECT worker, cardinality(array_remove(jobs, 0)) FROM ${this.schema}.claims) l GROUP BY l.worker`,
-    })
+    )
     const counts = countsFrom(byType)
     const paused = new Map(
       cells.flatMap(([kind, field, value]) =>
@@ -374,13 +372,7 @@ class Commits {
 
 /** Counts in a transaction of the user, of a database where all else waits for its end. */
 const countsOf = ({ within }: Settings, figures: () => FigureReader): Pick<TransactionStore, 'counts'> =>
-  within === undefined ? {} : { counts: async (tx) => allCountsOf((await figures().read(asking(within(tx)))).byType) }
-
-/** What reads figures on a connection, or in a transaction. */
-const asking =
-  (query: Executor['query']) =>
-  (text: string, values: readonly Param[]): Promise<readonly ResultRow[]> =>
-    query({ text, values })
+  within === undefined ? {} : { counts: async (tx) => allCountsOf((await figures().read(within(tx))).byType) }
 
 const heldByOthers = (where: string, locked: readonly string[]): Error => {
   const what = `another transaction holds the rows of ${counted(locked.length, 'job')}`

@@ -15,7 +15,7 @@ import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { noFigures, type TypeFigures } from '../remote/figures.ts'
 import { partsOf } from '../remote/parts.ts'
 import { committed, documentOrNull, keyCells, released, setAside, type AsideOptions } from './aside.ts'
-import type { Ask, Executor, Link, ResultRow } from './connection.ts'
+import type { Ask, Link, ResultRow } from './connection.ts'
 import { FigureReader, lastOf, writeFigures } from './figures.ts'
 import { documentColumns, followingColumns, followingOf } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
@@ -33,9 +33,9 @@ const unlimited =
 /** How the parts of a repair read and write. */
 interface Steps extends Options {
   /** Reads the state of one moment, while others write. */
-  readonly look: <T>(work: (executor: Executor) => Promise<T>) => Promise<T>
+  readonly look: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
   /** Works in a transaction that has the turn, for which others wait. */
-  readonly mend: <T>(work: (executor: Executor) => Promise<T>) => Promise<T>
+  readonly mend: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
 }
 
 export async function repair(link: Link, options: Options): Promise<RepairAnswer> {
@@ -51,11 +51,11 @@ export async function repair(link: Link, options: Options): Promise<RepairAnswer
   await repairTerms(steps)
   await repairKeys(steps, walked)
   const figures = await repairFigures(steps)
-  return { ...figures, restored, unreadable: await steps.look((executor) => unreadable(executor, schema)) }
+  return { ...figures, restored, unreadable: await steps.look((ask) => unreadable(ask, schema)) }
 }
 
-export async function unreadable(executor: Executor, schema: string): Promise<string[]> {
-  const rows = await executor.query({ text: `SELECT DISTINCT id FROM ${schema}.aside ORDER BY id` })
+export async function unreadable(ask: Ask, schema: string): Promise<string[]> {
+  const rows = await ask(`SELECT DISTINCT id FROM ${schema}.aside ORDER BY id`)
   return rows.map(([id]) => textOfColumn(id as string))
 }
 
@@ -64,47 +64,44 @@ async function repairSequence({ schema, look, mend }: Steps): Promise<void> {
   const text = `SELECT greatest((SELECT max(seq) FROM ${schema}.jobs), (SELECT max(last_seq) FROM ${schema}.jobs),
     (SELECT max(ended + cardinality(jobs) - 1) FROM ${schema}.completions),
     (SELECT max(first + cardinality(jobs) - 1) FROM ${schema}.claims), 0)::float8`
-  const [row] = await look((executor) => executor.query({ text }))
-  await mend((executor) =>
-    executor.query({
-      text: `INSERT INTO ${schema}.log (last, ids, types, entry)
+  const [row] = await look((ask) => ask(text))
+  await mend((ask) =>
+    ask(
+      `INSERT INTO ${schema}.log (last, ids, types, entry)
         SELECT $1, '{}', '{}', '{}' WHERE $1::bigint > coalesce(${lastOf(schema)}, 0)`,
-      values: [row?.[0] as number],
-    }),
+      [row?.[0] as number],
+    ),
   )
 }
 
 /** Brings jobs back that can be read, and whose ids are free. */
 async function bringBack(steps: Steps): Promise<string[]> {
   const { schema, look, mend } = steps
-  const rows = await look((executor) =>
-    executor.query({ text: `SELECT a.base::float8, a.doc, a.facts, a.ctid::text FROM ${schema}.aside a` }),
-  )
+  const rows = await look((ask) => ask(`SELECT a.base::float8, a.doc, a.facts, a.ctid::text FROM ${schema}.aside a`))
   const restored: string[] = []
   for (const row of rows) {
     const job = documentOrNull(row)
-    if (job !== null && (await mend((executor) => bringJobBack(executor, steps, job, row[3] as string))))
-      restored.push(job.id)
+    if (job !== null && (await mend((ask) => bringJobBack(ask, steps, job, row[3] as string)))) restored.push(job.id)
   }
   return restored
 }
 
 /** @param place of its row among those that were set aside */
-async function bringJobBack(executor: Executor, steps: Steps, job: JobDocument, place: string): Promise<boolean> {
+async function bringJobBack(ask: Ask, steps: Steps, job: JobDocument, place: string): Promise<boolean> {
   const { schema } = steps
-  const free = await executor.query({
-    text: `SELECT FROM ${schema}.aside a WHERE a.ctid = $1::tid AND a.id = $2
+  const free = await ask(
+    `SELECT FROM ${schema}.aside a WHERE a.ctid = $1::tid AND a.id = $2
       AND NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.id = a.id)`,
-    values: [place, columnText(job.id)],
-  })
+    [place, columnText(job.id)],
+  )
   if (free.length === 0) return false
-  const known = job.key === null ? [] : await keyCells(executor, schema, [keyOf(job)])
+  const known = job.key === null ? [] : await keyCells(ask, schema, [keyOf(job)])
   const isTaken = known.some(({ cells }) => cells === 'holders')
   // Written as a new row; its key is left to the one that has taken it.
   const after: JobDocument = { ...job, rev: 1, ...(isTaken && { key: null }) }
   const writes = { jobs: [{ id: job.id, before: null, after }], cells: [], revisions: new Map() }
-  if (!(await committed(executor, steps, writes))) return false
-  await executor.query({ text: `DELETE FROM ${schema}.aside WHERE ctid = $1::tid`, values: [place] })
+  if (!(await committed(ask, steps, writes))) return false
+  await ask(`DELETE FROM ${schema}.aside WHERE ctid = $1::tid`, [place])
   return true
 }
 
@@ -127,14 +124,14 @@ class Keys {
 async function walk(steps: Steps): Promise<Keys> {
   const keys = new Keys()
   for (let after = -1; ;) {
-    const page = await steps.look((executor) => readPage(executor, steps, 's.seq > $1', after))
+    const page = await steps.look((ask) => readPage(ask, steps, 's.seq > $1', after))
     const wrong: number[] = []
     for (const row of page) {
       const { job, isWrong } = judged(row)
       if (isWrong) wrong.push(row[4] as number)
       if (job !== null) keys.add(job)
     }
-    for (const part of partsOf(wrong)) await steps.mend((executor) => repairJobs(executor, steps, part))
+    for (const part of partsOf(wrong)) await steps.mend((ask) => repairJobs(ask, steps, part))
     if (page.length < pageSize) return keys
     after = page.at(-1)?.[4] as number
   }
@@ -144,17 +141,17 @@ const isNumber = new Set(['last_seq', 'place', 'wake_at', 'finished_at'])
 const columns = followingColumns.map((name) => (isNumber.has(name) ? `j.${name}::float8` : `j.${name}`)).join(', ')
 
 const readPage = (
-  executor: Executor,
+  ask: Ask,
   { schema }: Options,
   which: string,
   value: number | readonly number[],
 ): Promise<readonly ResultRow[]> =>
-  executor.query({
-    text: `SELECT ${documentColumns}, s.id, s.seq::float8, s.rev IS NULL, ${columns}
+  ask(
+    `SELECT ${documentColumns}, s.id, s.seq::float8, s.rev IS NULL, ${columns}
       FROM ${schema}.standing s CROSS JOIN LATERAL (SELECT * FROM ${schema}.jobs o WHERE o.seq = s.seq LIMIT 1) j
       WHERE ${which} ORDER BY s.seq LIMIT ${pageSize}`,
-    values: [value],
-  })
+    [value],
+  )
 
 /** A job of a page: null if it cannot be read. */
 function judged(row: ResultRow): { readonly job: JobDocument | null; readonly isWrong: boolean } {
@@ -167,34 +164,34 @@ function judged(row: ResultRow): { readonly job: JobDocument | null; readonly is
 }
 
 /** @param numbers of jobs that were wrong when they were read: they are read again */
-async function repairJobs(executor: Executor, options: Options, numbers: readonly number[]): Promise<void> {
-  const rows = await readPage(executor, options, 's.seq = ANY($1::bigint[])', numbers)
+async function repairJobs(ask: Ask, options: Options, numbers: readonly number[]): Promise<void> {
+  const rows = await readPage(ask, options, 's.seq = ANY($1::bigint[])', numbers)
   const wrong = rows.map((row) => ({ row, ...judged(row) })).filter(({ isWrong }) => isWrong)
   const bad = wrong.flatMap(({ row, job }) => (job === null ? (row[3] as string) : []))
-  if (bad.length > 0) await setAside(executor, options, { ids: bad })
+  if (bad.length > 0) await setAside(ask, options, { ids: bad })
   const read = wrong.flatMap(({ row, job }) => (job === null ? [] : { job, isPlain: row[2] !== null }))
   const documents = read.flatMap(({ job, isPlain }) => (isPlain ? [] : job))
-  if (documents.length > 0) await repairColumns(executor, options.schema, documents)
+  if (documents.length > 0) await repairColumns(ask, options.schema, documents)
   const lost = read.flatMap(({ job, isPlain }) => (isPlain ? job.seq : []))
-  if (lost.length > 0) await claimLost(executor, options, lost)
+  if (lost.length > 0) await claimLost(ask, options, lost)
 }
 
-async function repairColumns(executor: Executor, schema: string, jobs: readonly JobDocument[]): Promise<void> {
+async function repairColumns(ask: Ask, schema: string, jobs: readonly JobDocument[]): Promise<void> {
   const names = followingColumns.join(', ')
-  await executor.query({
-    text: `UPDATE ${schema}.jobs j SET (${names}) = ROW (${followingColumns.map((name) => `r.${name}`).join(', ')})
+  await ask(
+    `UPDATE ${schema}.jobs j SET (${names}) = ROW (${followingColumns.map((name) => `r.${name}`).join(', ')})
       FROM json_populate_recordset(NULL::${schema}.jobs, $1) r WHERE j.seq = r.seq AND NOT j.plain`,
-    values: [JSON.stringify(jobs.map((job) => ({ seq: job.seq, ...followingOf(job) })))],
-  })
+    [JSON.stringify(jobs.map((job) => ({ seq: job.seq, ...followingOf(job) })))],
+  )
 }
 
 /** Plain jobs that were claimed, of which nothing tells by whom or how they have ended: their lease has run out. */
-async function claimLost(executor: Executor, { schema, now }: Options, jobs: readonly number[]): Promise<void> {
-  await executor.query({
-    text: `INSERT INTO ${schema}.claims (rev, first, at, wake_at, jobs, token, worker, attempts)
+async function claimLost(ask: Ask, { schema, now }: Options, jobs: readonly number[]): Promise<void> {
+  await ask(
+    `INSERT INTO ${schema}.claims (rev, first, at, wake_at, jobs, token, worker, attempts)
       SELECT 2, greatest(1, ${lastOf(schema)} - cardinality($1::bigint[]) + 1), $2::bigint, $2::bigint, $1, '', '', '{}'`,
-    values: [jobs, now()],
-  })
+    [jobs, now()],
+  )
 }
 
 async function repairTerms(steps: Steps): Promise<void> {
@@ -218,29 +215,29 @@ async function mendTerms(
   { look, mend }: Steps,
   texts: { readonly find: string; readonly mend: string },
 ): Promise<void> {
-  const wrong = await look((executor) => executor.query({ text: texts.find }))
+  const wrong = await look((ask) => ask(texts.find))
   for (const part of partsOf(wrong)) {
     const values = [part.map(([term]) => term as string), part.map(([, job]) => job as number)]
-    await mend((executor) => executor.query({ text: texts.mend, values }))
+    await mend((ask) => ask(texts.mend, values))
   }
 }
 
 /** Who holds a unique key, and who has given it up; a job that waits for one that is gone is due at its own time. */
 async function repairKeys(steps: Steps, known: Keys): Promise<void> {
   const { schema } = steps
-  const wrong = keyWrites(known, await steps.look((executor) => keyCells(executor, schema, null)))
+  const wrong = keyWrites(known, await steps.look((ask) => keyCells(ask, schema, null)))
   const fields = new Set([...wrong.cells.map(({ field }) => field), ...wrong.jobs.map(({ before }) => keyOf(before))])
   for (const part of partsOf([...fields])) {
-    await steps.mend(async (executor) => {
-      const rows = await executor.query({
-        text: `SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.unique_key = ANY($1::text[])`,
-        values: [part.map((field) => columnText((JSON.parse(field) as [type: string, key: string])[1]))],
-      })
+    await steps.mend(async (ask) => {
+      const rows = await ask(
+        `SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.unique_key = ANY($1::text[])`,
+        [part.map((field) => columnText((JSON.parse(field) as [type: string, key: string])[1]))],
+      )
       const keys = new Keys()
       for (const job of rows.map(documentOrNull)) if (job !== null && part.includes(keyOf(job))) keys.add(job)
-      const writes = keyWrites(keys, await keyCells(executor, schema, part))
+      const writes = keyWrites(keys, await keyCells(ask, schema, part))
       const revisions = new Map(writes.jobs.map(({ id, before }) => [id, before && revisionOf(before)]))
-      await committed(executor, steps, { ...writes, revisions })
+      await committed(ask, steps, { ...writes, revisions })
     })
   }
 }
@@ -269,7 +266,7 @@ class Counted {
 
 const namesOf = (states: Iterable<JobState>): string => [...states].map((state) => `'${state}'`).join(', ')
 
-async function countJobs(executor: Executor, schema: string): Promise<Map<string, Counted>> {
+async function countJobs(ask: Ask, schema: string): Promise<Map<string, Counted>> {
   const byType = new Map<string, Counted>()
   const counted = (type: unknown): Counted => {
     const name = textOfColumn(type as string)
@@ -277,19 +274,16 @@ async function countJobs(executor: Executor, schema: string): Promise<Map<string
     byType.set(name, known)
     return known
   }
-  const states = await executor.query({
-    text: `SELECT s.type, s.state, count(*)::float8 FROM ${schema}.standing s GROUP BY s.type, s.state`,
-  })
+  const states = await ask(
+    `SELECT s.type, s.state, count(*)::float8 FROM ${schema}.standing s GROUP BY s.type, s.state`,
+  )
   for (const [type, state, n] of states) counted(type).counts[state as JobState] = n as number
-  const machines = await executor.query({
-    text: `SELECT j.type, u.term, count(*)::float8 FROM ${schema}.jobs j CROSS JOIN LATERAL unnest(j.terms) AS u(term)
-      WHERE j.state NOT IN (${namesOf(statesTagged('ended'))}) GROUP BY j.type, u.term`,
-  })
+  const machines =
+    await ask(`SELECT j.type, u.term, count(*)::float8 FROM ${schema}.jobs j CROSS JOIN LATERAL unnest(j.terms) AS u(term)
+      WHERE j.state NOT IN (${namesOf(statesTagged('ended'))}) GROUP BY j.type, u.term`)
   for (const [type, term, n] of machines) counted(type).machines.add(machineOfTerms([term as string]), n as number)
-  const dead = await executor.query({
-    text: `SELECT j.type, j.failure, j.finished_at::float8 FROM ${schema}.jobs j
-      WHERE j.failure IS NOT NULL AND j.state = 'dead'`,
-  })
+  const dead = await ask(`SELECT j.type, j.failure, j.finished_at::float8 FROM ${schema}.jobs j
+      WHERE j.failure IS NOT NULL AND j.state = 'dead'`)
   for (const [type, column, at] of dead) {
     const [ends, failure] = [counted(type).dead, textOfColumn(column as string)]
     ends.set(failure, [...(ends.get(failure) ?? []), at as number])
@@ -304,9 +298,9 @@ const noMove = JSON.stringify({ now: 0, moves: [], activity: [], failures: [], o
  * is added to those of now.
  */
 async function repairFigures({ schema, look, mend }: Steps): Promise<Pick<RepairAnswer, 'jobs' | 'counts'>> {
-  const read = async (executor: Executor): Promise<ReadonlyMap<string, TypeFigures>> =>
-    (await new FigureReader((text, values) => executor.query({ text, values }), schema).read()).byType
-  const [found, before] = await look(async (executor) => [await countJobs(executor, schema), await read(executor)])
+  const read = async (ask: Ask): Promise<ReadonlyMap<string, TypeFigures>> =>
+    (await new FigureReader(ask, schema).read()).byType
+  const [found, before] = await look(async (ask) => [await countJobs(ask, schema), await read(ask)])
   let [jobs, counts] = [0, 0]
   for (const type of new Set([...before.keys(), ...found.keys()])) {
     const [own, is] = [before.get(type)?.counts ?? {}, found.get(type)?.counts ?? {}]
@@ -315,18 +309,17 @@ async function repairFigures({ schema, look, mend }: Steps): Promise<Pick<Repair
       jobs += is[state] ?? 0
     }
   }
-  await mend(async (executor) => {
-    const [folds] = await executor.query({ text: `SELECT upto::float8 FROM ${schema}.folds FOR UPDATE` })
-    const ask: Ask = (text, values) => executor.query({ text, values })
-    const now = await read(executor)
+  await mend(async (ask) => {
+    const [folds] = await ask(`SELECT upto::float8 FROM ${schema}.folds FOR UPDATE`)
+    const now = await read(ask)
     const repaired = [...new Set([...now.keys(), ...found.keys()])].map(
       (type) => [type, figuresOf(now.get(type) ?? noFigures, before.get(type) ?? noFigures, found.get(type))] as const,
     )
     // A move of its own, so that whoever knows the figures up to the last one reads them again.
-    const [move] = await executor.query({
-      text: `INSERT INTO ${schema}.moves (base, types, growth, body) VALUES (0, '{}', '{}', $1) RETURNING move::float8`,
-      values: [noMove],
-    })
+    const [move] = await ask(
+      `INSERT INTO ${schema}.moves (base, types, growth, body) VALUES (0, '{}', '{}', $1) RETURNING move::float8`,
+      [noMove],
+    )
     await writeFigures(ask, schema, folds?.[0] as number, move?.[0] as number, repaired)
   })
   return { jobs, counts }

@@ -81,7 +81,7 @@ async function searched<Item>(
   query: FindQuery,
   { columns, from, read, judge }: Answered<Item>,
 ): Promise<Searched<Item>> {
-  const [head] = await ask(`SELECT ${lastOf(schema)}::float8`, [])
+  const [head] = await ask(`SELECT ${lastOf(schema)}::float8`)
   const last = (head?.[0] ?? 0) as number
   const items: Item[] = []
   let { after } = query

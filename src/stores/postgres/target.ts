@@ -8,10 +8,10 @@ import {
   codeOf,
   connectMsMax,
   lookAtServer,
-  type ResultRow,
+  type Ask,
   type Link,
-  type Executor,
-  type Statement,
+  type Param,
+  type ResultRow,
   type Target,
 } from './connection.ts'
 import { importPg } from './peer.ts'
@@ -125,45 +125,40 @@ class PgLink implements Link {
 
   async open(): Promise<void> {
     await this.client.connect()
-    const [row = []] = await this.query({
-      text: `SELECT current_setting('transaction_read_only'), ${isAsNeeded}, pg_backend_pid(),
+    const [row = []] = await this.query(
+      `SELECT current_setting('transaction_read_only'), ${isAsNeeded}, pg_backend_pid(),
         concat(extract(epoch FROM pg_postmaster_start_time()), ' ',
           (SELECT oid FROM pg_database WHERE datname = current_database()))`,
-    })
+    )
     const [readOnly, hasSettings, pid, started] = row
     // What a server answers to a write that it does not take.
     if (readOnly === 'on') throw Object.assign(new Error(noWrites), { code: '25006' })
     this.epoch = started as string
     // A pooler gives each connection a number of its own.
     this.isPooled = pid !== (this.client as { readonly processID?: unknown }).processID
-    if (hasSettings !== true) await this.query({ text: greeting })
+    if (hasSettings !== true) await this.query(greeting)
   }
 
-  query({ name, ...statement }: Statement): Promise<readonly ResultRow[]> {
-    // Behind a pooler another connection of the server may have another statement of this name.
-    return this.ask(name === undefined || this.isPooled ? statement : { ...statement, name })
-  }
-
-  private async ask({ name, text: statement, values }: Statement): Promise<readonly ResultRow[]> {
+  async query(statement: string, values: readonly Param[] = [], name?: string): Promise<readonly ResultRow[]> {
     const { rows } = await this.client.query<unknown[]>({
       text: statement,
       rowMode: 'array',
-      ...(name !== undefined && { name }),
-      // Without parameters there may be several statements.
-      ...(values !== undefined && values.length > 0 && { values: [...values] }),
+      // Behind a pooler another connection of the server may have another statement of this name.
+      ...(name !== undefined && !this.isPooled && { name }),
+      ...(values.length > 0 && { values: [...values] }),
     })
     return rows
   }
 
-  async transaction<T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> {
-    await this.query({ text: `BEGIN; ${settings}` })
+  async transaction<T>(settings: string, work: (ask: Ask) => Promise<T>): Promise<T> {
+    await this.query(`BEGIN; ${settings}`)
     try {
-      const result = await work(this)
-      await this.query({ text: 'COMMIT' })
+      const result = await work((...statement) => this.query(...statement))
+      await this.query('COMMIT')
       return result
     } catch (error) {
       // A connection that was lost has ended it.
-      if (codeOf(error) !== undefined) await this.query({ text: 'ROLLBACK' }).catch(() => {})
+      if (codeOf(error) !== undefined) await this.query('ROLLBACK').catch(() => {})
       throw error
     }
   }
@@ -172,7 +167,7 @@ class PgLink implements Link {
     // Behind a pooler, those of others may arrive, too.
     const heard = ({ channel: of, payload }: Notification): unknown => of === channel && told(payload ?? '')
     this.client.removeAllListeners('notification').on('notification', heard)
-    await this.query({ text: `LISTEN ${channel}` })
+    await this.query(`LISTEN ${channel}`)
   }
 
   onEnd(listener: () => void): void {

@@ -20,7 +20,7 @@ import {
   take,
 } from '../../../src/store-testing/conformance/acts.ts'
 import type { ClaimedJob, NewJob, Store } from '../../../src/store.ts'
-import type { Executor, Target } from '../../../src/stores/postgres/connection.ts'
+import type { Ask, Target } from '../../../src/stores/postgres/connection.ts'
 import { targetOf } from '../../../src/stores/postgres/target.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 import { postgresSubject } from '../../support/postgres-subject.ts'
@@ -188,13 +188,11 @@ function interrupted(act: () => Promise<unknown>): Target {
       const link = await target.connect()
       const transaction = link.transaction.bind(link)
       return Object.assign(link, {
-        transaction: <T>(settings: string, work: (executor: Executor) => Promise<T>): Promise<T> =>
-          transaction(settings, (executor) =>
-            work({
-              async query(statement) {
-                if (statement.text.includes('.standing s')) await act()
-                return executor.query(statement)
-              },
+        transaction: <T>(settings: string, work: (ask: Ask) => Promise<T>): Promise<T> =>
+          transaction(settings, (ask) =>
+            work(async (...statement) => {
+              if (statement[0].includes('.standing s')) await act()
+              return ask(...statement)
             }),
           ),
       })

@@ -17,7 +17,7 @@ const answer = (upto: number, moves: number): unknown[][] => [
 
 test('an answer that was on its way when all was forgotten is not added to nothing', async () => {
   const asked: number[] = []
-  const reader = new FigureReader(async (_text, [upto]) => {
+  const reader = new FigureReader(async (_text, [upto] = []) => {
     asked.push(upto as number)
     if (asked.length === 2) reader.forget()
     return answer(upto as number, 2 + asked.length)
@@ -31,7 +31,7 @@ test('a sum that cannot be written down is tried again after as many moves, and 
   let [tries, held] = [0, true]
   let folded = 0
   let moves = 0
-  const reader = new FigureReader(async (text, [upto]) => {
+  const reader = new FigureReader(async (text, [upto] = []) => {
     if (text.includes('.fold(')) {
       tries++
       if (!held) folded = moves
@@ -63,7 +63,7 @@ test('a sum is written down of the types that have changed since the last one th
   let [folded, moves] = [0, 0]
   const bodies = new Map<number, unknown[]>()
   const written: (readonly string[])[] = []
-  const reader = new FigureReader(async (text, [upto, to, names]) => {
+  const reader = new FigureReader(async (text, [upto, to, names] = []) => {
     if (text.includes('.fold(')) {
       const isFirst = upto === folded
       if (isFirst) [folded] = [to as number, written.push(names as string[])]

@@ -30,12 +30,12 @@ function seenBy(target: Target, { links, names, askedOn }: Seen): Target {
     async connect() {
       const link = await target.connect()
       const query = link.query.bind(link)
-      link.query = (statement) => {
-        if (statement.name !== undefined) {
-          names.push(statement.name)
+      link.query = (text, values, name) => {
+        if (name !== undefined) {
+          names.push(name)
           askedOn.push(link)
         }
-        return query(statement)
+        return query(text, values, name)
       }
       links.push(link)
       return link
@@ -299,9 +299,7 @@ test('statements stay prepared, also when nothing is there to be loaded', async 
   expect(await store.queues()).toEqual([])
   await put(store, ...jobs)
   await take(store, { max: 2 })
-  const prepared = await Promise.all(
-    asked.links.map((link) => link.query({ text: 'SELECT name FROM pg_prepared_statements' })),
-  )
+  const prepared = await Promise.all(asked.links.map((link) => link.query('SELECT name FROM pg_prepared_statements')))
   expect(prepared.flat(2)).toEqual(expect.arrayContaining(['jobchart insert_plain', 'jobchart exchange']))
 })
 

@@ -26,10 +26,10 @@ async function world() {
         const link = await connect()
         const own: { readonly text: string; readonly rows: number }[] = []
         asked.push(own)
-        const query: Link['query'] = async (statement) => {
-          const rows = await link.query(statement)
+        const query: Link['query'] = async (...statement) => {
+          const rows = await link.query(...statement)
           // Of several statements there are none.
-          own.push({ text: statement.text, rows: Array.isArray(rows) ? rows.length : 0 })
+          own.push({ text: statement[0], rows: Array.isArray(rows) ? rows.length : 0 })
           return rows
         }
         return Object.assign(Object.create(link) as Link, { query })

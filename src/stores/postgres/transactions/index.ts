@@ -2,6 +2,7 @@
 import { JobchartError } from '../../../core/errors.ts'
 import { endsLease, endWritten, leaseOfIntents, type TxFate, type TxIntent } from '../../../core/tx-intent.ts'
 import type { TransactionStore } from '../../../store.ts'
+import type { Ask } from '../connection.ts'
 import { columnText } from '../texts.ts'
 import { adapterOf, callThrough, notOpen, statementFailed, type Adapter } from './adapters.ts'
 import { refusalIn } from './refusals.ts'
@@ -16,8 +17,8 @@ interface TransactionsOptions {
   readonly schema: string
   /** The random id of the store. */
   readonly storeId: () => string
-  /** Runs a statement outside of all transactions of users. @returns the values of its rows */
-  readonly query: (text: string, values: readonly (readonly string[])[]) => Promise<readonly (readonly unknown[])[]>
+  /** Asks outside of all transactions of users. */
+  readonly ask: Ask
 }
 
 const fateOf: Readonly<Record<string, TxFate>> = {
@@ -30,7 +31,7 @@ export function transactionsOf({
   connections,
   schema,
   storeId,
-  query,
+  ask,
 }: TransactionsOptions): Pick<TransactionStore, 'write' | 'fates'> {
   /** By the transactions of libraries that do not tell whether they are open: their ids on the server. */
   const known = new WeakMap<object, string>()
@@ -44,7 +45,7 @@ export function transactionsOf({
     },
     async fates(receipts) {
       const parts = receipts.map((receipt) => receipt.split(' '))
-      const [[statuses] = []] = await query(`SELECT ${schema}.fates($1)`, [parts.map(([xid = '']) => xid)])
+      const [[statuses] = []] = await ask(`SELECT ${schema}.fates($1)`, [parts.map(([xid = '']) => xid)])
       const now = connections()
       return (statuses as readonly string[]).map((status, i) => {
         const fate = fateOf[status] ?? 'unknown'
