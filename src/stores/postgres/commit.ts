@@ -1,34 +1,27 @@
 /** A commit as the parameters of one function, which judges and writes in one step. */
-import type { Commit, Writes } from '../remote/commit.ts'
+import type { Commit } from '../remote/commit.ts'
 import { cellName } from '../remote/cells.ts'
 import { pending } from '../remote/transaction.ts'
 import { headColumns, madeColumn, type Ask, type Param, type ResultRow } from './connection.ts'
 import { moveParams } from './figures.ts'
 import { rowsText } from './jobs.ts'
-import { jobTerms } from './terms.ts'
 import { columnOrNull, columnText, textOfColumn } from './texts.ts'
 
 interface CommitOptions {
   readonly logMax: number
   /** Nothing is written if the table of jobs is another one, see `madeColumn`; null: nothing is known of it. */
   readonly table?: number | null
-  /** false: the transaction has it already. Default: true */
-  readonly takesTurn?: boolean
 }
 
 export function commitStatement(schema: string, commit: Commit, options: CommitOptions): Parameters<Ask> {
-  const { logMax, table = null, takesTurn = true } = options
+  const { logMax, table = null } = options
   // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
   const writes = commit.writes(pending)
   const read = [...commit.revisions]
   const rooms = [...commit.rooms]
   const cells = [...new Map(writes.cells.map((cell) => [cellName(cell.cells, cell.field), cell])).values()]
-  const lost = termsIn(writes, 'before', 'after')
-  const added = termsIn(writes, 'after', 'before')
-  const gone = writes.jobs.flatMap(({ id, after }) => (after === null ? columnText(id) : []))
   const values: Param[] = [
     logMax,
-    takesTurn,
     read.map(([id]) => columnText(id)),
     read.map(([, revision]) => revision),
     commit.cells.map(({ cells: kind }) => kind),
@@ -37,12 +30,7 @@ export function commitStatement(schema: string, commit: Commit, options: CommitO
     rooms.map(([type]) => columnOrNull(type)),
     rooms.map(([, room]) => room),
     rowsText(writes.jobs),
-    gone,
-    writes.jobs.flatMap(({ id, after }) => (after?.state === 'queued' && after.place < pending ? columnText(id) : [])),
-    lost.map(([term]) => term),
-    lost.map(([, job]) => job),
-    added.map(([term]) => term),
-    added.map(([, job]) => job),
+    writes.jobs.flatMap(({ id, after }) => (after === null ? columnText(id) : [])),
     cells.map(({ cells: kind }) => kind),
     cells.map(({ field }) => columnText(field)),
     cells.map(({ value }) => columnOrNull(value)),
@@ -52,25 +40,11 @@ export function commitStatement(schema: string, commit: Commit, options: CommitO
     ...moveParams(writes),
   ]
   const list = values.map((_, i) => `$${i + 1}`).join(', ')
-  const text = `SELECT ${headColumns(schema)}, base::float8, stale_rows, stale_cells, is_full, locked, fenced, unfolded::float8
+  const text = `SELECT ${headColumns(schema)}, base::float8, stale, locked, unfolded::float8
     FROM (VALUES (1)) AS one LEFT JOIN ${schema}.commit(${list})
       ON $${values.length + 1}::float8 IS NULL OR $${values.length + 1} = ${madeColumn(schema)}`
   return [text, [...values, table], 'jobchart commit']
 }
-
-/** Terms that written jobs have, and do not have at the other moment, with the numbers of these jobs. */
-const termsIn = (
-  { jobs }: Writes,
-  moment: 'before' | 'after',
-  other: 'before' | 'after',
-): (readonly [string, number])[] =>
-  jobs.flatMap((job) => {
-    const own = job[moment]
-    // Of a job that goes the terms are in its row.
-    if (own === null || job.after === null) return []
-    const others = new Set(jobTerms(job[other] ?? {}))
-    return jobTerms(own).flatMap((term) => (others.has(term) ? [] : [[term, own.seq] as const]))
-  })
 
 export interface Committed {
   /** The number of its first transition; null if it was refused. */
@@ -87,23 +61,16 @@ export async function commitInTurn(
   ask: Ask,
   schema: string,
   commit: Commit,
-  options: Omit<CommitOptions, 'takesTurn'>,
+  options: CommitOptions,
 ): Promise<Committed> {
-  const [row] = await ask(...commitStatement(schema, commit, { ...options, takesTurn: false }))
-  return committedOf(row?.slice(2), commit)
+  const [row] = await ask(...commitStatement(schema, commit, options))
+  return committedOf(row?.slice(2))
 }
 
-export function committedOf(row: ResultRow | undefined, commit: Commit): Committed {
-  const [base = null, staleRows, staleCells, isFull, locked, isFenced, unfolded] = row ?? []
-  const ids = [...commit.revisions.keys()]
-  const rows = ((staleRows ?? []) as number[]).map((number) => `row ${ids[number - 1] ?? ''}`)
-  const cells = ((staleCells ?? []) as number[]).flatMap((number) => {
-    const cell = commit.cells[number - 1]
-    return cell === undefined ? [] : cellName(cell.cells, cell.field)
-  })
+export function committedOf([base = null, stale, locked, unfolded]: ResultRow = []): Committed {
   return {
     base: base as number | null,
-    stale: [...rows, ...cells, ...(isFull === true ? ['backlog'] : []), ...(isFenced === true ? ['fences'] : [])],
+    stale: ((stale ?? []) as string[]).map(textOfColumn),
     locked: ((locked ?? []) as string[]).map(textOfColumn),
     unfolded: (unfolded ?? 0) as number,
   }

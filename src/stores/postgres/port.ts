@@ -325,7 +325,7 @@ class Commits {
   private async atOnce(commit: Commit): Promise<Committed> {
     const { lane, time } = this.opened()
     const statement = commitStatement(this.schema, commit, this.options())
-    return committedOf(await time.learn(() => lane.query(...statement)), commit)
+    return committedOf(await time.learn(() => lane.query(...statement)))
   }
 
   private options(): { readonly logMax: number; readonly table: number | null } {

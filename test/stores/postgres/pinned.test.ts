@@ -60,9 +60,9 @@ const exchangeOf = (schema: string, type: string): string =>
 
 /** Writes a job again, and removes small values. */
 const commitOf = (schema: string, id: string, kinds: string, fields: string): string =>
-  `SELECT * FROM ${schema}.commit(1000, true, '{${id}}', ARRAY(SELECT s.rev || ':' || s.seq FROM ${schema}.standing s
+  `SELECT * FROM ${schema}.commit(1000, '{${id}}', ARRAY(SELECT s.rev || ':' || s.seq FROM ${schema}.standing s
     WHERE s.id = '${id}'), '{}', '{}', '{}', '{}', '{}', (SELECT json_agg(to_jsonb(j) || '{"rev": 2}')
-    FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '{}', '{}', '{}', '{}', '{}', '${kinds}', '${fields}',
+    FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '${kinds}', '${fields}',
     '{NULL}', '{}', '{}', '{}', '{}', '{}', '{}')`
 
 /** @param most of each claim */

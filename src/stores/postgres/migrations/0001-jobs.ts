@@ -363,54 +363,53 @@ BEGIN
 END $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "back_ids": those of the written jobs that are queued at a place that was given before. "lost_terms", "new_terms":
--- how the terms of written jobs change.
--- "stale_rows", "stale_cells": positions in the lists of what was read, from 1. "locked": rows that somebody else
--- holds. An open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not
--- ended. "fenced": such a transaction has committed, and is to be carried out first.
+-- "written": the rows of jobs, as JSON.
+-- "stale": what is not as it was read, by the names that "staleOf" gives. "locked": rows that somebody else holds. An
+-- open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not ended.
+-- "fences" is stale if such a transaction has committed, and is to be carried out first.
 CREATE FUNCTION @schema@.commit(
-  log_max bigint, turn boolean,
+  log_max bigint,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  written json, gone_ids text[], back_ids text[],
-  lost_terms text[], lost_jobs bigint[], new_terms text[], new_jobs bigint[], cell_kinds text[], cell_fields text[], cell_values text[],
+  written json, gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_body text
-) RETURNS TABLE (base bigint, stale_rows int[], stale_cells int[], is_full boolean, locked text[], fenced boolean, unfolded bigint)
+) RETURNS TABLE (base bigint, stale text[], locked text[], unfolded bigint)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off SET lock_timeout = '5s'
 AS $$
 DECLARE
   v_base bigint;
+  v_rows @schema@.jobs[];
   v_written text[];
   v_ending text[];
   v_plain bigint[];
   v_terms text[];
   v_jobs bigint[];
 BEGIN
-  IF turn THEN PERFORM @schema@.take_turn(); END IF;
+  PERFORM @schema@.take_turn();
   v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
   -- Each row and value is looked up by itself: a join that is planned while there are few would read all of them.
-  stale_rows := ARRAY(
-    SELECT r.number::int FROM unnest(read_ids, read_revisions) WITH ORDINALITY AS r(id, revision, number)
+  stale := ARRAY(
+    SELECT 'row ' || r.id FROM unnest(read_ids, read_revisions) AS r(id, revision)
     LEFT JOIN LATERAL (SELECT o.rev, o.seq FROM @schema@.standing o WHERE o.id = r.id LIMIT 1) s ON true
-    WHERE (s.rev || ':' || s.seq) IS DISTINCT FROM r.revision);
-  stale_cells := ARRAY(
-    SELECT r.number::int
-    FROM unnest(read_kinds, read_fields, read_values) WITH ORDINALITY AS r(kind, field, value, number)
+    WHERE (s.rev || ':' || s.seq) IS DISTINCT FROM r.revision
+  ) || ARRAY(
+    SELECT r.kind || ' ' || r.field FROM unnest(read_kinds, read_fields, read_values) AS r(kind, field, value)
     LEFT JOIN LATERAL (SELECT x.value FROM @schema@.cells x WHERE x.kind = r.kind AND x.field = r.field LIMIT 1) c ON true
     WHERE c.value IS DISTINCT FROM r.value);
-  is_full := rooms <> '{}' AND @schema@.lacks_room(room_types, rooms);
-  IF cardinality(stale_rows) > 0 OR cardinality(stale_cells) > 0 OR is_full THEN
+  IF rooms <> '{}' AND @schema@.lacks_room(room_types, rooms) THEN stale := stale || 'backlog'::text; END IF;
+  IF stale <> '{}' THEN
     RETURN NEXT;
     RETURN;
   END IF;
 
+  v_rows := ARRAY(SELECT u FROM json_populate_recordset(NULL::@schema@.jobs, written) AS u);
   -- A row that is written for the first time has revision 1.
-  v_written := ARRAY(SELECT u.id FROM json_to_recordset(written) AS u(id text, rev bigint) WHERE u.rev > 1) || gone_ids;
+  v_written := ARRAY(SELECT u.id FROM unnest(v_rows) AS u WHERE u.rev > 1) || gone_ids;
   IF v_written <> '{}' THEN
-    v_ending := ARRAY(SELECT u.id FROM json_to_recordset(written) AS u(id text, rev bigint, state text)
+    v_ending := ARRAY(SELECT u.id FROM unnest(v_rows) AS u
       CROSS JOIN LATERAL (SELECT o.state FROM @schema@.standing o WHERE o.id = u.id LIMIT 1) s
       WHERE u.rev > 1 AND s.state IN ('running', 'cancelling') AND u.state <> s.state) || gone_ids;
     -- By their ids: while no job is plain, the whole of an index of plain jobs would be cheaper.
@@ -420,48 +419,49 @@ BEGIN
       WHERE j.id = ANY(v_written) AND j.id <> ALL(v_ending) FOR NO KEY UPDATE SKIP LOCKED)
     SELECT array_agg(w.id) INTO locked FROM unnest(v_written) AS w(id)
     WHERE w.id NOT IN (SELECT ending.id FROM ending UNION ALL SELECT others.id FROM others);
-    fenced := v_ending <> '{}' AND EXISTS (SELECT FROM unnest(v_ending) AS e(id) JOIN @schema@.cells c
+    IF v_ending <> '{}' AND EXISTS (SELECT FROM unnest(v_ending) AS e(id) JOIN @schema@.cells c
       ON c.kind = 'fences' AND c.field > e.id || ' ' AND c.field < e.id || '!' AND c.value = e.id
-      WHERE c.field <> ALL(cell_fields));
-    IF locked IS NULL AND NOT fenced AND v_plain <> '{}' AND NOT @schema@.take_out(v_plain) THEN locked := v_written; END IF;
-    IF locked IS NOT NULL OR fenced THEN
+      WHERE c.field <> ALL(cell_fields)) THEN
+      stale := '{fences}';
+    END IF;
+    IF locked IS NULL AND stale = '{}' AND v_plain <> '{}' AND NOT @schema@.take_out(v_plain) THEN locked := v_written; END IF;
+    IF locked IS NOT NULL OR stale <> '{}' THEN
       RETURN NEXT;
       RETURN;
     END IF;
+
+    SELECT array_agg(t.term), array_agg(o.seq) INTO v_terms, v_jobs
+      FROM (SELECT u.id, u.terms FROM unnest(v_rows) AS u UNION ALL SELECT g.id, NULL FROM unnest(gone_ids) AS g(id)) w
+      CROSS JOIN LATERAL (SELECT j.seq, j.terms FROM @schema@.jobs j WHERE j.id = w.id LIMIT 1) o
+      CROSS JOIN LATERAL unnest(o.terms) AS t(term) WHERE (t.term = ANY(w.terms)) IS NOT TRUE;
+    IF v_terms IS NOT NULL THEN PERFORM @schema@.remove_terms(v_terms, v_jobs); END IF;
+    DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids);
   END IF;
 
-  IF back_ids <> '{}' THEN
+  IF EXISTS (SELECT FROM unnest(v_rows) AS u WHERE u.state = 'queued' AND u.place < 9000000000000000) THEN
     INSERT INTO @schema@.cells (kind, field, value)
-      SELECT 'returned', b.type, v_base FROM (
-        SELECT u.type FROM json_to_recordset(written) AS u(id text, type text) LEFT JOIN LATERAL (
-          SELECT o.state FROM @schema@.jobs o WHERE o.id = u.id LIMIT 1) j ON true
-        WHERE u.id = ANY(back_ids) AND (j.state = 'queued') IS NOT TRUE) r
-      CROSS JOIN LATERAL (VALUES (r.type), ('')) AS b(type) GROUP BY b.type
+      SELECT 'returned', b.type, v_base FROM unnest(v_rows) AS u CROSS JOIN LATERAL (VALUES (u.type), ('')) AS b(type)
+      WHERE u.state = 'queued' AND u.place < 9000000000000000
+        AND (SELECT o.state FROM @schema@.jobs o WHERE o.id = u.id LIMIT 1) IS DISTINCT FROM 'queued'
+      GROUP BY b.type
       ON CONFLICT (kind, field) DO UPDATE SET value = excluded.value;
-  END IF;
-  IF gone_ids <> '{}' THEN
-    WITH gone AS (DELETE FROM @schema@.jobs j WHERE j.id = ANY(gone_ids) RETURNING j.seq, j.terms)
-    SELECT array_agg(u.term), array_agg(g.seq) INTO v_terms, v_jobs
-      FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS u(term);
-  END IF;
-  IF v_terms IS NOT NULL OR lost_terms <> '{}' THEN
-    PERFORM @schema@.remove_terms(v_terms || lost_terms, v_jobs || lost_jobs);
   END IF;
   INSERT INTO @schema@.jobs (id, type, seq, enqueued_at, rev, base, state, last_seq, place, priority, concurrency, weight,
       wake_at, finished_at, unique_key, worker, parent, failure, unsupported, terms, doc)
     SELECT u.id, u.type, @schema@.given(u.seq, v_base), u.enqueued_at, u.rev, v_base, u.state,
       @schema@.given(u.last_seq, v_base), @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight,
       u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.terms, u.doc
-    FROM json_populate_recordset(NULL::@schema@.jobs, written) AS u
+    FROM unnest(v_rows) AS u
     -- Without the keys of the row, which do not change: a transaction of a handler may hold it FOR KEY SHARE.
     ON CONFLICT (id) DO UPDATE SET (plain, rev, base, state, last_seq, place, priority, concurrency, weight, wake_at,
       finished_at, unique_key, worker, parent, failure, unsupported, terms, doc)
       = (false, excluded.rev, excluded.base, excluded.state, excluded.last_seq, excluded.place, excluded.priority,
       excluded.concurrency, excluded.weight, excluded.wake_at, excluded.finished_at, excluded.unique_key,
       excluded.worker, excluded.parent, excluded.failure, excluded.unsupported, excluded.terms, excluded.doc);
-  IF new_terms <> '{}' THEN
+  IF EXISTS (SELECT FROM unnest(v_rows) AS u WHERE u.terms IS NOT NULL) THEN
     INSERT INTO @schema@.terms (term, job)
-      SELECT u.term, @schema@.given(u.job, v_base) FROM unnest(new_terms, new_jobs) AS u(term, job);
+      SELECT t.term, @schema@.given(u.seq, v_base) FROM unnest(v_rows) AS u CROSS JOIN LATERAL unnest(u.terms) AS t(term)
+      ON CONFLICT DO NOTHING;
   END IF;
 
   IF cell_kinds <> '{}' THEN
