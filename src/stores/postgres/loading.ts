@@ -1,68 +1,33 @@
-/** Loads what is wanted by one statement: a part of it for each kind. */
+/** Loads what is wanted: a statement for what is wanted often, and one for each of the rest; they are sent together. */
 import type { Loaded, Wanted } from '../remote/port.ts'
 import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
-import { clockColumn, type Ask, type Param, type ResultRow } from './connection.ts'
+import { clockColumn, type Ask, type ResultRow } from './connection.ts'
 import { documentFrom } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
-/** Columns of all parts: the number of the part, four texts, six numbers. */
-const columns = (texts: readonly string[], numbers: readonly string[]): string => {
-  const all = Array.from({ length: 10 }, (_, i) =>
-    i < 4 ? (texts[i] ?? 'NULL') : `${numbers[i - 4] ?? 'NULL'}::float8`,
-  )
-  return `SELECT $PART, ${all.join(', ')}`
-}
-
 type Rows = readonly ResultRow[]
-
-interface Part {
-  readonly text: string
-  readonly values: readonly Param[]
-  readonly take: (rows: Rows) => void
-}
 
 type Of<Kind extends Wanted['kind']> = readonly (Wanted & { readonly kind: Kind })[]
 
 const ofKind = <Kind extends Wanted['kind']>(wanted: readonly Wanted[], kind: Kind): Of<Kind> =>
   wanted.filter((each): each is Wanted & { readonly kind: Kind } => each.kind === kind)
 
-/** A statement, and what takes its rows. */
-export function loadingOf(
-  schema: string,
-  wanted: readonly Wanted[],
-  into: Loaded,
-): { readonly statement: Parameters<Ask>; readonly take: (rows: Rows) => void } {
-  const parts = [
-    ...ofKind(wanted, 'values').map((each) => valuesPart(schema, each, into)),
-    ...childPart(schema, ofKind(wanted, 'children'), into),
-    ...ofKind(wanted, 'timers').map((each) => timerPart(schema, each, into)),
-  ]
-  const frequent = frequentPart(schema, wanted, into)
-  const values: Param[] = []
-  const add = ({ text, values: own }: Part, number: number): string => {
-    const before = values.length
-    values.push(...own)
-    const renumbered = text.replaceAll(/\$(\d+)/g, (_, n: string) => `$${Number(n) + before}`)
-    return `(${renumbered.replaceAll('$PART', String(number))})`
-  }
-  const texts = [...(frequent === null ? [] : [add(frequent, -1)]), ...parts.map(add)]
-  return {
-    statement: [texts.join(' UNION ALL '), values, parts.length === 0 ? 'jobchart load' : undefined],
-    take(rows) {
-      const byPart = Map.groupBy(rows, ([part]) => part as number)
-      frequent?.take(rows)
-      for (const [i, part] of parts.entries()) part.take(byPart.get(i) ?? [])
-    },
-  }
+export async function load(ask: Ask, schema: string, wanted: readonly Wanted[], into: Loaded): Promise<void> {
+  await Promise.all([
+    loadFrequent(ask, schema, wanted, into),
+    loadChildren(ask, schema, ofKind(wanted, 'children'), into),
+    ...ofKind(wanted, 'values').map((each) => loadValues(ask, schema, each, into)),
+    ...ofKind(wanted, 'timers').map((each) => loadTimers(ask, schema, each, into)),
+  ])
 }
 
 /** Rows, small values and heads: by a function of the server, whose plans are made once. */
-function frequentPart(schema: string, wanted: readonly Wanted[], into: Loaded): Part | null {
+async function loadFrequent(ask: Ask, schema: string, wanted: readonly Wanted[], into: Loaded): Promise<void> {
   const [rows, cells, heads] = [ofKind(wanted, 'row'), ofKind(wanted, 'cell'), ofKind(wanted, 'heads')]
-  if (rows.length + cells.length + heads.length === 0) return null
-  return {
-    text: `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5, $6)`,
-    values: [
+  if (rows.length + cells.length + heads.length === 0) return
+  const found = await ask(
+    `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5, $6)`,
+    [
       rows.map(({ id }) => columnText(id)),
       cells.map((each) => each.cells),
       cells.map(({ field }) => columnText(field)),
@@ -70,13 +35,12 @@ function frequentPart(schema: string, wanted: readonly Wanted[], into: Loaded): 
       heads.map(({ limit }) => limit),
       heads.map(({ whole = false }) => whole),
     ],
-    take(found) {
-      const byPart = Map.groupBy(found, ([part]) => part as number)
-      for (const [i, { type }] of heads.entries()) takeHeads(type, byPart.get(-3 - i) ?? [], into)
-      takeRows(rows, byPart.get(-1) ?? [], into)
-      takeCells(cells, byPart.get(-2) ?? [], into)
-    },
-  }
+    'jobchart load',
+  )
+  const byPart = Map.groupBy(found, ([part]) => part as number)
+  for (const [i, { type }] of heads.entries()) takeHeads(type, byPart.get(-3 - i) ?? [], into)
+  takeRows(rows, byPart.get(-1) ?? [], into)
+  takeCells(cells, byPart.get(-2) ?? [], into)
 }
 
 function takeRows(wanted: Of<'row'>, rows: Rows, into: Loaded): void {
@@ -102,39 +66,33 @@ function takeHeads(type: string, rows: Rows, into: Loaded): void {
   }
 }
 
-function valuesPart(schema: string, { cells, limit }: Of<'values'>[number], into: Loaded): Part {
-  return {
-    text: `${columns(['c.field', 'c.value'], [])}
-      FROM (SELECT field, value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int) c`,
-    values: [cells, limit ?? null],
-    take(rows) {
-      const inOrder = rows.toSorted(([, a], [, b]) => ((a as string) < (b as string) ? -1 : 1))
-      into.values(
-        cells,
-        inOrder.map(([, , value]) => textOfColumn(value as string)),
-      )
-    },
-  }
+async function loadValues(
+  ask: Ask,
+  schema: string,
+  { cells, limit }: Of<'values'>[number],
+  into: Loaded,
+): Promise<void> {
+  const text = `SELECT value FROM ${schema}.cells WHERE kind = $1 ORDER BY field LIMIT $2::int`
+  const rows = await ask(text, [cells, limit ?? null])
+  into.values(
+    cells,
+    rows.map(([value]) => textOfColumn(value as string)),
+  )
 }
 
-function childPart(schema: string, wanted: Of<'children'>, into: Loaded): Part[] {
-  if (wanted.length === 0) return []
-  return [
-    {
-      text: `${columns(['j.parent', 'j.id'], ['j.seq'])}
-        FROM ${schema}.jobs j WHERE j.parent = ANY($1::text[])`,
-      values: [wanted.map(({ id }) => columnText(id))],
-      take(rows) {
-        const inOrder = rows.toSorted((a, b) => (a[5] as number) - (b[5] as number))
-        const found = Map.groupBy(inOrder, ([, parent]) => textOfColumn(parent as string))
-        for (const { id } of wanted)
-          into.children(
-            id,
-            (found.get(id) ?? []).map(([, , child]) => textOfColumn(child as string)),
-          )
-      },
-    },
-  ]
+async function loadChildren(ask: Ask, schema: string, wanted: Of<'children'>, into: Loaded): Promise<void> {
+  if (wanted.length === 0) return
+  const text = `SELECT parent, id, seq::float8 FROM ${schema}.jobs WHERE parent = ANY($1::text[])`
+  const rows = await ask(text, [wanted.map(({ id }) => columnText(id))])
+  const inOrder = rows.toSorted(([, , a], [, , b]) => (a as number) - (b as number))
+  const found = Map.groupBy(inOrder, ([parent]) => parent as string)
+  for (const { id } of wanted) {
+    const children = found.get(columnText(id)) ?? []
+    into.children(
+      id,
+      children.map(([, child]) => textOfColumn(child as string)),
+    )
+  }
 }
 
 /** As the indexes have them: their conditions are literals. */
@@ -163,21 +121,15 @@ function timedRows(schema: string, of: keyof typeof timed): string {
       WHERE ${unheld(schema, 'c.wake_at')} ${order}) ${order}) j`
 }
 
-function timerPart(schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Part {
-  return {
-    text: `${columns(['j.id'], ['j.wake_at', 'j.seq'])} FROM ${timedRows(schema, of)}`,
-    values: [limit],
-    take(rows) {
-      const inOrder = rows.toSorted(
-        (a, b) => (a[5] as number) - (b[5] as number) || (a[6] as number) - (b[6] as number),
-      )
-      into.timers(
-        of,
-        limit,
-        inOrder.map(([, id, , , , at]) => [textOfColumn(id as string), at as number] as const),
-      )
-    },
-  }
+async function loadTimers(ask: Ask, schema: string, { of, limit }: Of<'timers'>[number], into: Loaded): Promise<void> {
+  const rows = await ask(`SELECT j.id, j.wake_at::float8 FROM ${timedRows(schema, of)} ORDER BY j.wake_at, j.seq`, [
+    limit,
+  ])
+  into.timers(
+    of,
+    limit,
+    rows.map(([id, at]) => [textOfColumn(id as string), at as number] as const),
+  )
 }
 
 function headsOf(rows: Rows): QueueHeads {

@@ -7,7 +7,7 @@ import { leaseOfIntents } from '../../core/tx-intent.ts'
 import type { Store, TransactionStore } from '../../store.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { allCountsOf, countsFrom } from '../remote/figures.ts'
-import type { Loaded, StorePort, Wanted } from '../remote/port.ts'
+import type { StorePort } from '../remote/port.ts'
 import { ServerClock } from '../remote/server-clock.ts'
 import { Aside } from './aside.ts'
 import { commitInTurn, commitStatement, committedOf, type Committed } from './commit.ts'
@@ -25,7 +25,7 @@ import {
 import { Epoch } from './epoch.ts'
 import { FigureReader, lastOf, type Figures } from './figures.ts'
 import { Hints, ignoreUnavailable } from './hints.ts'
-import { loadingOf } from './loading.ts'
+import { load } from './loading.ts'
 import { readLog } from './log.ts'
 import { migrate } from './migrate.ts'
 import { find, findEnded, findIds, firstQueued } from './search.ts'
@@ -146,14 +146,14 @@ export function postgresPort(settings: Settings): PostgresPort {
     },
     epoch: () => open?.epoch.current ?? '',
     now: () => open?.time.now() ?? Math.floor((settings.clock ?? systemClock).now()),
-    load: (wanted, into) => aside.reading(() => loaded(opened().lane, schema, wanted, into)),
-    read: (wanted, into) => aside.reading(() => loaded(opened().reads, schema, wanted, into)),
+    load: (wanted, into) =>
+      aside.reading(() => load((...statement) => opened().lane.query(...statement), schema, wanted, into)),
     commit(commit) {
       for (const id of commit.revisions.keys()) plain.forget(id)
       return commits.commit(commit)
     },
     plain,
-    ...searchesOf(ask, schema, aside),
+    ...readsOf(ask, schema, aside),
     figures: () => opened().figures.read(),
     log: (after, limit) => readLog(ask, schema, after, limit),
     transactions: {
@@ -173,11 +173,12 @@ export function postgresPort(settings: Settings): PostgresPort {
   }
 }
 
-const searchesOf = (
+const readsOf = (
   ask: Ask,
   schema: string,
   aside: Aside,
-): Required<Pick<StorePort, 'firstQueued' | 'find' | 'findIds' | 'ended' | 'terms'>> => ({
+): Required<Pick<StorePort, 'read' | 'firstQueued' | 'find' | 'findIds' | 'ended' | 'terms'>> => ({
+  read: (wanted, into) => aside.reading(() => load(ask, schema, wanted, into)),
   firstQueued: (types) => firstQueued(ask, schema, types),
   find: (query) => aside.reading(() => find(ask, schema, query)),
   findIds: (query) => findIds(ask, schema, query),
@@ -195,12 +196,6 @@ async function askPlain(
   const row = await time.learn(() => lane.query(text, values, name))
   for (const number of row.slice(1, 3)) if (typeof number === 'number') epoch.see(number)
   return row
-}
-
-async function loaded(lane: Connection, schema: string, wanted: readonly Wanted[], into: Loaded): Promise<void> {
-  if (wanted.length === 0) return
-  const { statement, take } = loadingOf(schema, wanted, into)
-  take(await lane.query(...statement))
 }
 
 interface UnreadableOptions {
