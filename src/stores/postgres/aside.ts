@@ -9,10 +9,9 @@ import type { CellValue, Commit, Writes } from '../remote/commit.ts'
 import { revisionOf, type JobDocument } from '../remote/document.ts'
 import { commitInTurn } from './commit.ts'
 import type { Ask, ResultRow } from './connection.ts'
-import { documentColumns, documentOfRow } from './jobs.ts'
+import { documentColumns, documentOfRow, UnreadableJob } from './jobs.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
-import { UnreadableJob } from './unreadable-job.ts'
 
 /** So many jobs are set aside for one read. */
 const roundsMax = 1_000
@@ -26,9 +25,6 @@ export interface AsideOptions {
   /** Works in a transaction that has the turn. */
   readonly inTurn: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
 }
-
-/** Jobs by their columns: their ids, or the texts of their documents. */
-type Unread = { readonly ids: readonly string[] } | { readonly docs: readonly string[] }
 
 export class Aside {
   private readonly options: AsideOptions
@@ -51,15 +47,19 @@ export class Aside {
       } catch (error) {
         if (!(error instanceof UnreadableJob)) throw error
         if (rounds === roundsMax) throw tooMany(this.options.where, error)
-        await this.set(error.id === null ? { docs: [error.doc] } : { ids: [error.id] })
+        await this.set([error.id])
       }
     }
   }
 
-  /** Sets those of some jobs aside that cannot be read. @throws JobchartError STORE_UNAVAILABLE if others hold them */
-  async set(unread: Unread): Promise<void> {
+  /**
+   * Sets those of some jobs aside that cannot be read.
+   * @param columns their ids, as columns have them
+   * @throws JobchartError STORE_UNAVAILABLE if others hold them
+   */
+  async set(columns: readonly string[]): Promise<void> {
     const { inTurn, where } = this.options
-    const { ids, isHeld } = await inTurn((ask) => setAside(ask, this.options, unread))
+    const { ids, isHeld } = await inTurn((ask) => setAside(ask, this.options, columns))
     this.met.push(...ids)
     if (isHeld) throw held(where)
   }
@@ -84,23 +84,21 @@ const held = (where: string): JobchartError =>
 export async function setAside(
   ask: Ask,
   options: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
-  unread: Unread,
+  columns: readonly string[],
 ): Promise<{ readonly ids: readonly string[]; readonly isHeld: boolean }> {
   const { schema } = options
-  const [which, values] = 'ids' in unread ? ['j.id', unread.ids] : ['NOT j.plain AND j.doc', unread.docs]
   const rows = await ask(
-    `SELECT ${documentColumns}, s.id, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure,
-        s.finished_at::float8, s.terms
-      FROM ${schema}.standing s JOIN ${schema}.jobs j ON j.id = s.id WHERE ${which} = ANY($1::text[])`,
-    [values],
+    `SELECT ${documentColumns}, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure, s.finished_at::float8,
+        s.terms
+      FROM ${schema}.standing s WHERE s.id = ANY($1::text[])`,
+    [columns],
   )
   const ids: string[] = []
   for (const row of rows.filter((each) => documentOrNull(each) === null)) {
-    const id = textOfColumn(row[3] as string)
     if (!(await committed(ask, options, await leaving(ask, options, row)))) return { ids, isHeld: true }
-    const values = [columnText(id), ...(row.slice(0, 3) as [number, string, string])]
+    const values = row.slice(0, 4) as [string, number, string, string]
     await ask(`INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`, values)
-    ids.push(id)
+    ids.push(textOfColumn(values[0]))
   }
   return { ids, isHeld: false }
 }
@@ -118,7 +116,7 @@ type Leaving = Pick<Writes, 'jobs' | 'cells'> & Pick<Commit, 'revisions'>
 
 /** A job that goes is counted no more, frees its unique key, and lets a job go on that waits for it. */
 async function leaving(ask: Ask, { schema }: Pick<AsideOptions, 'schema'>, row: ResultRow): Promise<Leaving> {
-  const [, , , idColumn, revision, state, type, key, failure, finishedAt, terms] = row
+  const [idColumn, , , , revision, state, type, key, failure, finishedAt, terms] = row
   const id = textOfColumn(idColumn as string)
   // As far as figures depend on it.
   const before = {

@@ -5,26 +5,35 @@ import type { ResultRow } from './connection.ts'
 import { plainDocumentFrom } from './plain.ts'
 import { jobTerms } from './terms.ts'
 import { columnOrNull, columnText, concurrencyColumn } from './texts.ts'
-import { UnreadableJob } from './unreadable-job.ts'
 
 /** What `documentOfRow` reads, of the view `standing`. */
-export const documentColumns = 's.base::float8, s.doc, s.facts'
+export const documentColumns = 's.id, s.base::float8, s.doc, s.facts'
+
+/** A job of which something cannot be read, because something else has changed the tables. */
+export class UnreadableJob extends Error {
+  override readonly name = 'UnreadableJob'
+  /** As its column has it. */
+  readonly id: string
+
+  constructor(id: string, cause: unknown) {
+    super('a stored job cannot be read', { cause })
+    this.id = id
+  }
+}
 
 /**
- * @param base the number that the doc counts from. See `jobs` in the migrations
+ * @param row its second value is the number that the third one, `doc`, counts from. See `jobs` in the migrations
  * @throws UnreadableJob
  */
-export function documentFrom(base: unknown, doc: unknown, facts: unknown): JobDocument {
+export function documentOfRow([id, base, doc, facts]: ResultRow): JobDocument {
   try {
     return facts === null
       ? numberedDocument(JSON.parse(doc as string) as JobDocument, base as number)
       : plainDocumentFrom(doc as string, facts as string)
   } catch (cause) {
-    throw new UnreadableJob(doc as string, facts as string | null, cause)
+    throw new UnreadableJob(id as string, cause)
   }
 }
-
-export const documentOfRow = ([base, doc, facts]: ResultRow): JobDocument => documentFrom(base, doc, facts)
 
 /** The rows that a commit writes, as JSON. */
 export const rowsText = (jobs: Writes['jobs']): string =>

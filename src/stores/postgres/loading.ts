@@ -2,7 +2,7 @@
 import type { Loaded, Wanted } from '../remote/port.ts'
 import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
 import { clockColumn, type Ask, type ResultRow } from './connection.ts'
-import { documentFrom } from './jobs.ts'
+import { documentOfRow } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 type Rows = readonly ResultRow[]
@@ -46,8 +46,9 @@ async function loadFrequent(ask: Ask, schema: string, wanted: readonly Wanted[],
 function takeRows(wanted: Of<'row'>, rows: Rows, into: Loaded): void {
   const found = new Map(rows.map((row) => [row[1] as string, row]))
   for (const { id } of wanted) {
-    const [, , , doc, facts, base] = found.get(columnText(id)) ?? []
-    into.row(id, doc === undefined ? null : documentFrom(base, doc, facts))
+    const row = found.get(columnText(id))
+    const [, column, , doc, facts, base] = row ?? []
+    into.row(id, row === undefined ? null : documentOfRow([column, base, doc, facts]))
   }
 }
 
@@ -62,7 +63,7 @@ function takeCells(wanted: Of<'cell'>, rows: Rows, into: Loaded): void {
 function takeHeads(type: string, rows: Rows, into: Loaded): void {
   into.heads(type, headsOf(rows))
   for (const [, , id, doc, facts, base] of rows) {
-    if (doc !== null) into.row(textOfColumn(id as string), documentFrom(base, doc, facts))
+    if (doc !== null) into.row(textOfColumn(id as string), documentOfRow([id, base, doc, facts]))
   }
 }
 

@@ -108,7 +108,7 @@ export function postgresPort(settings: Settings): PostgresPort {
     schema,
     transitionsMax: settings.transitionsMax,
     now,
-    setAside: (ids) => aside.set({ ids }),
+    setAside: (ids) => aside.set(ids),
     tellBehind: (hints) => opened().hints.tellBehind(hints, opened().lane),
     ask: (name, text, values) => askPlain(opened(), name, text, values),
     foldIfMany: (unfolded) => opened().figures.foldIfMany(unfolded),

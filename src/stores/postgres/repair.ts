@@ -77,11 +77,13 @@ async function repairSequence({ schema, look, mend }: Steps): Promise<void> {
 /** Brings jobs back that can be read, and whose ids are free. */
 async function bringBack(steps: Steps): Promise<string[]> {
   const { schema, look, mend } = steps
-  const rows = await look((ask) => ask(`SELECT a.base::float8, a.doc, a.facts, a.ctid::text FROM ${schema}.aside a`))
+  const rows = await look((ask) =>
+    ask(`SELECT a.id, a.base::float8, a.doc, a.facts, a.ctid::text FROM ${schema}.aside a`),
+  )
   const restored: string[] = []
   for (const row of rows) {
     const job = documentOrNull(row)
-    if (job !== null && (await mend((ask) => bringJobBack(ask, steps, job, row[3] as string)))) restored.push(job.id)
+    if (job !== null && (await mend((ask) => bringJobBack(ask, steps, job, row[4] as string)))) restored.push(job.id)
   }
   return restored
 }
@@ -147,7 +149,7 @@ const readPage = (
   value: number | readonly number[],
 ): Promise<readonly ResultRow[]> =>
   ask(
-    `SELECT ${documentColumns}, s.id, s.seq::float8, s.rev IS NULL, ${columns}
+    `SELECT ${documentColumns}, s.seq::float8, s.rev IS NULL, ${columns}
       FROM ${schema}.standing s CROSS JOIN LATERAL (SELECT * FROM ${schema}.jobs o WHERE o.seq = s.seq LIMIT 1) j
       WHERE ${which} ORDER BY s.seq LIMIT ${pageSize}`,
     [value],
@@ -156,7 +158,7 @@ const readPage = (
 /** A job of a page: null if it cannot be read. */
 function judged(row: ResultRow): { readonly job: JobDocument | null; readonly isWrong: boolean } {
   const job = documentOrNull(row)
-  const [, , facts, , , isLost, ...stored] = row
+  const [, , , facts, , isLost, ...stored] = row
   if (job === null) return { job, isWrong: true }
   if (facts !== null) return { job, isWrong: isLost === true }
   const own = followingOf(job)
@@ -167,9 +169,9 @@ function judged(row: ResultRow): { readonly job: JobDocument | null; readonly is
 async function repairJobs(ask: Ask, options: Options, numbers: readonly number[]): Promise<void> {
   const rows = await readPage(ask, options, 's.seq = ANY($1::bigint[])', numbers)
   const wrong = rows.map((row) => ({ row, ...judged(row) })).filter(({ isWrong }) => isWrong)
-  const bad = wrong.flatMap(({ row, job }) => (job === null ? (row[3] as string) : []))
-  if (bad.length > 0) await setAside(ask, options, { ids: bad })
-  const read = wrong.flatMap(({ row, job }) => (job === null ? [] : { job, isPlain: row[2] !== null }))
+  const bad = wrong.flatMap(({ row, job }) => (job === null ? (row[0] as string) : []))
+  if (bad.length > 0) await setAside(ask, options, bad)
+  const read = wrong.flatMap(({ row, job }) => (job === null ? [] : { job, isPlain: row[3] !== null }))
   const documents = read.flatMap(({ job, isPlain }) => (isPlain ? [] : job))
   if (documents.length > 0) await repairColumns(ask, options.schema, documents)
   const lost = read.flatMap(({ job, isPlain }) => (isPlain ? job.seq : []))

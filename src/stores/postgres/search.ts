@@ -53,9 +53,9 @@ export async function find(ask: Ask, schema: string, query: FindQuery): Promise<
 export async function findIds(ask: Ask, schema: string, query: FindQuery): Promise<FoundIds | null> {
   if (!isToldByColumns(query.filter)) return null
   const { items, ...found } = await searched<readonly [string, Position]>(ask, schema, query, {
-    columns: 'NULL::float8, s.id, NULL::text',
+    columns: 's.id, NULL::float8, NULL::text, NULL::text',
     from: 'jobs',
-    read: ([a, b, , id]) => [textOfColumn(id as string), positionOf(query, a, b)],
+    read: ([a, b, id]) => [textOfColumn(id as string), positionOf(query, a, b)],
   })
   return {
     ids: items.map(([id]) => id),
@@ -96,13 +96,13 @@ async function searched<Item>(
     let next: Position | null = null
     let [rows, chars] = [0, 0]
     for (const row of await ask(`SELECT * FROM ${schema}.found($1, $2)`, [text, scope.params.values])) {
-      const [a, b, , doc] = row
-      if (doc === null) {
+      const [a, b, id, , doc] = row
+      if (id === null) {
         next = positionOf(query, a, b)
         continue
       }
       rows++
-      chars += (doc as string).length
+      chars += (doc as string | null)?.length ?? 0
       if (chars > turnChars) {
         chars = 0
         await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
@@ -125,7 +125,7 @@ async function searched<Item>(
 /** The sources with the fewest jobs. */
 async function fewest(ask: Ask, scope: Scope, choices: readonly Choice[]): Promise<readonly Source[]> {
   const counts = countTexts(scope, choices).map((text) => `(${text})`)
-  const text = `SELECT c.n, NULL::float8, NULL::float8, NULL, NULL FROM unnest(ARRAY[${counts.join(', ')}]::float8[]) AS c(n)`
+  const text = `SELECT c.n, NULL::float8, NULL, NULL::float8, NULL, NULL FROM unnest(ARRAY[${counts.join(', ')}]::float8[]) AS c(n)`
   const rows = await ask(`SELECT a FROM ${scope.schema}.found($1, $2)`, [text, scope.params.values])
   return fewestOf(
     scope,
@@ -160,7 +160,7 @@ export async function firstQueued(
 ): Promise<readonly (string | null)[]> {
   const params = new Params()
   const queued = `FROM ${schema}.jobs j WHERE j.state = 'queued' AND j.place >= t.place AND j.type = t.type`
-  const text = `SELECT t.number::float8, NULL::float8, NULL::float8, j.id, NULL
+  const text = `SELECT t.number::float8, NULL::float8, j.id, NULL::float8, NULL, NULL
     FROM (SELECT u.type, u.number, ${schema}.queued_from(u.type, NULL) AS place
       FROM unnest(${params.add(types.map(columnText))}::text[]) WITH ORDINALITY AS u(type, number) OFFSET 0) t
     CROSS JOIN LATERAL (
@@ -175,13 +175,13 @@ export async function firstQueued(
           WHERE j.plain AND j.type = t.type AND j.seq > ${schema}.front(t.type) ORDER BY j.seq LIMIT 1)) f
       ORDER BY f.priority DESC, f.place LIMIT 1) f
     JOIN ${schema}.jobs j ON j.seq = f.seq`
-  const rows = await ask(`SELECT a, doc FROM ${schema}.found($1, $2)`, [text, params.values])
+  const rows = await ask(`SELECT a, id FROM ${schema}.found($1, $2)`, [text, params.values])
   const byNumber = new Map(rows.map(([number, id]) => [number as number, textOfColumn(id as string)]))
   return types.map((_, i) => byNumber.get(i + 1) ?? null)
 }
 
 /**
- * The documents, or other columns, of the jobs that are found. A row without a text tells up to where they were looked
+ * The documents, or the ids, of the jobs that are found. A row without an id tells up to where they were looked
  * for, if there may be more.
  */
 function textOf(
@@ -196,5 +196,5 @@ function textOf(
     CROSS JOIN LATERAL (SELECT * FROM ${schema}.${from} s WHERE s.seq = c.seq LIMIT 1) s ${order}) f`
   if (upto === null) return jobs
   return `WITH h AS MATERIALIZED (${upto})
-    ${jobs} UNION ALL SELECT h.a::float8, h.b::float8, NULL::float8, NULL, NULL FROM h`
+    ${jobs} UNION ALL SELECT h.a::float8, h.b::float8, NULL, NULL::float8, NULL, NULL FROM h`
 }

@@ -127,9 +127,9 @@ export async function findTerms(ask: Ask, schema: string, query: TermQuery): Pro
         (${first(`>= ${lower}`)})
         UNION ALL SELECT (${first('> known.term')}) FROM known WHERE known.term IS NOT NULL)
       SELECT ${number}::float8, (SELECT count(*) FROM (SELECT ${from} = known.term LIMIT ${countMax}::int) c)::float8,
-        NULL::float8, term, NULL FROM known WHERE term IS NOT NULL LIMIT ${limit}::int)`
+        term, NULL::float8, NULL, NULL FROM known WHERE term IS NOT NULL LIMIT ${limit}::int)`
   })
-  const rows = await ask(`SELECT a, b, doc FROM ${schema}.found($1, $2)`, [texts.join(' UNION ALL '), params.values])
+  const rows = await ask(`SELECT a, b, id FROM ${schema}.found($1, $2)`, [texts.join(' UNION ALL '), params.values])
   const terms = rows.flatMap(([number, jobs, term]): FoundTerm | [] => {
     const index = indexes[number as number]
     if (index === undefined) return []

@@ -31,10 +31,11 @@ const server = postgresOfFile()
 let schemas = 0
 
 async function opened(schema = `damage_${++schemas}`, target = targetOf({ url: server().url })) {
-  const { store, ...subject } = await postgresSubject(target, schema, movingClock())
+  const clock = movingClock()
+  const { store, ...subject } = await postgresSubject(target, schema, clock)
   onTestFinished(() => subject.close())
   const harm = (sql: string): Promise<unknown> => server().query(sql.replaceAll('@', `${schema}.`))
-  return { store, schema, harm }
+  return { store, schema, harm, clock }
 }
 
 const breaks = (id: string, doc = '{"n": '): string => `UPDATE @jobs SET doc = '${doc}' WHERE id = '${id}'`
@@ -86,7 +87,7 @@ test('one unreadable input ends no other job: nine run, once each', async () => 
 })
 
 test('damaged jobs hold up no list, promote, rescue, cancel, prune and list by filter, and many no more than one', async () => {
-  const { store, harm } = await opened()
+  const { store, harm, clock } = await opened()
   const many = Array.from({ length: 30 }, (_, n) => `bad ${n}`)
   await put(store, ...many.map((id) => newJob(id, { priority: 1, tags: ['t'] })), newJob('good', { tags: ['t'] }))
   await put(store, newJob('due', { delayMs: 1 }), newJob('never', { delayMs: 2 }))
@@ -100,6 +101,7 @@ test('damaged jobs hold up no list, promote, rescue, cancel, prune and list by f
   expect((await store.cancel([{ ids: [...many, 'good'], reason: null, graceMs: 0 }]))[0]).toMatchObject({
     cancelled: ['good'],
   })
+  await clock.advance(2)
   await store.promote(10)
   await store.rescue(10)
   const none = { ageMs: 0, count: 0 }

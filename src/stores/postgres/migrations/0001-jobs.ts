@@ -207,7 +207,7 @@ END $$;
 
 -- A search, by plans that go through indexes whatever is known of the tables. "params": what "query" names as $1[n].
 CREATE FUNCTION @schema@.found(query text, params text[])
-RETURNS TABLE (a float8, b float8, base float8, doc text, facts text)
+RETURNS TABLE (a float8, b float8, id text, base float8, doc text, facts text)
 LANGUAGE plpgsql STABLE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET jit = off
 AS $$
