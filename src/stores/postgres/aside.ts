@@ -3,13 +3,14 @@
  * own, so that nothing finds them but their ids, and no other job is held up.
  */
 import { JobchartError } from '../../core/errors.ts'
-import { isEnded, type JobState } from '../../core/lifecycle.ts'
-import { keyName, type CellKind } from '../remote/cells.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import { keyName } from '../remote/cells.ts'
 import type { CellValue, Commit, Writes } from '../remote/commit.ts'
-import { revisionOf, type JobDocument } from '../remote/document.ts'
+import type { JobDocument } from '../remote/document.ts'
 import { commitInTurn } from './commit.ts'
 import type { Ask, ResultRow } from './connection.ts'
-import { documentColumns, documentOfRow, UnreadableJob } from './jobs.ts'
+import { documentColumns, documentOrNull, UnreadableJob } from './jobs.ts'
+import { keyRepairs, type Corrections } from './keys.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
@@ -95,7 +96,7 @@ export async function setAside(
   )
   const ids: string[] = []
   for (const row of rows.filter((each) => documentOrNull(each) === null)) {
-    if (!(await committed(ask, options, await leaving(ask, options, row)))) return { ids, isHeld: true }
+    if (!(await committed(ask, options, await leaving(ask, schema, row)))) return { ids, isHeld: true }
     const values = row.slice(0, 4) as [string, number, string, string]
     await ask(`INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`, values)
     ids.push(textOfColumn(values[0]))
@@ -103,19 +104,8 @@ export async function setAside(
   return { ids, isHeld: false }
 }
 
-/** Null if it cannot be read. @param row begins with `documentColumns` */
-export function documentOrNull(row: ResultRow): JobDocument | null {
-  try {
-    return documentOfRow(row)
-  } catch {
-    return null
-  }
-}
-
-type Leaving = Pick<Writes, 'jobs' | 'cells'> & Pick<Commit, 'revisions'>
-
 /** A job that goes is counted no more, frees its unique key, and lets a job go on that waits for it. */
-async function leaving(ask: Ask, { schema }: Pick<AsideOptions, 'schema'>, row: ResultRow): Promise<Leaving> {
+async function leaving(ask: Ask, schema: string, row: ResultRow): Promise<Corrections> {
   const [idColumn, , , , revision, state, type, key, failure, finishedAt, terms] = row
   const id = textOfColumn(idColumn as string)
   // As far as figures depend on it.
@@ -126,33 +116,15 @@ async function leaving(ask: Ask, { schema }: Pick<AsideOptions, 'schema'>, row: 
     finishedAt: finishedAt as number | null,
     machine: machineOfTerms((terms ?? []) as string[]),
   } as unknown as JobDocument
-  const jobs: Writes['jobs'][number][] = [{ id, before, after: null }]
-  const revisions = new Map([[id, revision as string]])
-  const cells: CellValue[] = await fencesOf(ask, schema, id)
-  if (key === null || isEnded(before.state)) return { jobs, cells, revisions }
-
-  const field = keyName(before.type, textOfColumn(key as string))
-  const byKind = new Map((await keyCells(ask, schema, [field])).map((cell) => [cell.cells, cell.value]))
-  const [holder, predecessor] = [byKind.get('holders') ?? null, byKind.get('predecessors') ?? null]
-  if (holder === id) cells.push({ cells: 'holders', field, value: null })
-  if (predecessor !== id) return { jobs, cells, revisions }
-  cells.push({ cells: 'predecessors', field, value: null })
-  const next = holder === null ? null : await documentBy(ask, schema, holder)
-  if (next !== null) {
-    const after = released(next)
-    if (after !== null) {
-      jobs.push({ id: next.id, before: next, after })
-      revisions.set(next.id, revisionOf(next))
-    }
+  const keys = key === null ? none : await keyRepairs(ask, schema, [keyName(before.type, textOfColumn(key as string))])
+  return {
+    jobs: [{ id, before, after: null }, ...keys.jobs],
+    cells: [...(await fencesOf(ask, schema, id)), ...keys.cells],
+    revisions: new Map([[id, revision as string], ...keys.revisions]),
   }
-  return { jobs, cells, revisions }
 }
 
-/** A job that waited for the end of another one, and is due at its own time now; null if it did not wait. */
-export const released = (job: JobDocument): JobDocument | null =>
-  job.dueAfter === null || job.wakeAt !== null
-    ? null
-    : { ...job, rev: job.rev + 1, wakeAt: job.dueAfter, dueAfter: null }
+const none: Corrections = { jobs: [], cells: [], revisions: new Map() }
 
 /** What would hold up its end. */
 async function fencesOf(ask: Ask, schema: string, id: string): Promise<CellValue[]> {
@@ -160,31 +132,11 @@ async function fencesOf(ask: Ask, schema: string, id: string): Promise<CellValue
   return rows.map(([field]) => ({ cells: 'fences', field: textOfColumn(field as string), value: null }))
 }
 
-/** Who holds unique keys, and who has given them up. @param fields null: of all */
-export async function keyCells(ask: Ask, schema: string, fields: readonly string[] | null): Promise<CellValue[]> {
-  const rows = await ask(
-    `SELECT kind, field, value FROM ${schema}.cells
-      WHERE kind IN ('holders', 'predecessors') AND ($1::text[] IS NULL OR field = ANY($1))`,
-    [fields && fields.map(columnText)],
-  )
-  return rows.map(([kind, field, value]) => ({
-    cells: kind as CellKind,
-    field: textOfColumn(field as string),
-    value: textOfColumn(value as string),
-  }))
-}
-
-/** Null if it is not there, or cannot be read itself. */
-async function documentBy(ask: Ask, schema: string, id: string): Promise<JobDocument | null> {
-  const [row] = await ask(`SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.id = $1`, [columnText(id)])
-  return row === undefined ? null : documentOrNull(row)
-}
-
 /** Commits in a transaction that has the turn. @returns false if others hold a row of it */
 export async function committed(
   ask: Ask,
   { schema, transitionsMax, now }: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
-  { revisions, ...changes }: Leaving,
+  { revisions, ...changes }: Corrections,
 ): Promise<boolean> {
   const writes: Writes = {
     now: now(),

@@ -35,6 +35,15 @@ export function documentOfRow([id, base, doc, facts]: ResultRow): JobDocument {
   }
 }
 
+/** Null if it cannot be read. @param row begins with `documentColumns` */
+export function documentOrNull(row: ResultRow): JobDocument | null {
+  try {
+    return documentOfRow(row)
+  } catch {
+    return null
+  }
+}
+
 /** The rows that a commit writes, as JSON. */
 export const rowsText = (jobs: Writes['jobs']): string =>
   JSON.stringify(jobs.flatMap(({ after }) => (after === null ? [] : rowOf(after))))

@@ -6,18 +6,17 @@
  * What is wrong is looked for without the turn, and mended with it by small transactions, each of which looks again at
  * what it mends: writes of others go on in between. An interrupted repair has left nothing half done.
  */
-import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { RepairAnswer } from '../../store.ts'
-import { cellName, keyName } from '../remote/cells.ts'
-import type { CellValue, Writes } from '../remote/commit.ts'
-import { revisionOf, type JobDocument } from '../remote/document.ts'
+import type { JobDocument } from '../remote/document.ts'
 import { noFigures, type TypeFigures } from '../remote/figures.ts'
 import { partsOf } from '../remote/parts.ts'
-import { committed, documentOrNull, keyCells, released, setAside, type AsideOptions } from './aside.ts'
+import { committed, setAside, type AsideOptions } from './aside.ts'
 import type { Ask, Link, ResultRow } from './connection.ts'
 import { FigureReader, lastOf, writeFigures } from './figures.ts'
-import { documentColumns, followingColumns, followingOf } from './jobs.ts'
+import { documentColumns, documentOrNull, followingColumns, followingOf } from './jobs.ts'
+import { keyCells, keyOf, keyRepairs, Keys, keyWrites } from './keys.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
@@ -105,21 +104,6 @@ async function bringJobBack(ask: Ask, steps: Steps, job: JobDocument, place: str
   if (!(await committed(ask, steps, writes))) return false
   await ask(`DELETE FROM ${schema}.aside WHERE ctid = $1::tid`, [place])
   return true
-}
-
-/** What jobs tell of unique keys. */
-class Keys {
-  /** By name, who holds one, and who has given it up. */
-  readonly jobs = new Map<string, CellValue>()
-  /** Jobs that wait for the end of another one. */
-  readonly waiting: JobDocument[] = []
-
-  add(job: JobDocument): void {
-    if (job.key === null || isEnded(job.state)) return
-    const [cells, field] = [job.givenUpKey ? 'predecessors' : 'holders', keyOf(job)] as const
-    this.jobs.set(cellName(cells, field), { cells, field, value: job.id })
-    if (released(job) !== null) this.waiting.push(job)
-  }
 }
 
 /** Reads all jobs, and mends those of which something is wrong. */
@@ -230,31 +214,7 @@ async function repairKeys(steps: Steps, known: Keys): Promise<void> {
   const wrong = keyWrites(known, await steps.look((ask) => keyCells(ask, schema, null)))
   const fields = new Set([...wrong.cells.map(({ field }) => field), ...wrong.jobs.map(({ before }) => keyOf(before))])
   for (const part of partsOf([...fields])) {
-    await steps.mend(async (ask) => {
-      const rows = await ask(
-        `SELECT ${documentColumns} FROM ${schema}.standing s WHERE s.unique_key = ANY($1::text[])`,
-        [part.map((field) => columnText((JSON.parse(field) as [type: string, key: string])[1]))],
-      )
-      const keys = new Keys()
-      for (const job of rows.map(documentOrNull)) if (job !== null && part.includes(keyOf(job))) keys.add(job)
-      const writes = keyWrites(keys, await keyCells(ask, schema, part))
-      const revisions = new Map(writes.jobs.map(({ id, before }) => [id, before && revisionOf(before)]))
-      await committed(ask, steps, { ...writes, revisions })
-    })
-  }
-}
-
-const keyOf = (job: JobDocument | null): string => keyName(job?.type ?? '', job?.key ?? '')
-
-function keyWrites({ jobs, waiting }: Keys, cells: readonly CellValue[]): Pick<Writes, 'jobs' | 'cells'> {
-  const kept = new Map(cells.map((cell) => [cellName(cell.cells, cell.field), cell]))
-  const differ = (some: typeof kept, others: typeof kept): CellValue[] =>
-    [...some].flatMap(([name, cell]) => (others.get(name)?.value === cell.value ? [] : [cell]))
-  return {
-    cells: [...differ(kept, jobs).map((cell) => ({ ...cell, value: null })), ...differ(jobs, kept)],
-    jobs: waiting.flatMap((before): Writes['jobs'][number][] =>
-      jobs.has(cellName('predecessors', keyOf(before))) ? [] : [{ id: before.id, before, after: released(before) }],
-    ),
+    await steps.mend(async (ask) => committed(ask, steps, await keyRepairs(ask, schema, part)))
   }
 }
 
