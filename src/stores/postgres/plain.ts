@@ -28,6 +28,7 @@ import {
   plainSettled,
   plainTermsOf,
   type PlainClaim,
+  type PlainStanding,
   type PlainTerms,
   type PlainWrite,
   type PlainWrites,
@@ -393,50 +394,23 @@ function roomsOf(requests: readonly InsertRequest[]): Map<string | null, number>
   return rooms
 }
 
-/** As the view `standing` has them. */
-type Facts = readonly [
-  id: string,
-  type: string,
-  seq: number,
-  enqueuedAt: number,
-  rev: number | null,
-  claimed: number | null,
-  startedAt: number | null,
-  worker: string | null,
-  token: string | null,
-  maxAttempts: number | null,
-  wakeAt: number | null,
-  ended: number | null,
-  finishedAt: number | null,
-  output: string | null,
-]
+/** As the view `standing` has it: texts are as in columns, and the output is JSON. */
+interface Facts extends Omit<PlainStanding, 'end'> {
+  readonly end: { readonly seq: number; readonly at: number; readonly output: string | null } | null
+}
 
 /** The document of a plain job. @param facts see the view `standing` */
 export function plainDocumentFrom(doc: string, facts: string): JobDocument {
-  const [id, type, seq, enqueuedAt, rev, claimed, startedAt, worker, token, maxAttempts, wakeAt, ...end] = JSON.parse(
-    facts,
-  ) as Facts
-  const [ended, finishedAt, output] = end
-  const start = claimed !== null && {
-    seq: claimed,
-    at: startedAt ?? 0,
-    worker: textOfColumn(worker ?? ''),
-    token: textOfColumn(token ?? ''),
-    maxAttempts,
-    wakeAt,
-  }
   const terms = termsOf(doc)
   if (terms === null) throw new SyntaxError('the document of a plain job cannot be read')
+  const { start, end, ...standing } = JSON.parse(facts) as Facts
   return plainDocument(terms, {
-    id,
-    type,
-    seq,
-    enqueuedAt,
-    rev: rev ?? 1,
-    start: start || null,
-    end:
-      ended === null
-        ? null
-        : { seq: ended, at: finishedAt ?? 0, ...(output !== null && { output: JSON.parse(output) as Json }) },
+    ...standing,
+    start: start && { ...start, worker: textOfColumn(start.worker), token: textOfColumn(start.token) },
+    end: end && {
+      seq: end.seq,
+      at: end.at,
+      ...(end.output !== null && { output: JSON.parse(end.output) as Json }),
+    },
   })
 }

@@ -199,7 +199,7 @@ interface PlainStart {
 }
 
 /** Where a plain job stands. */
-interface PlainStanding {
+export interface PlainStanding {
   readonly id: string
   readonly type: string
   readonly seq: number

@@ -181,10 +181,13 @@ CREATE VIEW @schema@.standing AS
       ELSE 'running' END AS state,
     CASE WHEN NOT j.plain THEN j.rev WHEN j.seq > f.upto THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
     CASE WHEN NOT j.plain THEN j.wake_at ELSE c.wake_at END AS wake_at,
-    CASE WHEN j.plain THEN json_build_array(j.id, j.type, j.seq, j.enqueued_at, coalesce(d.rev, c.rev),
-      coalesce(d.claimed + d.turns[d.turn], c.first + c.turn) - 1, coalesce(d.started_at, c.at), coalesce(d.worker, c.worker),
-      coalesce(d.token, c.token), coalesce(d.max_attempts, (c.attempts::json ->> j.type)::int), c.wake_at,
-      d.ended + d.turn - 1, d.finished_at, nullif(d.outputs[d.turn], ''))::text END AS facts
+    CASE WHEN j.plain THEN json_build_object('id', j.id, 'type', j.type, 'seq', j.seq, 'enqueuedAt', j.enqueued_at,
+      'rev', coalesce(d.rev, c.rev, 1), 'start', CASE WHEN d.turn IS NOT NULL OR c.turn IS NOT NULL THEN json_build_object(
+        'seq', coalesce(d.claimed + d.turns[d.turn], c.first + c.turn) - 1, 'at', coalesce(d.started_at, c.at),
+        'worker', coalesce(d.worker, c.worker), 'token', coalesce(d.token, c.token),
+        'maxAttempts', coalesce(d.max_attempts, (c.attempts::json ->> j.type)::int), 'wakeAt', c.wake_at) END,
+      'end', CASE WHEN d.turn IS NOT NULL THEN json_build_object('seq', d.ended + d.turn - 1, 'at', d.finished_at,
+        'output', nullif(d.outputs[d.turn], '')) END)::text END AS facts
   FROM @schema@.jobs j
   CROSS JOIN LATERAL (SELECT CASE WHEN j.plain THEN @schema@.front(j.type) END AS upto OFFSET 0) f
   LEFT JOIN LATERAL (SELECT o.*, array_position(o.jobs, j.seq) AS turn FROM @schema@.completions o
