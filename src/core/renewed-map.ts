@@ -20,6 +20,15 @@ export class RenewedMap<K, V> {
     this.map.set(key, value)
   }
 
+  /** Sets the newest of entries; the oldest one goes if there are more than `most`. */
+  keep(key: K, value: V, most: number): void {
+    this.delete(key)
+    this.set(key, value)
+    if (this.size <= most) return
+    const [oldest] = this.map.keys()
+    this.delete(oldest as K)
+  }
+
   delete(key: K): void {
     if (!this.map.delete(key)) return
     if (++this.removed > this.map.size + removedMax) this.renew()

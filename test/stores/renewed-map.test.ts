@@ -29,6 +29,16 @@ test('a map that is renewed does what a map does', () => {
   )
 })
 
+test('of entries that are kept the oldest go, and one that is kept again is the newest', () => {
+  const map = new RenewedMap<string, number>()
+  for (const [i, key] of ['a', 'b', 'c', 'a', 'd', 'e'].entries()) map.keep(key, i, 3)
+  expect([...map]).toEqual([
+    ['a', 3],
+    ['d', 4],
+    ['e', 5],
+  ])
+})
+
 /** By how much the heap grows where entries come and go and the young objects alone are collected. */
 function growth(map: { set(key: number, value: unknown): unknown; delete(key: number): unknown }): number {
   setFlagsFromString('--expose-gc')

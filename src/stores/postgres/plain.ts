@@ -187,7 +187,8 @@ export class PostgresPlainWrites implements PlainWrites {
       const maxAttempts = attemptsAfterClaim(terms, start.maxAttempts)
       const differs = maxAttempts !== terms.maxAttempts
       const upto = uptos.get(type) ?? job
-      this.keep(id, { claim, job, type, turn: i + 1, upto, maxAttempts: differs ? maxAttempts : null })
+      const known = { claim, job, type, turn: i + 1, upto, maxAttempts: differs ? maxAttempts : null }
+      this.claimed.keep(id, known, claimedMax)
       taken.set(type, (taken.get(type) ?? 0) + 1)
       return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
@@ -214,16 +215,6 @@ export class PostgresPlainWrites implements PlainWrites {
       FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${schema}.jobs j ON j.seq = u.seq`
     const [docs] = await ask('jobchart docs', text, [seqs])
     return docs as string[]
-  }
-
-  private keep(id: string, claimed: Claimed): void {
-    this.claimed.delete(id)
-    this.claimed.set(id, claimed)
-    if (this.claimed.size <= claimedMax) return
-    for (const [oldest] of this.claimed) {
-      this.claimed.delete(oldest)
-      return
-    }
   }
 
   mayComplete(settlement: Settlement): boolean {

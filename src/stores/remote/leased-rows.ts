@@ -17,13 +17,7 @@ export class LeasedRows {
 
   /** Keeps a row as the server has it now. */
   keep(id: string, row: LoadedRow): void {
-    this.rows.delete(id)
-    this.rows.set(id, row)
-    if (this.rows.size <= rowsMax) return
-    for (const [oldest] of this.rows) {
-      this.rows.delete(oldest)
-      return
-    }
+    this.rows.keep(id, row, rowsMax)
   }
 
   of(id: string): LoadedRow | undefined {
