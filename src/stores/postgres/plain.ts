@@ -172,11 +172,8 @@ export class PostgresPlainWrites implements PlainWrites {
     const [seqs, enqueued] = [numbersOf(numbers), numbersOf(times)]
     const taken = new Map<string, number>()
     const uptos = new Map(typeOf.map((type, i) => [type, seqs[i] ?? 0]))
-    const texts = linesOf(docs)
     const unreadable: string[] = []
-    // Somebody else has written a text of several lines.
-    const all = texts.length === names.length ? texts : await this.docsOf(seqs)
-    const jobs = all.flatMap((doc, i): ClaimedJob | [] => {
+    const jobs = linesOf(docs).flatMap((doc, i): ClaimedJob | [] => {
       const [id = '', type = '', job = 0, enqueuedAt = 0] = [names[i], typeOf[i], seqs[i], enqueued[i]]
       const terms = termsOf(doc)
       if (terms === null) {
@@ -206,15 +203,6 @@ export class PostgresPlainWrites implements PlainWrites {
       },
       hints: jobs.length === 0 ? [] : roomHints(taken.keys()),
     }
-  }
-
-  /** What is stored of jobs, by the numbers of their rows. */
-  private async docsOf(seqs: readonly number[]): Promise<readonly string[]> {
-    const { schema, ask } = this.options
-    const text = `SELECT ${headColumns(schema)}, array_agg(j.doc ORDER BY u.n)
-      FROM unnest($1::bigint[]) WITH ORDINALITY AS u(seq, n) JOIN ${schema}.jobs j ON j.seq = u.seq`
-    const [docs] = await ask('jobchart docs', text, [seqs])
-    return docs as string[]
   }
 
   mayComplete(settlement: Settlement): boolean {

@@ -63,6 +63,7 @@ END $$;
 -- be carried out first. "end_moves" and "end_activity" are what they are in the figures; "move" and "counted" what a
 -- claim is.
 -- Of types in "others" there may be more to claim, or a reason for there being less, that this does not judge.
+-- "docs": a line for each; in one of several, which somebody else has written, each line feed becomes a space.
 CREATE FUNCTION @schema@.exchange(
   log_max bigint, now bigint,
   claims bigint[], tokens text[], of_claims bigint[], end_types text[], claim_uptos bigint[], max_attempts int[],
@@ -162,7 +163,7 @@ BEGIN
       CROSS JOIN LATERAL (
         SELECT count(*)::int AS n, max(j.seq) AS upto, sum(greatest(0, now - j.enqueued_at)) AS ms,
           string_agg(j.id, E'\\n') AS ids, string_agg(j.seq::text, ' ') AS jobs,
-          string_agg(j.enqueued_at::text, ' ') AS times, string_agg(j.doc, E'\\n') AS docs
+          string_agg(j.enqueued_at::text, ' ') AS times, string_agg(replace(j.doc, E'\\n', ' '), E'\\n') AS docs
         FROM (SELECT j.seq, j.id, j.doc, j.enqueued_at FROM @schema@.jobs j
           WHERE j.plain AND j.type = w.type AND j.seq > f.upto AND j.seq < coalesce(w.ending, 9223372036854775807)
           ORDER BY j.seq LIMIT w.most) j) q
