@@ -100,19 +100,14 @@ DECLARE
   v_place bigint;
 BEGIN
   LOOP
-    IF of_type IS NULL THEN
-      SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
-          (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = ''),
-          (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.place + 0 >= v_from
+    SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
+        (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = coalesce(of_type, '')),
+        CASE WHEN of_type IS NULL
+          THEN (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.place + 0 >= v_from
             ORDER BY j.place + 0 LIMIT 1)
-        INTO v_last, v_returned, v_place;
-    ELSE
-      SELECT coalesce(last_number, (SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1)),
-          (SELECT c.value::bigint FROM @schema@.cells c WHERE c.kind = 'returned' AND c.field = of_type),
-          (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.type = of_type
-            AND j.place >= v_from ORDER BY j.place LIMIT 1)
-        INTO v_last, v_returned, v_place;
-    END IF;
+          ELSE (SELECT j.place FROM @schema@.jobs j WHERE j.state = 'queued' AND NOT j.plain AND j.type = of_type
+            AND j.place >= v_from ORDER BY j.place LIMIT 1) END
+      INTO v_last, v_returned, v_place;
     EXIT WHEN v_from = 0
       OR split_part(v_known, ' ', 2)::bigint BETWEEN coalesce(v_returned, 0) AND coalesce(v_last, 0);
     v_from := 0;
@@ -281,13 +276,6 @@ BEGIN
   PERFORM pg_advisory_xact_lock((1785684579::bigint << 32) | '@schema@.jobs'::regclass::oid::bigint);
 END $$;
 
-CREATE FUNCTION @schema@.backlog(of_type text) RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT coalesce((SELECT sum(backlog) FROM @schema@.figures WHERE of_type IS NULL OR type = of_type), 0)::bigint
-    + coalesce((
-        SELECT sum(u.growth) FROM @schema@.moves m CROSS JOIN LATERAL unnest(m.types, m.growth) AS u(type, growth)
-        WHERE m.move > (SELECT upto FROM @schema@.folds) AND (of_type IS NULL OR u.type = of_type)), 0)::bigint
-$$;
-
 -- A number that the commit gives counts from 9e15: see "base" of jobs.
 CREATE FUNCTION @schema@.given(number bigint, base bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN number >= 9000000000000000 THEN number - 9000000000000000 + base ELSE number END
@@ -296,7 +284,10 @@ $$;
 -- Is there less room in the backlog than a commit needs?
 CREATE FUNCTION @schema@.lacks_room(room_types text[], rooms bigint[]) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (SELECT FROM unnest(room_types, rooms) AS r(type, room)
-    WHERE @schema@.backlog(r.type) > r.room)
+    WHERE r.room < coalesce((SELECT sum(f.backlog) FROM @schema@.figures f WHERE r.type IS NULL OR f.type = r.type), 0)
+      + coalesce((
+        SELECT sum(u.growth) FROM @schema@.moves m CROSS JOIN LATERAL unnest(m.types, m.growth) AS u(type, growth)
+        WHERE m.move > (SELECT f.upto FROM @schema@.folds f) AND (r.type IS NULL OR u.type = r.type)), 0))
 $$;
 
 -- Appends a move, and removes old entries of the log. Returns how many moves are not in the figures yet.
