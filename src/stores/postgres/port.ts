@@ -89,7 +89,7 @@ export interface PostgresPort extends StorePort, Required<Pick<Store, 'unreadabl
   /** The jobs that were set aside here, because they cannot be read, since the last call. */
   takeUnreadable(): readonly string[]
   /** Removes jobs that were set aside. @returns those of the ids that were there */
-  discardUnreadable(ids: readonly string[]): Promise<readonly string[]>
+  readonly discardUnreadable: (ids: readonly string[]) => Promise<readonly string[]>
 }
 
 export function postgresPort(settings: Settings): PostgresPort {

@@ -20,7 +20,7 @@ import type {
 } from '../../store.ts'
 import type { RemoteDriver } from '../remote/driver.ts'
 import type { LeasedRows } from '../remote/leased-rows.ts'
-import { extendPart, insertPart, settlePart, writesOf } from '../remote/operations.ts'
+import { discardAside, extendPart, insertPart, settlePart, writesOf } from '../remote/operations.ts'
 import { insertParts, joined, partMax, partsOf, wholeRowsMax } from '../remote/parts.ts'
 import type { Reply } from './connection.ts'
 import { texts } from './loading.ts'
@@ -71,20 +71,15 @@ export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store,
       return answers
     },
     async discard(ids) {
-      const answer = await writes.discard(ids)
-      if (answer.notFound.length === 0) return answer
-      // Jobs that cannot be read are found by nothing but their ids.
       const { server, driver } = opened()
-      const dropped = await driver.inTurn(() => server.dropAside(answer.notFound))
-      const notFound = answer.notFound.filter((id) => !dropped.includes(id))
-      return { ...answer, discarded: [...answer.discarded, ...dropped], notFound }
+      return discardAside(await writes.discard(ids), (left) => driver.inTurn(() => server.dropAside(left)))
     },
     retain: async (policies) => retain(opened(), policies),
     prune: async (limit) => prune(opened(), limit),
   }
 }
 
-type Writes = keyof ReturnType<typeof writesOf> | 'claim' | 'retain' | 'prune'
+type Writes = keyof ReturnType<typeof writesOf> | 'insert' | 'claim' | 'settle' | 'extend' | 'retain' | 'prune'
 
 const timed = statesTagged('timed')
 

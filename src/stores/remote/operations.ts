@@ -32,6 +32,7 @@ import { promote, rescue } from '../../core/sweep.ts'
 import type {
   CancelAnswer,
   CancelRequest,
+  DiscardAnswer,
   HeartbeatAnswer,
   HeartbeatPayload,
   InsertAnswer,
@@ -47,31 +48,13 @@ import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import { cellName, keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
 import { NotLoaded, type Need } from './needs.ts'
-import { insertParts, joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
+import { joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
-type Writes =
-  | 'insert'
-  | 'settle'
-  | 'extend'
-  | 'checkpoint'
-  | 'send'
-  | 'reindex'
-  | 'cancel'
-  | 'retry'
-  | 'discard'
-  | 'promote'
-  | 'rescue'
+type Writes = 'checkpoint' | 'send' | 'reindex' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue'
 
-/** All of them but claims and retention. */
+/** Those that stores have no way of their own for. */
 export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
-  insert: async (requests) => joined(insertParts(requests), (part) => insertPart(driver(), part)),
-  settle: async (settlements) =>
-    joined(
-      partsOf(settlements, ({ output }) => output),
-      (part) => settlePart(driver(), part),
-    ),
-  extend: async ({ leaseMs, heartbeats }) => joined(partsOf(heartbeats), (part) => extendPart(driver(), part, leaseMs)),
   checkpoint: async (requests) =>
     joined(
       partsOf(requests, ({ checkpoint: { state } }) => state),
@@ -313,6 +296,20 @@ function changeAll<A extends object>(
   return driver.write((transaction) => act(transaction, ids), {
     ...(commitEach && { apart: () => changeEach(driver, commitEach, ids, act) }),
   })
+}
+
+/**
+ * Discards jobs that were set aside, too: nothing but their ids finds them.
+ * @param discard removes those of some ids. @returns the ids that were there
+ */
+export async function discardAside(
+  answer: DiscardAnswer,
+  discard: (ids: readonly string[]) => Promise<readonly string[]>,
+): Promise<DiscardAnswer> {
+  if (answer.notFound.length === 0) return answer
+  const gone = await discard(answer.notFound)
+  const notFound = answer.notFound.filter((id) => !gone.includes(id))
+  return { ...answer, discarded: [...answer.discarded, ...gone], notFound }
 }
 
 async function sweep(limit: number, act: (part: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {

@@ -311,21 +311,20 @@ export const plainSettled = (seq: number, at: number): SettleAnswer => ({
 /** Carries out a write of the port, and tells of it. */
 export type Carry = <T>(write: () => Answer<PlainWrite<T> | null>) => Promise<T | null>
 
+export const claimByCore = (driver: RemoteDriver, request: ClaimRequest): Promise<ClaimAnswer> =>
+  driver.write((transaction) => claimAll(transaction, request), { needs: claimNeeds(request) })
+
 export async function claimPlain(
   driver: RemoteDriver,
   plain: PlainWrites,
   request: ClaimRequest,
   carry: Carry,
 ): Promise<ClaimAnswer> {
-  const byCore = (demand: readonly Demand[]): Promise<ClaimAnswer> => {
-    const left = { ...request, demand }
-    return driver.write((transaction) => claimAll(transaction, left), { needs: claimNeeds(left) })
-  }
   const demand = request.demand.filter(isPlainDemand)
-  if (demand.length === 0) return byCore(request.demand)
+  if (demand.length === 0) return claimByCore(driver, request)
   const own = await driver.inLine(() => carry(() => plain.claim({ ...request, demand })))
   const left = [...request.demand.filter((each) => !isPlainDemand(each)), ...(own?.others ?? demand)]
-  const more = left.length === 0 ? null : await byCore(left)
+  const more = left.length === 0 ? null : await claimByCore(driver, { ...request, demand: left })
   // Plain jobs of a type come before what the core has found of it.
   const jobs = [...(own?.jobs ?? []), ...(more?.jobs ?? [])]
   const shortfalls = [...(own?.shortfalls ?? []), ...(more?.shortfalls ?? [])]

@@ -17,17 +17,16 @@ import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../co
 import type { FoundTerms, Hint, JobPage, ListOrder, ListQuery, QueueInfo, Store, TransitionPage } from '../../store.ts'
 import { bulkStoreOf } from './bulk.ts'
 import type { CellKind } from './cells.ts'
-import { claimAll, claimNeeds } from './claim.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
 import { heatSince, noHeat } from './heat.ts'
 import { failureMergesOf } from './failure-merges.ts'
 import { activityFrom, allCountsOf, countsFrom, failuresFrom, noFigures } from './figures.ts'
-import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
+import { extendPart, insertPart, scheduleWritesOf, settlePart, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
 import { insertParts, joined, partMax, partsOf } from './parts.ts'
-import { claimPlain, settlePlain, type Carry, type PlainWrites } from './plain.ts'
+import { claimByCore, claimPlain, settlePlain, type Carry, type PlainWrites } from './plain.ts'
 import type { FindQuery, Found, Loaded, StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
@@ -64,8 +63,6 @@ export function remoteStore(port: StorePort): Store {
   const retention = new Retention(port)
   const read = <T>(ask: () => Promise<T>): Promise<T> => driver.afterWrites(ask)
   const values = (kind: CellKind): Promise<readonly string[]> => read(() => reading.values(kind))
-  const { plain } = port
-  const carry: Carry = (write) => server.carry(write)
   let opening: Promise<void> | null = null
   let opened = 0
   let endWatch: (() => void) | null = null
@@ -95,19 +92,7 @@ export function remoteStore(port: StorePort): Store {
     watch: (listener) => hints.add(listener),
     ...(port.watchEnds && { watchEnds: () => port.watchEnds?.() }),
     ...writesOf(() => driver),
-    async claim(request) {
-      if (plain !== undefined) return claimPlain(driver, plain, request, carry)
-      return driver.write((transaction) => claimAll(transaction, request), { needs: claimNeeds(request) })
-    },
-    ...(plain !== undefined && plainWritesOf(driver, plain, carry)),
-    async extend(request) {
-      const { heartbeats, leaseMs, worker } = request
-      const extended = joined(partsOf(heartbeats), (part) =>
-        extendPart(driver, part, leaseMs, plain && (async () => plain.extend(part, leaseMs))),
-      )
-      const [answers] = await Promise.all([extended, seen(driver, worker)])
-      return answers
-    },
+    ...attemptsOf(driver, port.plain, (write) => server.carry(write)),
     retain: async (policies) => retain(driver, policies),
     prune: async (limit) => driver.inTurn(async () => {}).then(() => retention.prune(driver, limit)),
     worker: async (id, info) => register(driver, id, info),
@@ -135,16 +120,30 @@ async function openPort(port: StorePort, driver: RemoteDriver, options: Paramete
   await port.open(options)
 }
 
-const plainWritesOf = (driver: RemoteDriver, plain: PlainWrites, carry: Carry): Pick<Store, 'insert' | 'settle'> => ({
+/** What is written otherwise of plain jobs. */
+const attemptsOf = (
+  driver: RemoteDriver,
+  plain: PlainWrites | undefined,
+  carry: Carry,
+): Pick<Store, 'insert' | 'claim' | 'settle' | 'extend'> => ({
   insert: async (requests) =>
     joined(insertParts(requests), (part) =>
-      insertPart(driver, part, { attempt: () => carry(() => plain.insert(part)), inLine: false }),
+      insertPart(driver, part, plain && { attempt: () => carry(() => plain.insert(part)), inLine: false }),
     ),
+  claim: async (request) =>
+    plain === undefined ? claimByCore(driver, request) : claimPlain(driver, plain, request, carry),
   settle: async (settlements) =>
     joined(
       partsOf(settlements, ({ output }) => output),
-      (part) => settlePlain(driver, plain, part, carry),
+      (part) => (plain === undefined ? settlePart(driver, part) : settlePlain(driver, plain, part, carry)),
     ),
+  async extend({ heartbeats, leaseMs, worker }) {
+    const extended = joined(partsOf(heartbeats), (part) =>
+      extendPart(driver, part, leaseMs, plain && (async () => plain.extend(part, leaseMs))),
+    )
+    const [answers] = await Promise.all([extended, seen(driver, worker)])
+    return answers
+  },
 })
 
 const noTerms: FoundTerms = { kinds: [], terms: [] }
