@@ -11,28 +11,19 @@ import { commitInTurn } from './commit.ts'
 import type { Ask, ResultRow } from './connection.ts'
 import { documentColumns, documentOrNull, UnreadableJob } from './jobs.ts'
 import { keyRepairs, type Corrections } from './keys.ts'
+import { inTurn, type OpenSchema, type Schema } from './open.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 /** So many jobs are set aside for one read. */
 const roundsMax = 1_000
 
-export interface AsideOptions {
-  /** The schema, quoted. */
-  readonly schema: string
-  readonly where: string
-  readonly transitionsMax: number
-  readonly now: () => number
-  /** Works in a transaction that has the turn. */
-  readonly inTurn: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
-}
-
 export class Aside {
-  private readonly options: AsideOptions
+  private readonly store: OpenSchema
   private readonly met: string[] = []
 
-  constructor(options: AsideOptions) {
-    this.options = options
+  constructor(store: OpenSchema) {
+    this.store = store
   }
 
   /** The ids of the jobs that this process has set aside since the last call. */
@@ -47,7 +38,7 @@ export class Aside {
         return await read()
       } catch (error) {
         if (!(error instanceof UnreadableJob)) throw error
-        if (rounds === roundsMax) throw tooMany(this.options.where, error)
+        if (rounds === roundsMax) throw tooMany(this.store.where, error)
         await this.set([error.id])
       }
     }
@@ -59,10 +50,16 @@ export class Aside {
    * @throws JobchartError STORE_UNAVAILABLE if others hold them
    */
   async set(columns: readonly string[]): Promise<void> {
-    const { inTurn, where } = this.options
-    const { ids, isHeld } = await inTurn((ask) => setAside(ask, this.options, columns))
+    const { ids, isHeld } = await inTurn(this.store, (ask) => setAside(ask, this.store, columns))
     this.met.push(...ids)
-    if (isHeld) throw held(where)
+    if (isHeld) throw held(this.store.where)
+  }
+
+  /** Removes jobs that were set aside. @returns those of the ids that were there */
+  async discard(ids: readonly string[]): Promise<readonly string[]> {
+    const text = `DELETE FROM ${this.store.schema}.aside WHERE id = ANY($1::text[]) RETURNING id`
+    const rows = await this.store.opened().lane.query(text, [ids.map(columnText)])
+    return [...new Set(rows.map(([id]) => textOfColumn(id as string)))]
   }
 }
 
@@ -84,10 +81,10 @@ const held = (where: string): JobchartError =>
 /** @param ask asks in a transaction that has the turn. @returns the ids of those that were set aside */
 export async function setAside(
   ask: Ask,
-  options: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
+  store: Schema,
   columns: readonly string[],
 ): Promise<{ readonly ids: readonly string[]; readonly isHeld: boolean }> {
-  const { schema } = options
+  const { schema } = store
   const rows = await ask(
     `SELECT ${documentColumns}, s.rev || ':' || s.seq, s.state, s.type, s.unique_key, s.failure, s.finished_at::float8,
         s.terms
@@ -96,7 +93,7 @@ export async function setAside(
   )
   const ids: string[] = []
   for (const row of rows.filter((each) => documentOrNull(each) === null)) {
-    if (!(await committed(ask, options, await leaving(ask, schema, row)))) return { ids, isHeld: true }
+    if (!(await committed(ask, store, await leaving(ask, schema, row)))) return { ids, isHeld: true }
     const values = row.slice(0, 4) as [string, number, string, string]
     await ask(`INSERT INTO ${schema}.aside (id, base, doc, facts) VALUES ($1, $2, $3, $4)`, values)
     ids.push(textOfColumn(values[0]))
@@ -133,13 +130,9 @@ async function fencesOf(ask: Ask, schema: string, id: string): Promise<CellValue
 }
 
 /** Commits in a transaction that has the turn. @returns false if others hold a row of it */
-export async function committed(
-  ask: Ask,
-  { schema, transitionsMax, now }: Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>,
-  { revisions, ...changes }: Corrections,
-): Promise<boolean> {
+export async function committed(ask: Ask, schema: Schema, { revisions, ...changes }: Corrections): Promise<boolean> {
   const writes: Writes = {
-    now: now(),
+    now: schema.now(),
     count: 0,
     log: [],
     activity: [],
@@ -149,5 +142,5 @@ export async function committed(
     ...changes,
   }
   const commit: Commit = { epoch: '', revisions, cells: [], rooms: new Map(), slots: new Map(), writes: () => writes }
-  return (await commitInTurn(ask, schema, commit, { logMax: transitionsMax })).base !== null
+  return (await commitInTurn(ask, schema, commit)).base !== null
 }

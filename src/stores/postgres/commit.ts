@@ -1,27 +1,28 @@
 /** A commit as the parameters of one function, which judges and writes in one step. */
-import type { Commit } from '../remote/commit.ts'
+import { systemClock } from '../../core/clock.ts'
+import { counted } from '../../core/counted.ts'
+import { JobchartError } from '../../core/errors.ts'
+import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { cellName } from '../remote/cells.ts'
+import { countsFrom } from '../remote/figures.ts'
 import { pending } from '../remote/transaction.ts'
-import { headColumns, madeColumn, type Ask, type Param, type ResultRow } from './connection.ts'
-import { moveParams } from './figures.ts'
+import { headColumns, madeColumn, pause, type Ask, type Param, type ResultRow } from './connection.ts'
+import { moveParams, type Figures } from './figures.ts'
 import { rowsText } from './jobs.ts'
+import { inTurn, type OpenSchema, type Schema } from './open.ts'
 import { columnOrNull, columnText, textOfColumn } from './texts.ts'
 
-interface CommitOptions {
-  readonly logMax: number
-  /** Nothing is written if the table of jobs is another one, see `madeColumn`; null: nothing is known of it. */
-  readonly table?: number | null
-}
-
-export function commitStatement(schema: string, commit: Commit, options: CommitOptions): Parameters<Ask> {
-  const { logMax, table = null } = options
+/**
+ * @param table nothing is written if the table of jobs is another one, see `madeColumn`; null: nothing is known of it
+ */
+function commitStatement({ schema, transitionsMax }: Schema, commit: Commit, table: number | null): Parameters<Ask> {
   // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
   const writes = commit.writes(pending)
   const read = [...commit.revisions]
   const rooms = [...commit.rooms]
   const cells = [...new Map(writes.cells.map((cell) => [cellName(cell.cells, cell.field), cell])).values()]
   const values: Param[] = [
-    logMax,
+    transitionsMax,
     read.map(([id]) => columnText(id)),
     read.map(([, revision]) => revision),
     commit.cells.map(({ cells: kind }) => kind),
@@ -46,7 +47,7 @@ export function commitStatement(schema: string, commit: Commit, options: CommitO
   return [text, [...values, table], 'jobchart commit']
 }
 
-export interface Committed {
+interface Committed {
   /** The number of its first transition; null if it was refused. */
   readonly base: number | null
   readonly stale: readonly string[]
@@ -59,19 +60,104 @@ export interface Committed {
 /** @param ask asks in a transaction that has the turn */
 export async function commitInTurn(
   ask: Ask,
-  schema: string,
+  schema: Schema,
   commit: Commit,
-  options: CommitOptions,
+  table: number | null = null,
 ): Promise<Committed> {
-  const [row] = await ask(...commitStatement(schema, commit, options))
+  const [row] = await ask(...commitStatement(schema, commit, table))
   return committedOf(row?.slice(2))
 }
 
-export function committedOf([base = null, stale, locked, unfolded]: ResultRow = []): Committed {
+function committedOf([base = null, stale, locked, unfolded]: ResultRow = []): Committed {
   return {
     base: base as number | null,
     stale: ((stale ?? []) as string[]).map(textOfColumn),
     locked: ((locked ?? []) as string[]).map(textOfColumn),
     unfolded: (unfolded ?? 0) as number,
   }
+}
+
+/** A row that somebody else holds is tried for so long, ms. */
+const lockedMsMax = 1_000
+
+export class Commits {
+  private readonly store: OpenSchema
+
+  constructor(store: OpenSchema) {
+    this.store = store
+  }
+
+  async commit(commit: Commit): Promise<number | readonly string[]> {
+    const { figures, epoch, lane } = this.store.opened()
+    // Who connects anew learns the epoch.
+    await lane.current()
+    if (commit.epoch !== epoch.current) return ['epoch']
+    const until = systemClock.monotonic() + lockedMsMax
+    for (;;) {
+      const stale = commit.slots.size > 0 ? await this.inTurn(commit) : await this.atOnce(commit)
+      if (!('base' in stale)) return stale
+      const { base, unfolded, locked } = stale
+      if (base !== null) {
+        epoch.see(base)
+        await figures.foldIfMany(unfolded)
+        return base
+      }
+      if (commit.epoch !== epoch.current) return ['epoch']
+      if (locked.length === 0) return stale.stale
+      if (systemClock.monotonic() > until) throw heldByOthers(this.store.where, locked)
+      await pause(20)
+    }
+  }
+
+  private async atOnce(commit: Commit): Promise<Committed> {
+    const { lane, time, epoch } = this.store.opened()
+    const statement = commitStatement(this.store, commit, epoch.table)
+    return committedOf(await time.learn(() => lane.query(...statement)))
+  }
+
+  /** Free slots are counted here, so that the turn is taken before. */
+  private inTurn(commit: Commit): Promise<Committed | readonly string[]> {
+    const { figures, time, epoch } = this.store.opened()
+    const work = async (ask: Ask): Promise<Committed | readonly string[]> => {
+      const current = await this.current(ask, await figures.read(ask))
+      const only: Commit = { ...commit, revisions: new Map(), cells: [], rooms: new Map() }
+      const stale = staleOf(only, current, time.now())
+      if (stale.length > 0) return stale
+      return commitInTurn(ask, this.store, commit, epoch.table)
+    }
+    return inTurn(this.store, work)
+  }
+
+  private async current(ask: Ask, { byType }: Figures): Promise<Current> {
+    const { schema } = this.store
+    const cells = await ask(`SELECT kind, field, value FROM ${schema}.cells WHERE kind IN ('workers', 'paused')`)
+    const leased = await ask(
+      `SELECT l.worker, sum(l.n)::int FROM (
+          SELECT worker, count(*) AS n FROM ${schema}.jobs WHERE state IN ('running', 'cancelling') GROUP BY worker
+          UNION ALL SELECT worker, cardinality(array_remove(jobs, 0)) FROM ${schema}.claims) l GROUP BY l.worker`,
+    )
+    const counts = countsFrom(byType)
+    const paused = new Map(
+      cells.flatMap(([kind, field, value]) =>
+        kind === 'paused' ? [[textOfColumn(field as string), value as string] as const] : [],
+      ),
+    )
+    const workers = cells.flatMap(([kind, , value]) => (kind === 'workers' ? textOfColumn(value as string) : []))
+    const byWorker = new Map(leased.map(([worker, n]) => [textOfColumn((worker as string | null) ?? ''), n as number]))
+    return {
+      document: () => null,
+      cell: (_, field) => paused.get(field) ?? null,
+      values: () => workers,
+      count: (state, type) => counts.get(type === null ? state : `${state}:${type}`) ?? 0,
+      leasedBy: (worker) => byWorker.get(worker) ?? 0,
+    }
+  }
+}
+
+const heldByOthers = (where: string, locked: readonly string[]): Error => {
+  const what = `another transaction holds the rows of ${counted(locked.length, 'job')}`
+  return new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: ${what}`, {
+    hint: 'End that transaction. Without one, row security hides these rows from this user: `jobchart doctor` tells.',
+    cause: new Error(what),
+  })
 }

@@ -38,6 +38,7 @@ import type { EndedFacts } from '../remote/ended.ts'
 import { headColumns, type Param, type ResultRow } from './connection.ts'
 import { plainMoveParams, plainMoveText } from './figures.ts'
 import { endsMax } from './migrations/0003-plain-jobs.ts'
+import type { OpenSchema } from './open.ts'
 import { jobTerms } from './terms.ts'
 import { columnText, listText, textOfColumn } from './texts.ts'
 import { PlainExchange } from './exchange.ts'
@@ -69,29 +70,16 @@ const claimedMax = 10_000
 /** So much output is kept in one row: who reads that of a job reads all of it. */
 const outputCharsMax = 2_000
 
-/** What a call of a function needs of the port. */
-interface PlainOptions {
-  /** The schema, quoted. */
-  readonly schema: string
-  readonly transitionsMax: number
-  readonly now: () => number
-  /** Calls a function of the schema in the order of writes. @returns its first row, without `headColumns` */
-  readonly ask: (name: string, text: string, values: readonly Param[]) => Promise<ResultRow>
-  /** @param unfolded how many moves are not in the figures yet */
-  readonly foldIfMany: (unfolded: number) => Promise<void>
-  /** Tells other processes of the write that was asked for last, before its answer. */
-  readonly tellBehind: (hints: readonly Hint[]) => void
-  /** Sets jobs aside that cannot be read. */
-  readonly setAside: (ids: readonly string[]) => Promise<void>
-}
-
 export class PostgresPlainWrites implements PlainWrites {
-  private readonly options: PlainOptions
+  private readonly store: OpenSchema
+  private readonly setAside: (ids: readonly string[]) => Promise<void>
   private readonly claimed = new RenewedMap<string, Claimed>()
   private readonly exchange = new PlainExchange((columns, values) => this.call('exchange', columns, values))
 
-  constructor(options: PlainOptions) {
-    this.options = options
+  /** @param setAside sets jobs aside that cannot be read */
+  constructor(store: OpenSchema, setAside: (ids: readonly string[]) => Promise<void>) {
+    this.store = store
+    this.setAside = setAside
   }
 
   /** Something else was written of a job, or may have been. */
@@ -104,14 +92,16 @@ export class PostgresPlainWrites implements PlainWrites {
     this.claimed.clear()
   }
 
-  /** @param columns what the function returns, beside `unfolded`. @returns these */
+  /** @param columns what the function returns, beside `unfolded`. @returns these: the numbers first of what it wrote */
   private async call(name: string, columns: string, values: readonly Param[]): Promise<ResultRow> {
-    const { schema, transitionsMax, ask, foldIfMany } = this.options
+    const { schema, transitionsMax, opened } = this.store
+    const { lane, time, epoch, figures } = opened()
     const all = [transitionsMax, ...values]
     const list = all.map((_, i) => `$${i + 1}`).join(', ')
     const text = `SELECT ${headColumns(schema)}, unfolded::float8, ${columns} FROM ${schema}.${name}(${list})`
-    const [unfolded, ...row] = await ask(`jobchart ${name}`, text, all)
-    if (unfolded !== null) await foldIfMany(unfolded as number)
+    const [unfolded, ...row] = await time.learn(() => lane.query(text, all, `jobchart ${name}`))
+    for (const number of row.slice(0, 2)) if (typeof number === 'number') epoch.see(number)
+    if (unfolded !== null) await figures.foldIfMany(unfolded as number)
     return row
   }
 
@@ -123,7 +113,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const docs = textsOf(jobs, (job) => JSON.stringify(plainTermsOf(job)))
     if (docs === null) return null
     const terms = jobs.map(jobTerms)
-    const now = this.options.now()
+    const now = this.store.now()
     const types = jobs.map(({ type }) => type)
     const hints = [...new Set(types)].map((type): Hint => ({ kind: 'ready', type }))
     const answered = this.call('insert_plain', 'base::float8', [
@@ -137,7 +127,8 @@ export class PostgresPlainWrites implements PlainWrites {
       plainEntries.enqueue(now),
       ...plainMoveParams(plainMoves.enqueue, types),
     ])
-    this.options.tellBehind(hints)
+    const { hints: others, lane } = this.store.opened()
+    others.tellBehind(hints, lane)
     const [base] = (await answered) as [number | null]
     if (base === null) return null
     let seq = base
@@ -149,7 +140,7 @@ export class PostgresPlainWrites implements PlainWrites {
 
   async claim(request: ClaimRequest): Promise<PlainWrite<PlainClaim>> {
     const { demand, token, worker, leaseMs } = request
-    const now = this.exchange.ends?.now ?? this.options.now()
+    const now = this.exchange.ends?.now ?? this.store.now()
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
     const [base, number, others, ids, types, firsts, numbers, times, docs] = await this.exchange.claim({
@@ -190,7 +181,7 @@ export class PostgresPlainWrites implements PlainWrites {
       return plainClaimed(terms, { id, type, seq: job, enqueuedAt, rev: 2, start, end: null }, start)
     })
     // If that fails, whoever meets them next does it: the others were claimed.
-    if (unreadable.length > 0) await this.options.setAside(unreadable).catch(() => {})
+    if (unreadable.length > 0) await this.setAside(unreadable).catch(() => {})
     const left = new Set(others)
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
     return {
@@ -210,7 +201,7 @@ export class PostgresPlainWrites implements PlainWrites {
   }
 
   async complete(settlements: readonly Settlement[]): Promise<PlainWrite<SettleAnswer[]> | null> {
-    const now = this.options.now()
+    const now = this.store.now()
     const ends = settlements.flatMap((settlement, i) => {
       const claimed = this.claimed.get(settlement.id)
       this.claimed.delete(settlement.id)
@@ -266,7 +257,7 @@ export class PostgresPlainWrites implements PlainWrites {
   async remove(jobs: readonly EndedFacts[]): Promise<ReadonlySet<EndedFacts>> {
     if (jobs.length === 0) return new Set()
     const row = await this.call('remove_plain', 'removed', [
-      this.options.now(),
+      this.store.now(),
       jobs.map(({ type }) => columnText(type)),
       jobs.map(({ seq }) => seq),
       jobs.map(({ lastSeq }) => lastSeq),
@@ -283,17 +274,16 @@ export class PostgresPlainWrites implements PlainWrites {
     })
     if (plain.length === 0) return new Set()
     const claims = [...new Set(plain.map(({ claim }) => claim))]
-    const { schema, ask, now } = this.options
-    const [extended] = await ask(
-      'jobchart extend_plain',
-      `SELECT ${headColumns(schema)}, ${schema}.extend_plain($1, $2, $3, $4)::text[]`,
-      [
-        claims.map(({ number }) => number),
-        claims.map(({ token }) => columnText(token)),
-        plain.map(({ job }) => job),
-        now() + leaseMs,
-      ],
-    )
+    const { schema, opened, now } = this.store
+    const { lane, time } = opened()
+    const text = `SELECT ${headColumns(schema)}, ${schema}.extend_plain($1, $2, $3, $4)::text[]`
+    const values = [
+      claims.map(({ number }) => number),
+      claims.map(({ token }) => columnText(token)),
+      plain.map(({ job }) => job),
+      now() + leaseMs,
+    ]
+    const [extended] = await time.learn(() => lane.query(text, values, 'jobchart extend_plain'))
     const jobs = new Set((extended as string[] | null)?.map(Number))
     return new Set(plain.flatMap(({ job, heartbeat }) => (jobs.has(job) ? heartbeat : [])))
   }

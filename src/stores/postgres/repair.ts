@@ -12,15 +12,14 @@ import type { RepairAnswer } from '../../store.ts'
 import type { JobDocument } from '../remote/document.ts'
 import { noFigures, type TypeFigures } from '../remote/figures.ts'
 import { partsOf } from '../remote/parts.ts'
-import { committed, setAside, type AsideOptions } from './aside.ts'
-import type { Ask, Link, ResultRow } from './connection.ts'
+import { committed, setAside } from './aside.ts'
+import { failed, type Ask, type Link, type ResultRow, type Target } from './connection.ts'
 import { FigureReader, lastOf, writeFigures } from './figures.ts'
 import { documentColumns, documentOrNull, followingColumns, followingOf } from './jobs.ts'
 import { keyCells, keyOf, keyRepairs, Keys, keyWrites } from './keys.ts'
+import type { OpenSchema, Schema } from './open.ts'
 import { machineOfTerms } from './terms.ts'
 import { columnText, textOfColumn } from './texts.ts'
-
-type Options = Pick<AsideOptions, 'schema' | 'transitionsMax' | 'now'>
 
 /** Jobs that are read at once. */
 const pageSize = 500
@@ -30,14 +29,28 @@ const unlimited =
   'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL jit = off'
 
 /** How the parts of a repair read and write. */
-interface Steps extends Options {
+interface Steps extends Schema {
   /** Reads the state of one moment, while others write. */
   readonly look: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
   /** Works in a transaction that has the turn, for which others wait. */
   readonly mend: <T>(work: (ask: Ask) => Promise<T>) => Promise<T>
 }
 
-export async function repair(link: Link, options: Options): Promise<RepairAnswer> {
+/** @throws JobchartError STORE_UNAVAILABLE */
+export async function repair({ connect, where }: Target, store: OpenSchema): Promise<RepairAnswer> {
+  store.opened()
+  // On a connection of its own: it may take longer than any other call.
+  const link = await connect()
+  try {
+    return await repairOn(link, store)
+  } catch (error) {
+    throw failed(where, error)
+  } finally {
+    link.close()
+  }
+}
+
+async function repairOn(link: Link, options: Schema): Promise<RepairAnswer> {
   const { schema } = options
   const steps: Steps = {
     ...options,
@@ -128,7 +141,7 @@ const columns = followingColumns.map((name) => (isNumber.has(name) ? `j.${name}:
 
 const readPage = (
   ask: Ask,
-  { schema }: Options,
+  { schema }: Schema,
   which: string,
   value: number | readonly number[],
 ): Promise<readonly ResultRow[]> =>
@@ -150,7 +163,7 @@ function judged(row: ResultRow): { readonly job: JobDocument | null; readonly is
 }
 
 /** @param numbers of jobs that were wrong when they were read: they are read again */
-async function repairJobs(ask: Ask, options: Options, numbers: readonly number[]): Promise<void> {
+async function repairJobs(ask: Ask, options: Schema, numbers: readonly number[]): Promise<void> {
   const rows = await readPage(ask, options, 's.seq = ANY($1::bigint[])', numbers)
   const wrong = rows.map((row) => ({ row, ...judged(row) })).filter(({ isWrong }) => isWrong)
   const bad = wrong.flatMap(({ row, job }) => (job === null ? (row[0] as string) : []))
@@ -172,7 +185,7 @@ async function repairColumns(ask: Ask, schema: string, jobs: readonly JobDocumen
 }
 
 /** Plain jobs that were claimed, of which nothing tells by whom or how they have ended: their lease has run out. */
-async function claimLost(ask: Ask, { schema, now }: Options, jobs: readonly number[]): Promise<void> {
+async function claimLost(ask: Ask, { schema, now }: Schema, jobs: readonly number[]): Promise<void> {
   await ask(
     `INSERT INTO ${schema}.claims (rev, first, at, wake_at, jobs, token, worker, attempts)
       SELECT 2, greatest(1, ${lastOf(schema)} - cardinality($1::bigint[]) + 1), $2::bigint, $2::bigint, $1, '', '', '{}'`,
