@@ -19,6 +19,8 @@ export interface QueueOptions {
   readonly handlers: readonly Handler[]
   /** Jobs at once, of all types. */
   readonly slots: number
+  /** A queue that can take jobs in several ways takes them as is best for this. */
+  readonly handlersWait?: boolean
   readonly feature?: Feature
 }
 

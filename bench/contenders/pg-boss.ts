@@ -54,13 +54,16 @@ class BossQueue implements OpenQueue {
     }
   }
 
-  /** By fetch and complete, two batches at once: faster than its workers. */
+  /** By fetch and complete: faster than its workers. */
   async process(): Promise<void> {
-    const { handlers, slots } = this.work
+    const { handlers, slots, handlersWait = false } = this.work
+    // A batch ends with its last handler: smaller ones keep more slots busy, and single jobs are slower again.
+    const batchSize = handlersWait ? Math.ceil(slots / 5) : slots
+    const loops = handlersWait ? Math.ceil(slots / batchSize) : 2
     const loop = async (type: number): Promise<void> => {
       const name = `type-${type}`
       for (;;) {
-        const jobs = (await this.boss.fetch(name, { batchSize: slots })) ?? []
+        const jobs = (await this.boss.fetch(name, { batchSize })) ?? []
         if (jobs.length === 0) return
         await Promise.all(jobs.map(({ data }) => handlers[type]?.(data)))
         await this.boss.complete(
@@ -70,7 +73,7 @@ class BossQueue implements OpenQueue {
         this.stored -= jobs.length
       }
     }
-    for (const type of handlers.keys()) await Promise.all([loop(type), loop(type)])
+    for (const type of handlers.keys()) await Promise.all(Array.from({ length: loops }, () => loop(type)))
   }
 
   async left(): Promise<number> {

@@ -5,6 +5,7 @@
 import type { EnqueueMode, Feature, OpenQueue, QueueOptions } from '../open-queue.ts'
 import { Ledger, verifyEqual } from './ledger.ts'
 import { timed, type Timed } from './timed.ts'
+import { waiting, type Waits } from './waiting.ts'
 
 export interface QueueWork {
   /** Which half is measured. */
@@ -14,6 +15,8 @@ export interface QueueWork {
   readonly jobs: number
   readonly types: number
   readonly feature?: Feature
+  /** Without it handlers end at once. */
+  readonly waits?: Waits
 }
 
 /** Running totals of something beside time, by name. */
@@ -27,11 +30,13 @@ export interface Counted<Count extends Counters> extends Timed {
 /** @throws NotVerified unless each job was stored and has run once */
 export async function workThrough<Count extends Counters>(
   open: (options: QueueOptions) => Promise<OpenQueue>,
-  { timed: phase, mode, slots, jobs, types, feature }: QueueWork,
+  { timed: phase, mode, slots, jobs, types, feature, waits }: QueueWork,
   count: () => Promise<Count>,
 ): Promise<Counted<Count>> {
   const ledger = new Ledger(jobs)
-  const queue = await open({ handlers: ledger.handlers(types), slots, ...(feature && { feature }) })
+  const marking = ledger.handlers(types)
+  const handlers = waits === undefined ? marking : waiting(marking, waits)
+  const queue = await open({ handlers, slots, handlersWait: waits !== undefined, ...(feature && { feature }) })
   const enqueued = await counted(jobs, count, () => queue.enqueue(jobs, mode))
   verifyEqual('jobs that wait', await queue.left(), jobs)
   const processed = await counted(jobs, count, () => queue.process())

@@ -5,6 +5,7 @@ import { interleaved } from '../harness/rounds.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
 import { featureComparisons, featureVariants } from '../features.ts'
 import { contenderRows, type Comparison } from '../rows.ts'
+import { waitingComparisons, waitingTitle, waitingVariants } from '../waiting.ts'
 import type { Bench, Outcome, Section } from '../suite.ts'
 import type { WorkParams, WorkResult } from './work.probe.ts'
 
@@ -101,4 +102,13 @@ export const features: Section = {
   name: 'features',
   title: (bench) => `${bench.sized(20_000).toLocaleString('en-US')} no-op jobs that are not plain, beside plain ones`,
   run: (bench) => measured(bench, 'process', featureVariants(us, bench.sized(20_000)), featureComparisons),
+}
+
+const peers = { [graphile]: 'graphile-worker', [boss]: 'pg-boss' }
+
+export const waiting: Section = {
+  name: 'waiting',
+  needsPeers: true,
+  title: waitingTitle,
+  run: (bench) => measured(bench, 'process', waitingVariants(us, peers, bench), waitingComparisons(peers)),
 }

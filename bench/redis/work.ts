@@ -5,13 +5,14 @@ import { interleaved } from '../harness/rounds.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
 import { featureComparisons, featureVariants } from '../features.ts'
 import { contenderRows, type Comparison } from '../rows.ts'
+import { waitingComparisons, waitingTitle, waitingVariants } from '../waiting.ts'
 import type { Bench, Outcome, Section } from '../suite.ts'
 import type { WorkParams, WorkResult } from './work.probe.ts'
 
 /** Without the place and the half that is measured. */
 type Variant = Omit<WorkParams, 'url' | 'timed' | 'types'>
 
-const peers: ReadonlySet<string> = new Set(['bullmq', 'bee-queue'])
+const peers: Readonly<Record<string, string>> = { bullmq: 'BullMQ', 'bee-queue': 'bee-queue' }
 const floor = 'redis-floor'
 const us = 'jobchart-redis'
 const keeping = 'jobchart-redis-keeping'
@@ -27,7 +28,7 @@ async function measured(
   comparisons: readonly Comparison[],
   settings: readonly string[] = [],
 ): Promise<Outcome> {
-  const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || !peers.has(contender))
+  const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || !(contender in peers))
   const probe = new URL('work.probe.ts', import.meta.url)
   const samples = await withServer((url) => {
     const measurement = ([name, variant]: (typeof chosen)[number]): [string, () => Promise<WorkResult>] => [
@@ -122,6 +123,13 @@ export const features: Section = {
   name: 'features',
   title: (bench) => `${bench.sized(20_000).toLocaleString('en-US')} no-op jobs that are not plain, beside plain ones`,
   run: (bench) => measured(bench, 'process', featureVariants(us, bench.sized(20_000)), featureComparisons),
+}
+
+export const waiting: Section = {
+  name: 'waiting',
+  needsPeers: true,
+  title: waitingTitle,
+  run: (bench) => measured(bench, 'process', waitingVariants(us, peers, bench), waitingComparisons(peers)),
 }
 
 export const appending: Section = {

@@ -6,7 +6,7 @@ import { withPostgres } from '../harness/postgres.ts'
 import type { WithStores } from '../harness/stores.ts'
 import { idle } from '../postgres/idle.ts'
 import { pinned } from '../postgres/pinned.ts'
-import { enqueue, features, processing } from '../postgres/work.ts'
+import { enqueue, features, processing, waiting } from '../postgres/work.ts'
 import type { Suite } from '../suite.ts'
 
 const inDatabase: WithStores = (use) => withPostgres((url) => use((schema) => ({ url, schema })))
@@ -19,6 +19,7 @@ export const suite: Suite = {
     enqueue,
     processing,
     features,
+    waiting,
     growthBacklog(inDatabase),
     screens(inDatabase),
     pinned,

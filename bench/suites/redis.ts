@@ -7,7 +7,7 @@ import type { WithStores } from '../harness/stores.ts'
 import { herd } from '../machine/herd.ts'
 import { scripts } from '../redis/scripts.ts'
 import { fleet } from '../redis/fleet.ts'
-import { appending, enqueue, features, processing } from '../redis/work.ts'
+import { appending, enqueue, features, processing, waiting } from '../redis/work.ts'
 import type { Suite } from '../suite.ts'
 
 const onServer: WithStores = (use) => withServer((url) => use((prefix) => ({ url, prefix })))
@@ -20,6 +20,7 @@ export const suite: Suite = {
     enqueue,
     processing,
     features,
+    waiting,
     appending,
     fleet,
     growthBacklog(onServer),

@@ -9,7 +9,7 @@ import { idle } from '../sqlite/idle.ts'
 import { latency } from '../sqlite/latency.ts'
 import { restart } from '../sqlite/restart.ts'
 import { stalls } from '../sqlite/stalls.ts'
-import { enqueue, features, processing } from '../sqlite/work.ts'
+import { enqueue, features, processing, waiting } from '../sqlite/work.ts'
 import { dashboards } from '../dashboards/section.ts'
 import { herd } from '../machine/herd.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
@@ -25,6 +25,7 @@ export const suite: Suite = {
     enqueue,
     processing,
     features,
+    waiting,
     growthBacklog,
     latency,
     stalls,
