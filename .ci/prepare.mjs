@@ -4,5 +4,5 @@ import { existsSync } from 'node:fs'
 
 const packs = ['pack', 'publish'].includes(process.env['npm_command'] ?? '')
 if (!packs && existsSync('node_modules/typescript/bin/tsc')) {
-  execSync('node node_modules/typescript/bin/tsc --project src/tsconfig.json --noCheck', { stdio: 'inherit' })
+  execSync('node .ci/build.mjs --noCheck', { stdio: 'inherit' })
 }

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import type { CommandAnswer, CommandRequest } from './command-server.ts'
 import { email, order } from './jobs.ts'
 
-const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
+const executable = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
 /**
  * What the program imports once it knows that Node.js is new enough: a process that carries out all commands loads it
  * for each.
@@ -61,8 +61,9 @@ function startServer(): ChildProcess {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  child.on('message', ({ number, ...ended }: CommandAnswer) => {
-    asked.get(number)?.resolve(ended)
+  child.on('message', ({ number, ended }: CommandAnswer) => {
+    if ('problem' in ended) asked.get(number)?.reject(new Error(`a command was not carried out: ${ended.problem}`))
+    else asked.get(number)?.resolve(ended)
     asked.delete(number)
   })
   child.on('exit', () => {
@@ -75,13 +76,22 @@ function startServer(): ChildProcess {
  * Runs a command in a folder: in a process that carries out all of them, because a process for each costs more than the
  * commands.
  */
-export function runCommand(cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+export const runCommand = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+  runProgram(commands, cwd, environment, ...args)
+
+/** The same with another main module. */
+export function runProgram(
+  program: URL,
+  cwd: string,
+  environment: NodeJS.ProcessEnv,
+  ...args: string[]
+): Promise<Ended> {
   const answer = Promise.withResolvers<Ended>()
   const number = ++lastNumber
   asked.set(number, answer)
   const request: CommandRequest = {
     number,
-    program: commands.href,
+    program: program.href,
     cwd,
     environment: { ...plainEnvironment, ...environment },
     args,
@@ -95,7 +105,7 @@ export function runCommand(cwd: string, environment: NodeJS.ProcessEnv, ...args:
 export const runProcess = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
     const options = { env: { ...plainEnvironment, ...environment }, cwd, timeout: 60_000 }
-    const child = execFile(process.execPath, [program, ...args], options, (_, stdout, stderr) =>
+    const child = execFile(process.execPath, [executable, ...args], options, (_, stdout, stderr) =>
       resolve({ code: child.exitCode, stdout, stderr }),
     )
     child.stdin?.end()
@@ -112,7 +122,7 @@ const startCommandInto = (
   environment: NodeJS.ProcessEnv,
   ...args: string[]
 ): ChildProcess =>
-  spawn(process.execPath, [program, ...args], {
+  spawn(process.execPath, [executable, ...args], {
     env: { ...plainEnvironment, ...environment },
     cwd,
     stdio: ['ignore', output, 'pipe'],

@@ -14,6 +14,11 @@ export interface CommandRequest {
 
 export interface CommandAnswer {
   readonly number: number
+  /** How it has ended; why it could not be carried out. */
+  readonly ended: CommandEnd | { readonly problem: string }
+}
+
+export interface CommandEnd {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
@@ -22,7 +27,15 @@ export interface CommandAnswer {
 // A stream opens its handle when it is asked for first.
 const { stdout, stderr } = process
 
-const exitCode = (): number => Number(process.exitCode ?? 0)
+/**
+ * Every command says how it has ended. A program that does not is none: a module that is being written when it is
+ * loaded is empty, and would pass for a command that has succeeded and printed nothing.
+ */
+function exitCode(): number {
+  const { exitCode: code } = process
+  if (code === undefined || code === null) throw new Error('it has ended without an exit code: is dist being written?')
+  return Number(code)
+}
 
 /** What keeps the process alive, by name. */
 const handles = (): string => process.getActiveResourcesInfo().toSorted().join(' ')
@@ -40,7 +53,7 @@ function collect(stream: NodeJS.WriteStream): { readonly text: () => string; rea
   return { text: () => text, end: () => void Reflect.deleteProperty(stream, 'write') }
 }
 
-async function carryOut({ number, program, cwd, environment, args }: CommandRequest): Promise<CommandAnswer> {
+async function carryOut({ number, program, cwd, environment, args }: CommandRequest): Promise<CommandEnd> {
   const idle = handles()
   process.chdir(cwd)
   process.env = { ...environment }
@@ -49,19 +62,26 @@ async function carryOut({ number, program, cwd, environment, args }: CommandRequ
   const [printed, noted] = [collect(stdout), collect(stderr)]
   try {
     await import(`${program}?${number}`)
-    while (handles() !== idle) await turn()
+    // A turn first: what is left to do in this one, as after the help, keeps a process alive as well.
+    do await turn()
+    while (handles() !== idle)
   } finally {
     printed.end()
     noted.end()
     for (const stream of [stdout, stderr]) stream.removeAllListeners('error')
     for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal)
   }
-  return { number, code: exitCode(), stdout: printed.text(), stderr: noted.text() }
+  return { code: exitCode(), stdout: printed.text(), stderr: noted.text() }
 }
 
 // A command that does not end must not outlive the tests.
 process.on('disconnect', () => process.exit())
 let last: Promise<unknown> = Promise.resolve()
 process.on('message', (request: CommandRequest) => {
-  last = last.then(async () => process.send?.(await carryOut(request)))
+  last = last.then(async () => {
+    const ended = await carryOut(request).catch((error: unknown) => ({ problem: String(error) }))
+    const answer: CommandAnswer = { number: request.number, ended }
+    // Until it is sent, it keeps the process alive: the next command would begin with that.
+    await new Promise((sent) => process.send?.(answer, sent))
+  })
 })

@@ -1,10 +1,10 @@
 /** Commands for development and operation; wrong usage, exit codes and help of all. */
-import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
@@ -12,7 +12,7 @@ import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { version } from '../../../src/core/version.ts'
 import { workerInfo } from '../../../src/store-testing/conformance/acts.ts'
-import { commandLine, moduleAt } from './command-line.ts'
+import { commandLine, moduleAt, runProgram } from './command-line.ts'
 
 const { run, runIn, runProcess, onCopy, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
@@ -33,6 +33,14 @@ test.concurrent.for([
   const ended = await runProcess(...args)
   that(ended).toEqual(await run(...args))
   that(ended.stdout + ended.stderr).not.toBe('')
+})
+
+test.concurrent('a program that ends without an exit code, such as an empty file, passes for no command', async () => {
+  const program = pathToFileURL(join(folder(), 'empty.js'))
+  writeFileSync(program, '')
+  await expect(runProgram(program, folder(), {}, 'ls')).rejects.toThrow('it has ended without an exit code')
+  await expect(runProgram(new URL('none.js', program), folder(), {}, 'ls')).rejects.toThrow('none.js')
+  expect(await run('--version')).toMatchObject({ code: 0 })
 })
 
 test.concurrent('draw writes a chart in each format', async () => {
