@@ -1,18 +1,20 @@
 /**
- * Leaves of the built package what a user's programs and compiler read. The modules become one file per entry, and one per set of
- * entries that share them: there is one of each module in a process, and no entry loads what only another needs. A declaration
- * that no entry of `exports` leads to is never opened, and is removed. So are scripts and what only this repository needs from
- * package.json, until `unpack.mjs` puts it back: npm asks whoever installs a tarball to allow its `prepare`.
+ * Packs what `npm run build` has built, with the options of `npm pack` that follow. The tarball is made of a folder of its own, so that
+ * this one stays as it is, however packing ends. In that folder is what a user's programs and compiler read: the modules become one
+ * file per entry, and one per set of entries that share them: there is one of each module in a process, and no entry loads what only
+ * another needs. A declaration that no entry of `exports` leads to is never opened, and is left out. So are scripts and what only this
+ * repository needs from package.json: npm asks whoever installs a tarball to allow its `prepare`.
  */
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const dist = join(root, 'dist')
-const manifest = join(root, 'package.json')
-const { scripts: _scripts, devDependencies: _tools, allowScripts: _, ...published } = JSON.parse(readFileSync(manifest, 'utf8'))
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { scripts: _scripts, devDependencies: _tools, allowScripts: _, ...published } = manifest
 const { exports, imports, bin = {} } = published
 const subpaths = Object.values(exports).filter((subpath) => typeof subpath === 'object')
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
@@ -26,12 +28,12 @@ const threads = [
   'dist/src/dashboard/drawing-thread.js',
 ]
 
-const keep = new Set()
+const declared = new Set()
 const open = subpaths.map(({ types }) => join(root, types))
 for (let file = open.pop(); file !== undefined; file = open.pop()) {
-  if (keep.has(file)) continue
+  if (declared.has(file)) continue
   if (!existsSync(file)) throw new Error(`${relative(root, file)} is missing: run npm run build first`)
-  keep.add(file)
+  declared.add(file)
   const declarations = readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '')
   for (const [, specifier] of declarations.matchAll(specifiers)) {
     open.push(join(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts')))
@@ -48,34 +50,36 @@ const withBareScripts = {
   },
 }
 
-const { metafile } = await build({
-  // Threads are started by their path, which is beside that of an entry.
-  entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), ...choices, ...threads],
-  absWorkingDir: root,
-  bundle: true,
-  splitting: true,
-  metafile: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node22',
-  // Shorter forms of the same statements: names and lines, which a stack trace shows, stay.
-  minifySyntax: true,
-  packages: 'external',
-  external: Object.keys(imports),
-  outbase: 'dist',
-  outdir: 'dist',
-  chunkNames: 'shared/[hash]',
-  allowOverwrite: true,
-  plugins: [withBareScripts],
-})
-for (const output of Object.keys(metafile.outputs)) keep.add(join(root, output))
+/** What is packed beside the modules: npm takes of it what `files` names. */
+const others = ['README.md', 'LICENSE', 'llms.txt', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
 
-for (const entry of readdirSync(dist, { recursive: true })) {
-  const file = join(dist, entry)
-  if (/\.(js|d\.ts)$/.test(file) && !keep.has(file)) rmSync(file)
+const folder = mkdtempSync(join(tmpdir(), 'jobchart-pack-'))
+try {
+  await build({
+    // Threads are started by their path, which is beside that of an entry.
+    entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), ...choices, ...threads],
+    absWorkingDir: root,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    // Shorter forms of the same statements: names and lines, which a stack trace shows, stay.
+    minifySyntax: true,
+    packages: 'external',
+    external: Object.keys(imports),
+    outbase: 'dist',
+    outdir: join(folder, 'dist'),
+    chunkNames: 'shared/[hash]',
+    plugins: [withBareScripts],
+  })
+  for (const file of declared) cpSync(file, join(folder, relative(root, file)))
+  for (const file of others.filter((name) => /\.(md|txt)$|LICENSE/.test(name))) cpSync(join(root, file), join(folder, file))
+  // What the condition leads to is not in the package.
+  const withoutSources = (name, value) => (name === '@jobchart/source' ? undefined : value)
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, withoutSources, 2)}\n`)
+  const { status } = spawnSync('npm', ['pack', folder, ...process.argv.slice(2)], { stdio: 'inherit' })
+  process.exitCode = status ?? 1
+} finally {
+  rmSync(folder, { recursive: true })
 }
-
-copyFileSync(manifest, join(root, '.ci/package.json'))
-// What the condition leads to is not in the package.
-const withoutSources = (name, value) => (name === '@jobchart/source' ? undefined : value)
-writeFileSync(manifest, `${JSON.stringify(published, withoutSources, 2)}\n`)

@@ -1,6 +1,6 @@
 /** The tarball as users install it: small, and every subpath runs and type-checks in an empty project. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -68,6 +68,23 @@ test('the tarball has at most 300 files and 1.05 MB, and every subpath of it run
   )
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   expect(spawnSync(process.execPath, [tsc, '--project', '.'], { cwd: project, encoding: 'utf8' }).stdout).toBe('')
+})
+
+test('packing changes nothing in this folder, also while it lasts and if it fails', () => {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  const manifest = join(root, 'package.json')
+  const npm = join(folder.path, 'npm')
+  writeFileSync(npm, `#!/bin/sh\ncat '${manifest}'\nls '${folder.path}'\nexit 1\n`)
+  chmodSync(npm, 0o755)
+  const before = readFileSync(manifest, 'utf8')
+  const env = { PATH: `${folder.path}:/usr/bin:/bin`, TMPDIR: folder.path }
+  const pack = join(root, '.ci/pack.mjs')
+  const { status, stdout } = spawnSync(process.execPath, [pack], { cwd: folder.path, env, encoding: 'utf8' })
+  expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(/\njobchart-pack-\w+\nnpm\n$/) })
+  expect(stdout.startsWith(before), 'package.json while npm packs').toBe(true)
+  expect(readFileSync(manifest, 'utf8')).toBe(before)
+  expect(readdirSync(folder.path), 'what is left').toEqual(['npm'])
 })
 
 /**

@@ -1,6 +1,6 @@
-/** The package as `npm publish` sends it. */
+/** The package as it is published. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { repositoryRoot as root } from './tidy/repository.ts'
 
@@ -20,14 +20,8 @@ const run = (cwd: string, command: string, ...args: string[]): string =>
 
 /** Packs what is built into `folder`. */
 export function packPackage(folder: string): PackedPackage {
-  const source = join(folder, 'source')
-  for (const part of ['package.json', '.ci', 'dist', 'docs', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
-    cpSync(join(root, part), join(source, part), { recursive: true })
-  }
-  symlinkSync(join(root, 'node_modules'), join(source, 'node_modules'))
-  run(source, process.execPath, '.ci/pack.mjs')
-  const [packed] = JSON.parse(run(source, 'npm', 'pack', '--ignore-scripts', '--json')) as [Packed]
-  return { ...packed, tarball: join(source, packed.filename) }
+  const [packed] = JSON.parse(run(folder, process.execPath, join(root, '.ci/pack.mjs'), '--json')) as [Packed]
+  return { ...packed, tarball: join(folder, packed.filename) }
 }
 
 /** Installs a tarball into a project, with what it depends on linked from this repository. */
