@@ -4,12 +4,16 @@ import { createRuntime, defineJob } from 'jobchart'
 import { toGraph, type ChartConfig } from 'jobchart/chart'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { setup } from 'xstate'
-import { Drawing } from '../../src/dashboard/drawing.ts'
+import type * as drawingModule from '../../src/dashboard/drawing.ts'
 import type { DrawRequest } from '../../src/dashboard/drawing-messages.ts'
 import { wizardOf } from '../chart/support/wizard.ts'
 import { isLong } from '../harness/long-form.ts'
 import { longestTurn } from '../support/loop-probe.ts'
-import { called, email } from './world.ts'
+import { called, email } from '../dashboard/world.ts'
+
+// That of the sources would start threads that read TypeScript.
+const built = new URL('../../dist/src/dashboard/drawing.js', import.meta.url).href
+const { Drawing } = (await import(built)) as typeof drawingModule
 
 const countOf = (svg: string, state: string): string | undefined =>
   new RegExp(`data-count="${state}".*?<text[^>]*>([^<]*)<`).exec(svg)?.[1]
@@ -39,7 +43,7 @@ const meshOf = (count: number) => ({
   ),
 })
 
-const drawn = (drawing: Drawing, config: ChartConfig): Promise<string> =>
+const drawn = (drawing: drawingModule.Drawing, config: ChartConfig): Promise<string> =>
   drawing.draw({ graph: toGraph(config), options: {} }, {})
 
 test('a chart of any form is drawn within seconds, and meanwhile the process goes on', async () => {
