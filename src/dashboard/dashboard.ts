@@ -9,6 +9,7 @@ import { admit, isLoopback, type Peer } from './access.ts'
 import { failure, problem } from './answers.ts'
 import type { Condition } from './condition.ts'
 import { dashboardSettings, type DashboardOptions, type DashboardSettings } from './options.ts'
+import { withNames } from './path-segment.ts'
 import type { Recent } from './recent.ts'
 import { routes } from './routes.ts'
 import type { AccessToken } from './token.ts'
@@ -67,7 +68,7 @@ function pathBehindPrefix(path: string): string {
   if (asset !== null) return asset[0]
   if (path.endsWith('/api/v1')) return '/api/v1'
   const api = path.lastIndexOf('/api/v1/')
-  if (api !== -1) return path.slice(api)
+  if (api !== -1) return withNames(path.slice(api))
   return path.endsWith('/metrics') ? '/metrics' : path
 }
 

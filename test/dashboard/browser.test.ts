@@ -492,6 +492,20 @@ test.runIf(canStartBrowser)('text from jobs is text, whatever it holds', async (
   expect(await page.locator('main img, main script, main [onload], main [onerror]').count()).toBe(0)
 })
 
+test.runIf(canStartBrowser)('a job whose name a URL would drop has a page, and its button changes it', async () => {
+  const { page, runtime, show } = await opened('#/')
+  await runtime.enqueue(email, { to: 'eve' }, { id: '..', delay: '1h' })
+  await show('#/job/..')
+  await page.getByText('Timeline').waitFor()
+  await page.getByRole('button', { name: /^cancel/i }).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /^cancel/i })
+    .last()
+    .click()
+  await expect.poll(async () => (await (await runtime.job('..'))?.record())?.state, patient).toBe('cancelled')
+})
+
 test.runIf(canStartBrowser)('on a phone nothing is wider than the window, however long names are', async () => {
   const store = memoryStore()
   const { page, show } = await opened('#/', {}, 390, () => jobs(store))

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Activity, ActivityBucket, ActivityFigures, QueueRates } from '../../index.ts'
+import { segmentOf } from '../path-segment.ts'
 import { useRepeated, useResource } from './api.ts'
 import { useLive } from './live.ts'
 import { Bars, Choices, Loaded, Panel } from './parts.tsx'
@@ -58,7 +59,7 @@ export const most = ({ buckets, period }: Activity, figure: Figure): string =>
 export function QueueActivity({ type, rates }: { readonly type: string; readonly rates: QueueRates }): JSX.Element {
   const [choice, setChoice] = useState<Choice>('last hour')
   const { query, bar } = choices[choice]
-  const activity = useResource<Activity>(`/queues/${encodeURIComponent(type)}/activity?${query}`)
+  const activity = useResource<Activity>(`/queues/${segmentOf(type)}/activity?${query}`)
   useLive({
     onTransitions: (transitions) => transitions.some((each) => each.type === type) && activity.refresh(),
     onReset: activity.refresh,

@@ -1,5 +1,6 @@
 /** Calls to the JSON API. Addresses are relative, so that the page works behind any prefix. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { segmentOf } from '../path-segment.ts'
 
 export class ApiError extends Error {
   readonly code: string
@@ -48,7 +49,7 @@ async function call(path: string, init: RequestInit): Promise<unknown> {
 }
 
 /** The path of a job. One whose id is `count` has an escape in it: that path counts jobs. */
-export const jobPath = (id: string): string => `/jobs/${id === 'count' ? '%63ount' : encodeURIComponent(id)}`
+export const jobPath = (id: string): string => `/jobs/${id === 'count' ? '%63ount' : segmentOf(id)}`
 
 /** What a path of the API answers; `Answer` is what its documentation says. */
 export const get = async <Answer>(path: string, signal?: AbortSignal): Promise<Answer> =>

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import type { HeatPeriod } from '../../index.ts'
 import type { HeatShown, StateShown, TransitionShown } from '../heat.ts'
+import { segmentOf } from '../path-segment.ts'
 import { useRepeated, useResource } from './api.ts'
 import { Chart } from './chart.tsx'
 import { Choices, Loaded, Panel } from './parts.tsx'
@@ -59,7 +60,7 @@ interface HeatMapProps {
 
 function HeatMap({ type, period, version, onVersion }: HeatMapProps): JSX.Element {
   const query = new URLSearchParams({ period, ...(version !== '' && { version }) })
-  const heat = useResource<HeatShown>(`/queues/${encodeURIComponent(type)}/heat?${query}`)
+  const heat = useResource<HeatShown>(`/queues/${segmentOf(type)}/heat?${query}`)
   useRepeated(heat.refresh)
   return (
     <Loaded of={heat}>

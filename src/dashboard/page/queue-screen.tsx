@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { ownValue } from '../../core/own-value.ts'
 import type { QueueView } from '../overview.ts'
+import { segmentOf } from '../path-segment.ts'
 import { about } from './about.ts'
 import { QueueActivity } from './activity.tsx'
 import { post, useRepeated, useResource, type Resource } from './api.ts'
@@ -15,7 +16,7 @@ import { go, link } from './router.ts'
 import { duration, now, percent } from './words.ts'
 
 export function QueueScreen({ type }: { readonly type: string }): JSX.Element {
-  const queue = useResource<QueueView>(`/queues/${encodeURIComponent(type)}`)
+  const queue = useResource<QueueView>(`/queues/${segmentOf(type)}`)
   useLive({
     onTransitions: (transitions) => transitions.some((each) => each.type === type) && queue.refresh(),
     onReset: queue.refresh,
@@ -73,7 +74,7 @@ function Pause({
   readonly refresh: () => void
 }): JSX.Element {
   const set = async (verb: 'pause' | 'resume'): Promise<string> => {
-    await post(`/queues/${encodeURIComponent(type)}/${verb}`)
+    await post(`/queues/${segmentOf(type)}/${verb}`)
     refresh()
     return `${type} is ${verb === 'pause' ? 'paused' : 'resumed'}.`
   }

@@ -2,6 +2,7 @@
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
 import type { ScheduleRecord } from '../../index.ts'
+import { segmentOf } from '../path-segment.ts'
 import type { Trouble } from '../trouble.ts'
 import { about } from './about.ts'
 import { post, useRepeated, useResource } from './api.ts'
@@ -190,7 +191,7 @@ function Changes({
 }): JSX.Element {
   const act = (verb: 'pause' | 'resume' | 'trigger', past: string): void =>
     void change(async () => {
-      await post(`/schedules/${encodeURIComponent(name)}/${verb}`)
+      await post(`/schedules/${segmentOf(name)}/${verb}`)
       refresh()
       return `${name} was ${past}.`
     })
