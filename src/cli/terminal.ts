@@ -105,12 +105,19 @@ async function confirm(question: string, signal: AbortSignal): Promise<boolean> 
   }
 }
 
+/**
+ * Is q, Escape or Ctrl-C among the keys? Those that are pressed while the process is busy come together. An arrow, or
+ * another key that is no character, begins with Escape.
+ */
+export const areQuitting = (keys: string): boolean =>
+  keys === '\u001B' || (!keys.startsWith('\u001B') && ['q', 'Q', '\u0003'].some((key) => keys.includes(key)))
+
 function readKeys(): ReturnType<Terminal['keys']> {
   const { stdin } = process
   const quitting = new AbortController()
   if (!stdin.isTTY) return { signal: quitting.signal, close: () => {} }
   const pressed = (keys: Buffer): void => {
-    if (['q', 'Q', '\u001B', '\u0003'].includes(keys.toString())) quitting.abort()
+    if (areQuitting(keys.toString())) quitting.abort()
   }
   stdin.setRawMode(true).on('data', pressed).resume()
   return {

@@ -1,6 +1,6 @@
 /** Nothing that is printed is obeyed by the terminal, wherever it is from. */
 import { expect, test } from 'vitest'
-import { printable } from '../../src/cli/terminal.ts'
+import { areQuitting, printable } from '../../src/cli/terminal.ts'
 
 test('control and bidirectional characters are printed as escapes, and styles, tabs and lines as they are', () => {
   expect(printable('a\u001b]0;title\u0007b\u009b2Jc\u007f')).toBe('a\\u001b]0;title\\u0007b\\u009b2Jc\\u007f')
@@ -14,4 +14,10 @@ test('JSON stays JSON of the same value', () => {
   const text = printable(JSON.stringify(value))
   expect(JSON.parse(text)).toEqual(value)
   expect(text).not.toMatch(/[\u007f-\u009f\u202e]/)
+})
+
+test('q, Escape and Ctrl-C quit, also among other keys, and arrows do not', () => {
+  for (const keys of ['q', 'Q', '\u001b', '\u0003', 'qq', 'x\u0003', 'q\u0004'])
+    expect(areQuitting(keys), keys).toBe(true)
+  for (const keys of ['x', '', '\u001b[A', '\u001bOQ', '\r']) expect(areQuitting(keys), keys).toBe(false)
 })
