@@ -32,6 +32,7 @@ function reference(program: Command): string {
       : command.commands.map((each) => [`${command.name()} ${each.name()}`, each])
   return program.commands
     .flatMap(leaves)
+    .filter(([, command]) => command.name() !== 'help')
     .map(([name, command]) => `### \`jobchart ${name}\`\n\n${help(command)}`)
     .join('\n\n')
 }

@@ -8,7 +8,7 @@ const hint =
 /** @throws JobchartError INVALID_OPTION */
 export function storeAddress(address: string | undefined): SqliteAddress | RedisAddress | PostgresAddress {
   if (address === undefined || address === '') throw new JobchartError('INVALID_OPTION', 'no store was named', { hint })
-  const parsed = parseAddress(address, '--store')
+  const parsed = parseAddress(address, '--store', hint)
   if (parsed.kind === 'memory') {
     throw new JobchartError('INVALID_OPTION', '--store: the jobs of memory: are in the process that has them', { hint })
   }

@@ -13,6 +13,22 @@ export interface Program {
   readonly run: (options: OutputOptions, action: () => Promise<ExitCode>) => Promise<void>
 }
 
+/** The command that prints the help of its parent, or of a command below it by its names. */
+export function helpCommand(parent: Command): Command {
+  return parent
+    .helpCommand(false)
+    .command('help')
+    .description('display help for a command')
+    .argument('[command...]', 'the name of the command, and of one of its own commands')
+    .action((names: readonly string[]) => {
+      const named = names.reduce((command, name) => {
+        const inner = command.commands.find((each) => each.name() === name)
+        return inner ?? command.error(`error: ${name} is not a command of ${command.name()}`)
+      }, parent)
+      named.outputHelp()
+    })
+}
+
 /**
  * The subcommand that lists, and runs if none is named. It takes no arguments: one is the name of a command that there
  * is not.

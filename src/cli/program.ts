@@ -23,7 +23,7 @@ import { statsCommand } from './commands/stats.ts'
 import { tailCommand } from './commands/tail.ts'
 import { topCommand } from './commands/top.ts'
 import { workersCommand } from './commands/workers.ts'
-import type { Program } from './command.ts'
+import { helpCommand, type Program } from './command.ts'
 import { printError } from './errors.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
@@ -101,5 +101,7 @@ export function createProgram(terminal: Terminal, ended: (code: ExitCode) => voi
     }
     for (const add of commands) add(program)
   }
+  root.commandsGroup('Commands:')
+  helpCommand(root)
   return root
 }

@@ -45,6 +45,8 @@ export const rate = (perSecond: number): string => rateText(perSecond, '/')
 
 export const jobs = (count: number): string => counted(count, 'job')
 
+export const unknownType = (type: string): string => `The store has no jobs of the type ${type}. Is its name right?`
+
 /** Text of a job on one line, without control characters, which a terminal would interpret. */
 export const oneLine = (text: string): string =>
   text

@@ -35,9 +35,10 @@ type StoreAddress = MemoryAddress | SqliteAddress | RedisAddress | PostgresAddre
 /**
  * Reads `redis://…`, `rediss://…`, `postgres://…`, `sqlite:FILE`, the path of a file, or `memory:`.
  * @param option the name of what was given, for messages
+ * @param hint for what is no address at all
  * @throws JobchartError INVALID_OPTION
  */
-export function parseAddress(address: string, option: string): StoreAddress {
+export function parseAddress(address: string, option: string, hint?: string): StoreAddress {
   // One letter before the colon is a drive.
   const [, scheme, rest = ''] = /^([a-z][a-z+]+):(.*)$/is.exec(address) ?? []
   switch (scheme?.toLowerCase()) {
@@ -59,7 +60,7 @@ export function parseAddress(address: string, option: string): StoreAddress {
   const forms =
     'an address such as jobs.db, sqlite:jobs.db, redis://localhost:6379, postgres://localhost/app or memory:'
   // The address may have a password: it is not repeated.
-  throw invalidOption(option, forms, scheme === undefined ? address : `${scheme}:…`)
+  throw invalidOption(option, forms, scheme === undefined ? address : `${scheme}:…`, hint)
 }
 
 function redisAddress(address: string, option: string): RedisAddress {

@@ -7,7 +7,7 @@ import { progressText } from '../bulk.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
-import { listingCommand, type Program } from '../command.ts'
+import { helpCommand, listingCommand, type Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
 import type { Style } from '../terminal.ts'
 import { oneLine, relative } from '../words.ts'
@@ -97,5 +97,6 @@ export function bulkCommand({ command, terminal, run }: Program): Command {
       }),
     ),
   )
+  helpCommand(bulk)
   return bulk
 }

@@ -6,6 +6,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
+import { quoted } from './find.ts'
 import { table, type Column } from '../table.ts'
 import { grouped } from '../../core/counted.ts'
 import { relative } from '../words.ts'
@@ -65,6 +66,11 @@ async function changeMerges(client: Client, { type, merge, split }: FailuresOpti
   if (type === undefined) {
     throw new JobchartError('INVALID_OPTION', '--merge and --split need the type of the groups', {
       hint: 'For example jobchart failures --type order --merge 1f0c2d… 9ab3e4…',
+    })
+  }
+  if (merge?.length === 1) {
+    throw new JobchartError('INVALID_OPTION', '--merge: expected two fingerprints or more', {
+      hint: `jobchart failures --type ${quoted(type)} lists them, as FAILURE.`,
     })
   }
   if (split !== undefined) await client.splitFailures(type, split)

@@ -1,6 +1,7 @@
 /** `jobchart heat`: how the machines of a type have gone through their chart. */
 import { Option, type Command } from 'commander'
 import { grouped } from '../../core/counted.ts'
+import { isKnownType } from '../../core/figures.ts'
 import { eventInWords } from '../../core/event-words.ts'
 import { brief } from '../../core/time-words.ts'
 import type { HeatPeriod, StateHeat, TransitionHeat } from '../../index.ts'
@@ -9,6 +10,7 @@ import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
+import { unknownType } from '../words.ts'
 
 interface HeatCommandOptions extends StoreOptions {
   readonly period: HeatPeriod
@@ -58,6 +60,8 @@ export function heatCommand({ command, terminal, run }: Program): Command {
           if (options.json) await terminal.print(JSON.stringify(heat))
           else if (heat.transitions.length === 0 && heat.states.length === 0) {
             terminal.note(`No machine of ${type} has moved in this time.`)
+            const { counts } = await client.queue(type).stats()
+            if (!isKnownType(client.jobs, type, counts)) terminal.note(unknownType(type))
           } else {
             await terminal.print(table(heat.states, stateColumns, terminal))
             await terminal.print(table(heat.transitions, transitionColumns, terminal))

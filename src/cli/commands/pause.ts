@@ -6,7 +6,7 @@ import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { grouped } from '../../core/counted.ts'
 import { isKnownType } from '../../core/figures.ts'
-import { jobs } from '../words.ts'
+import { jobs, unknownType } from '../words.ts'
 
 export const pauseCommand = (program: Program): Command =>
   queueCommand(program, 'pause', 'pause queues for all processes; running jobs go on')
@@ -30,8 +30,7 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
           else {
             for (const { type, paused, counts } of changed) {
               const shown = `${jobs(counts.queued)} queued, ${grouped(counts.running)} running`
-              if (!isKnownType(client.jobs, type, counts))
-                terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
+              if (!isKnownType(client.jobs, type, counts)) terminal.note(unknownType(type))
               await terminal.print(`${type} ${paused ? 'is paused' : 'goes on'}: ${shown}`)
             }
           }

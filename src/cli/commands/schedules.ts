@@ -5,7 +5,7 @@ import type { Client, ScheduleHandle, ScheduleRecord } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
-import { listingCommand, type Program } from '../command.ts'
+import { helpCommand, listingCommand, type Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
 import { grouped } from '../../core/counted.ts'
 import { dateAndTime, relative } from '../words.ts'
@@ -65,6 +65,7 @@ export function schedulesCommand(program: Program): Command {
         ),
       )
   }
+  helpCommand(schedules)
   return schedules
 }
 

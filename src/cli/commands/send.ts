@@ -5,14 +5,14 @@ import { JobchartError } from '../../core/errors.ts'
 import { errorFields } from '../errors.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
-import { jsonArgument, withStore, type StoreOptions } from '../options.ts'
+import { duration, jsonArgument, withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 
 interface SendOptions extends StoreOptions {
   readonly key?: string
   readonly always?: true
   readonly later?: true
-  readonly keep?: string
+  readonly keep?: Duration
 }
 
 export function sendCommand({ command, terminal, run }: Program): Command {
@@ -22,7 +22,7 @@ export function sendCommand({ command, terminal, run }: Program): Command {
     .argument('[fields]', 'its other fields, a JSON object', jsonArgument)
     .option('--key <key>', 'sent twice by the same key, it is read once')
     .option('--later', 'keep it until a state of the machine takes it; needs no --jobs')
-    .option('--keep <duration>', 'with --later: for how long, such as 12h or 30d (default: 7d)')
+    .option('--keep <duration>', 'with --later: for how long, such as 12h or 30d (default: 7d)', duration)
     .option('--always', 'send it without asking the machine whether it takes it; needs no --jobs')
     .action((id: string, type: string, fields: unknown, options: SendOptions) =>
       run(options, () =>
@@ -42,9 +42,13 @@ export function sendCommand({ command, terminal, run }: Program): Command {
             )
           }
           const { key, always, later, keep } = options
+          if (keep !== undefined && !later) {
+            const hint = 'Only events that wait for a state are kept: pass --later, or leave out --keep.'
+            throw new JobchartError('INVALID_OPTION', '--keep: expected --later', { hint })
+          }
           const settings = {
             ...(key !== undefined && { key }),
-            ...(keep !== undefined && { keep: keep as Duration }),
+            ...(keep !== undefined && { keep }),
             accept: later ? 'later' : always ? 'always' : 'now',
           } as const
           await client.send(id, { ...fields, type }, settings).catch((error: unknown) => {

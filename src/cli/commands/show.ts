@@ -12,6 +12,7 @@ import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { counted } from '../../core/counted.ts'
 import { dateAndTime, manyLines, oneLine, relative, stateStyles } from '../words.ts'
+import { WorkerNames } from '../worker-names.ts'
 
 export function showCommand({ command, terminal, run }: Program): Command {
   return withStore(command('show', 'show a job: its history, errors, logs, input and output'))
@@ -30,11 +31,21 @@ export function showCommand({ command, terminal, run }: Program): Command {
           const { machineShown } = await import('../machine-shown.ts')
           const machine = await machineShown(client, record)
           if (options.json) await terminal.print(JSON.stringify({ job: record, machine: machine?.data ?? null }))
-          else await terminal.print(described(record, machine?.text ?? null, client.store.now(), terminal))
+          else {
+            const named = await withNames(record, new WorkerNames(client))
+            await terminal.print(described(named, machine?.text ?? null, client.store.now(), terminal))
+          }
           return exitCodes.done
         }),
       ),
     )
+}
+
+/** The job with the names of its workers in place of their ids. */
+async function withNames(record: JobRecord, names: WorkerNames): Promise<JobRecord> {
+  const history = []
+  for (const entry of record.history) history.push({ ...entry, worker: await names.of(entry.worker) })
+  return { ...record, history, worker: await names.of(record.worker) }
 }
 
 function described(record: JobRecord, machine: string | null, now: number, terminal: Terminal): string {

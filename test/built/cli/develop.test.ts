@@ -242,6 +242,11 @@ test.concurrent('wrong usage ends with 2 and says what is right', async () => {
     [['draw', `${jobsFile}#machine`, '-o', join('nowhere', 'order.svg')], 'nowhere/order.svg cannot be written'],
     [['dashboard', '--port', String(port)], `port ${port} cannot be used`],
     [['cancel', 'order-0', '--yes', '--grace', 'soon'], 'Expected a duration such as 250ms'],
+    [['ls', '--store', 'jobs://x'], 'Pass --store sqlite:jobs.db'],
+    [['tail', '--event', 'failed'], 'Expected one of ENQUEUE,'],
+    [['failures', '--type', 'email.send', '--merge', 'one'], '--merge: expected two fingerprints or more'],
+    [['send', 'order-0', 'APPROVE', '--always', '--keep', '1d'], '--keep: expected --later'],
+    [['send', 'order-0', 'APPROVE', '--later', '--keep', 'long'], 'Expected a duration such as 250ms'],
   ]
   const all = (...more: string[]) => Promise.all(wrong.map(([args]) => run(...args, ...more)))
   const [ended, asJson] = await Promise.all([all(), all('--json')]).finally(close)
@@ -278,6 +283,21 @@ test.concurrent('the version, the help and completions name every command', asyn
     for (const name of names) expect(stdout, shell).toContain(name)
   }
   expect((await run('schedules', 'trigger', '--help')).stdout).toContain('jobchart schedules trigger [options] <name>')
+})
+
+test.concurrent('help is that of a command by its names, and refuses other names', async () => {
+  expect(await run('help', 'schedules', 'trigger')).toEqual(await run('schedules', 'trigger', '--help'))
+  expect(await run('schedules', 'help', 'trigger')).toEqual(await run('schedules', 'trigger', '--help'))
+  expect(await run('help')).toEqual(await run('--help'))
+  for (const [args, parent] of [
+    [['help', 'nothing'], 'jobchart'],
+    [['help', 'schedules', 'nothing'], 'schedules'],
+    [['bulk', 'help', 'nothing'], 'bulk'],
+    [['help', 'show', 'nothing'], 'show'],
+  ] as const) {
+    const stderr = `error: nothing is not a command of ${parent}\n(jobchart --help, or jobchart COMMAND --help, says more)\n`
+    expect(await run(...args)).toEqual({ code: exitCodes.usage, stdout: '', stderr })
+  }
 })
 
 test.concurrent('colours are written only where they are wanted', async () => {

@@ -97,6 +97,27 @@ test.concurrent(
   },
 )
 
+test.concurrent(
+  'show and tail have workers by their names, and by their ids once the store has them no more',
+  async () => {
+    const path = join(folder(), 'workers.db')
+    const mail = defineJob({ type: 'mail', run: () => 1 })
+    const runtime = createRuntime({ store: sqliteStore({ path }), jobs: [mail], name: 'eu-1', logger: {} })
+    await runtime.start()
+    await (await runtime.enqueue(mail, undefined, { id: 'first' })).result()
+    const on = ['--store', path]
+    const { stdout } = await run('show', 'first', ...on)
+    expect(stdout).toMatch(/^ {2}worker +eu-1$/m)
+    expect(stdout).toMatch(/ CLAIM +running +1 +eu-1$/m)
+    expect((await run('tail', '--no-follow', '-e', 'claim', ...on)).stdout).toMatch(
+      /mail {2}first {2}attempt 1, eu-1\n$/,
+    )
+    const { job } = await json('show', 'first', ...on)
+    await runtime.stop()
+    expect((await run('show', 'first', ...on)).stdout).toContain(` ${job.worker}\n`)
+  },
+)
+
 test.concurrent('stats, top, workers and schedules have what the store has', async () => {
   const stats = await json('stats')
   expect(stats.counts).toMatchObject({ queued: 600, waiting: 3, done: 3, dead: 2 })
@@ -117,7 +138,8 @@ test.concurrent('stats, top, workers and schedules have what the store has', asy
 })
 
 test.concurrent('heat has the times in states and the transitions of machines', async () => {
-  expect((await run('heat', 'order')).stderr).toContain('No machine of order has moved in this time.')
+  expect((await run('heat', 'order')).stderr).toBe('No machine of order has moved in this time.\n')
+  expect((await run('heat', 'ordre')).stderr).toContain('The store has no jobs of the type ordre.')
   const path = join(folder(), 'heat.db')
   await using runtime = createRuntime({ store: sqliteStore({ path }), jobs: [order], logger: {} })
   await runtime.start()
