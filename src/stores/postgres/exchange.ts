@@ -16,6 +16,9 @@ type ClaimedRow = readonly [
   base: number | null,
   claim: number,
   others: string[] | null,
+  capped: string[] | null,
+  seen: number | null,
+  leased: string[] | null,
   ids: string | null,
   types: string[] | null,
   firsts: number[] | null,
@@ -24,9 +27,10 @@ type ClaimedRow = readonly [
   docs: string | null,
 ]
 
-const columns = 'ended::float8, base::float8, claim::float8, others, ids, types, firsts, jobs, times, docs'
+const columns =
+  'ended::float8, base::float8, claim::float8, others, capped, seen::float8, leased::text[], ids, types, firsts, jobs, times, docs'
 const noEnds: readonly Param[] = [[], [], [], [], [], [], [], '{}', '', '', '', '', '']
-const noClaim: readonly Param[] = [[], [], '', '', 0, '', '']
+const noClaim: readonly Param[] = [[], [], null, [], [], '', '', '', 0, '', '']
 const claimMove = [plainMoveText(plainMoves.claim), JSON.stringify(plainMoves.claim.counted)]
 
 /** It answers to ends the number of the first transition; null: none was written. */

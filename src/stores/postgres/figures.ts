@@ -4,7 +4,7 @@
  * writes down the sum, and removes what it is made of.
  */
 import { pending } from '../remote/transaction.ts'
-import { statesTagged } from '../../core/lifecycle.ts'
+import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
@@ -58,19 +58,29 @@ function movesOf(jobs: Writes['jobs']): Move[] {
 }
 
 const backlog = statesTagged('backlog')
+const leased = statesTagged('leased')
 
-/** The parameters of a commit: the types of which the backlog grows, by how much, and what a reader adds. */
+/** The parameters of a commit: types, by how much backlog and leases of each grow, and what a reader adds. */
 export function moveParams(writes: Writes): Param[] {
   const { now, activity, failures, outcomes, heat, cells } = writes
   const moves = movesOf(writes.jobs)
-  const growth = new Map<string, number>()
+  const growth = new Map<string, { waiting: number; leased: number }>()
   for (const { type, before, after, n } of moves) {
-    const by = Number(isWaiting(after)) - Number(isWaiting(before))
-    if (by !== 0) growth.set(type, (growth.get(type) ?? 0) + by * n)
+    const waiting = n * grown(backlog, before, after)
+    const leases = n * grown(leased, before, after)
+    if (waiting === 0 && leases === 0) continue
+    const known = growth.get(type)
+    growth.set(type, { waiting: (known?.waiting ?? 0) + waiting, leased: (known?.leased ?? 0) + leases })
   }
+  const each = [...growth.values()]
   const paused = cells.flatMap((cell) => (cell.cells === 'paused' ? [cell.field] : []))
   const body: Body = { now, moves, activity, failures, outcomes, paused, ...(heat.length > 0 && { heat }) }
-  return [[...growth.keys()].map(columnText), [...growth.values()], JSON.stringify(body)]
+  return [
+    [...growth.keys()].map(columnText),
+    each.map(({ waiting }) => waiting),
+    each.map(({ leased: leases }) => leases),
+    JSON.stringify(body),
+  ]
 }
 
 /** The same of plain jobs, each with the time that counts. Moves and activity are JSON, with commas between them. */
@@ -86,7 +96,7 @@ export function plainMoveParams(
     sum.n++
     sum.ms += Math.max(0, times[i] ?? 0)
   }
-  const by = Number(isWaiting(after)) - Number(isWaiting(before))
+  const by = grown(backlog, before, after)
   const moves = [...sums].map(([type, { n }]) => ({ type, before, after, n }))
   const activity = [...sums].map(([type, { n, ms }]) => ({ type, counted, ms, n }))
   return [[...sums.keys()], moves.map(({ n }) => n * by), listed(moves), listed(activity)]
@@ -98,7 +108,11 @@ const listed = (items: readonly object[]): string => JSON.stringify(items).slice
 export const plainMoveText = ({ before, after }: Omit<PlainMove, 'counted'>): string =>
   JSON.stringify({ before, after }).slice(1, -1)
 
-const isWaiting = (job: Standing | null): boolean => job !== null && backlog.has(job.state)
+type Before = Pick<Standing, 'state'> | null
+
+/** By how much the number of jobs in some states grows with one. */
+const grown = (states: ReadonlySet<JobState>, before: Before, after: Before): number =>
+  Number(after !== null && states.has(after.state)) - Number(before !== null && states.has(before.state))
 
 /** A commit as `foldFigures` reads it. */
 function writesOf({ now, moves, activity, outcomes, heat = [], paused, ...body }: Body, base: number): Writes {
@@ -218,12 +232,16 @@ export async function writeFigures(
   upto: number,
   changed: readonly (readonly [type: string, figures: TypeFigures])[],
 ): Promise<boolean> {
-  const [answer] = await ask(`SELECT ${schema}.fold($1, $2, $3, $4, $5)`, [
+  const [answer] = await ask(`SELECT ${schema}.fold($1, $2, $3, $4, $5, $6)`, [
     known,
     upto,
     changed.map(([type]) => columnText(type)),
-    changed.map(([, { counts }]) => [...backlog].reduce((sum, state) => sum + (counts[state] ?? 0), 0)),
+    changed.map(([, { counts }]) => sumOf(counts, backlog)),
+    changed.map(([, { counts }]) => sumOf(counts, leased)),
     changed.map(([, figures]) => JSON.stringify(figures)),
   ])
   return answer?.[0] === true
 }
+
+const sumOf = (counts: TypeFigures['counts'], states: Iterable<JobState>): number =>
+  [...states].reduce((sum, state) => sum + (counts[state] ?? 0), 0)

@@ -13,6 +13,7 @@ import type {
   InsertAnswer,
   InsertRequest,
   SettleAnswer,
+  Shortfall,
 } from '../../store.ts'
 import {
   attemptsAfterClaim,
@@ -33,6 +34,7 @@ import {
   type PlainWrite,
   type PlainWrites,
 } from '../remote/plain.ts'
+import { countedClaims } from '../remote/claim.ts'
 import type { JobDocument } from '../remote/document.ts'
 import type { EndedFacts } from '../remote/ended.ts'
 import { headColumns, type Param, type ResultRow } from './connection.ts'
@@ -64,6 +66,12 @@ interface Claim {
   readonly at: number
 }
 
+/** How many jobs of a type were leased after a move of the figures. */
+interface Leased {
+  readonly move: number
+  readonly count: number
+}
+
 /** So many are known at most: those of which nothing was heard for long are forgotten. */
 const claimedMax = 10_000
 
@@ -71,9 +79,12 @@ const claimedMax = 10_000
 const outputCharsMax = 2_000
 
 export class PostgresPlainWrites implements PlainWrites {
+  readonly countsLeased = true
   private readonly store: OpenSchema
   private readonly setAside: (ids: readonly string[]) => Promise<void>
   private readonly claimed = new RenewedMap<string, Claimed>()
+  /** Of types with a cap, as the last claim has told: the server counts from there on. */
+  private readonly leased = new Map<string, Leased>()
   private readonly exchange = new PlainExchange((columns, values) => this.call('exchange', columns, values))
 
   /** @param setAside sets jobs aside that cannot be read */
@@ -90,6 +101,7 @@ export class PostgresPlainWrites implements PlainWrites {
   /** The server may have been set back. */
   forgetAll(): void {
     this.claimed.clear()
+    this.leased.clear()
   }
 
   /** @param columns what the function returns, beside `unfolded`. @returns these: the numbers first of what it wrote */
@@ -143,18 +155,28 @@ export class PostgresPlainWrites implements PlainWrites {
     const now = this.exchange.ends?.now ?? this.store.now()
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
-    const [base, number, others, ids, types, firsts, numbers, times, docs] = await this.exchange.claim({
-      now,
-      values: [
-        demand.map(({ type }) => type),
-        demand.map(({ max }) => max),
-        columnText(token),
-        columnText(worker),
-        wakeAt,
-        JSON.stringify(Object.fromEntries(attempts)),
-        plainEntries.claim(now, worker),
-      ],
-    })
+    const caps = demand.map(({ limits }) => limits.concurrency)
+    const known = demand.map(({ type }) => this.leased.get(type))
+    const [base, number, others, capped, seen, leased, ids, types, firsts, numbers, times, docs] =
+      await this.exchange.claim({
+        now,
+        values: [
+          demand.map(({ type }) => type),
+          demand.map(({ max }) => max),
+          caps.every((cap) => cap === null) ? null : caps,
+          known.map((each) => each?.move ?? null),
+          known.map((each) => each?.count ?? null),
+          countedClaims,
+          columnText(token),
+          columnText(worker),
+          wakeAt,
+          JSON.stringify(Object.fromEntries(attempts)),
+          plainEntries.claim(now, worker),
+        ],
+      })
+    for (const [i, { type }] of demand.entries()) {
+      if (caps[i] !== null && seen !== null) this.leased.set(type, { move: seen, count: Number(leased?.[i]) })
+    }
     const claim: Claim = { number, token, worker, at: now }
     const names = linesOf(ids)
     const typeOf = (types ?? []).flatMap((type, i) =>
@@ -182,14 +204,17 @@ export class PostgresPlainWrites implements PlainWrites {
     })
     // If that fails, whoever meets them next does it: the others were claimed.
     if (unreadable.length > 0) await this.setAside(unreadable).catch(() => {})
-    const left = new Set(others)
+    const [left, full] = [new Set(others), new Set(capped)]
     const fewer = demand.filter(({ type, max }) => (taken.get(type) ?? 0) < max)
     return {
       answer: {
         jobs,
-        shortfalls: fewer.flatMap(({ type }) => (left.has(type) ? [] : { type, reason: 'empty' as const })),
+        shortfalls: fewer.flatMap(({ type }): Shortfall | [] => {
+          if (full.has(type)) return { type, reason: 'capped' }
+          return left.has(type) ? [] : { type, reason: 'empty' }
+        }),
         others: fewer.flatMap((each) =>
-          left.has(each.type) ? { ...each, max: each.max - (taken.get(each.type) ?? 0) } : [],
+          left.has(each.type) && !full.has(each.type) ? { ...each, max: each.max - (taken.get(each.type) ?? 0) } : [],
         ),
       },
       hints: jobs.length === 0 ? [] : roomHints(taken.keys()),

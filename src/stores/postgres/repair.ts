@@ -292,7 +292,7 @@ async function repairFigures({ schema, look, mend }: Steps): Promise<Pick<Repair
     )
     // A move of its own, so that whoever knows the figures up to the last one reads them again.
     const [move] = await ask(
-      `INSERT INTO ${schema}.moves (base, types, growth, body) VALUES (0, '{}', '{}', $1) RETURNING move::float8`,
+      `INSERT INTO ${schema}.moves (base, types, growth, leases, body) VALUES (0, '{}', '{}', '{}', $1) RETURNING move::float8`,
       [noMove],
     )
     await writeFigures(ask, schema, folds?.[0] as number, move?.[0] as number, repaired)

@@ -18,17 +18,20 @@ import type { QueuedJob, QueueGroup, WorkingSet } from './working-set.ts'
 /** What is kept of the claims of a type. */
 interface ClaimBook {
   readonly terms: HeldTerms | null
-  /** How many claims have been written here: each differs from the one before. */
-  readonly claims: number
   /** Times of claims under a rate limit of the type, and under one per key. */
   readonly times: readonly number[]
   readonly keyTimes: Readonly<Record<string, readonly number[]>>
   /** See `core/shares.ts`: the virtual clock, and the starts of keys. */
   readonly clock: number
   readonly starts: Readonly<Record<string, number>>
+  /** How many claims have been written here: each differs from the one before. */
+  readonly claims: number
 }
 
-const noBook: ClaimBook = { terms: null, claims: 0, times: [], keyTimes: {}, clock: 0, starts: {} }
+const noBook: ClaimBook = { terms: null, times: [], keyTimes: {}, clock: 0, starts: {}, claims: 0 }
+
+/** What is kept of the claims of a type under no limit but that of the type, as text: it begins with this. */
+export const countedClaims = JSON.stringify(noBook).slice(0, -'0}'.length)
 
 /** What a claim needs, as far as it is known beforehand. */
 export const claimNeeds = ({ demand }: ClaimRequest): Need[] =>
@@ -278,11 +281,11 @@ class GroupedQueue implements ClaimSource {
     })
     const book: ClaimBook = {
       terms: this.terms,
-      claims: this.book.claims + 1,
       times: this.times,
       keyTimes: Object.fromEntries(this.keyTimes),
       clock: this.clock,
       starts: Object.fromEntries(starts),
+      claims: this.book.claims + 1,
     }
     this.transaction.setCell('claims', this.demand.type, JSON.stringify(book))
   }

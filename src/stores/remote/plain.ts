@@ -46,6 +46,11 @@ export interface PlainClaim extends ClaimAnswer {
 /** Writes of plain jobs. Each is atomic; null: the core has to decide, and nothing was written. */
 export interface PlainWrites {
   insert(requests: readonly InsertRequest[]): Answer<PlainWrite<InsertAnswer[][]> | null>
+  /**
+   * Do claims count what is leased? Then demands may have a limit of the type. No claim of the core may be committed
+   * which has counted before one of these, and would exceed the limit with it. Default: false
+   */
+  readonly countsLeased?: boolean
   /** @param request its demands are plain: `isPlainDemand` */
   claim(request: ClaimRequest): Answer<PlainWrite<PlainClaim>>
   /** Is it the end of a plain job that this process has claimed, and of which it knows of no other write? */
@@ -127,9 +132,9 @@ export const isPlainJob = (job: NewJob): boolean =>
 
 const isPlainName = (name: string): boolean => !/[\n\\\0]/.test(name) && name.isWellFormed()
 
-/** Is a claim of jobs without keys under no limit? */
-const isPlainDemand = ({ limits, keyShares, onDead, type }: Demand): boolean =>
-  limits.concurrency === null &&
+/** Is a claim of jobs without keys under no limit, or none but that of the type? */
+const isPlainDemand = ({ limits, keyShares, onDead, type }: Demand, mayBeCapped: boolean): boolean =>
+  (limits.concurrency === null || mayBeCapped) &&
   limits.perKey === null &&
   limits.rate === null &&
   limits.keyRate === undefined &&
@@ -320,10 +325,11 @@ export async function claimPlain(
   request: ClaimRequest,
   carry: Carry,
 ): Promise<ClaimAnswer> {
-  const demand = request.demand.filter(isPlainDemand)
+  const isPlain = (each: Demand): boolean => isPlainDemand(each, plain.countsLeased === true)
+  const demand = request.demand.filter(isPlain)
   if (demand.length === 0) return claimByCore(driver, request)
   const own = await driver.inLine(() => carry(() => plain.claim({ ...request, demand })))
-  const left = [...request.demand.filter((each) => !isPlainDemand(each)), ...(own?.others ?? demand)]
+  const left = [...request.demand.filter((each) => !isPlain(each)), ...(own?.others ?? demand)]
   const more = left.length === 0 ? null : await claimByCore(driver, { ...request, demand: left })
   // Plain jobs of a type come before what the core has found of it.
   const jobs = [...(own?.jobs ?? []), ...(more?.jobs ?? [])]

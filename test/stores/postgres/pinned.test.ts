@@ -54,16 +54,16 @@ async function blocksOf(client: Client, statement: string): Promise<number> {
 }
 
 /** A claim of a type of plain jobs, without ends. */
-const exchangeOf = (schema: string, type: string): string =>
+const exchangeOf = (schema: string, type: string, caps = 'NULL'): string =>
   `SELECT * FROM ${schema}.exchange(1000, 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '', '', '', '', '',
-    '{${type}}', '{100}', 'token', 'w1', 30000, '{}', '{}', '', '')`
+    '{${type}}', '{100}', ${caps}, '{NULL}', '{NULL}', '', 'token', 'w1', 30000, '{}', '{}', '', '')`
 
 /** Writes a job again, and removes small values. */
 const commitOf = (schema: string, id: string, kinds: string, fields: string): string =>
   `SELECT * FROM ${schema}.commit(1000, '{${id}}', ARRAY(SELECT s.rev || ':' || s.seq FROM ${schema}.standing s
     WHERE s.id = '${id}'), '{}', '{}', '{}', '{}', '{}', (SELECT json_agg(to_jsonb(j) || '{"rev": 2}')
     FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '${kinds}', '${fields}',
-    '{NULL}', '{}', '{}', '{}', '{}', '{}', '{}')`
+    '{NULL}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`
 
 /** @param most of each claim */
 async function complete(store: Store, count: number, most = 100): Promise<void> {
@@ -145,6 +145,7 @@ test('a claim looks at no job of another type, after an ANALYZE that has found f
     ["SELECT * FROM types.heads('other', 100, false)", 25],
     ["SELECT * FROM types.load('{}', '{}', '{}', '{other}', '{100}', '{f}')", 25],
     [exchangeOf('types', 'other'), 40],
+    [exchangeOf('types', 'other', "'{10}'"), 60],
   ]
   for (const [statement, blocksMax] of statements) {
     // The first time a connection reads the catalogue; and it keeps from where on it has to look.
@@ -231,7 +232,7 @@ test('a sum is written down without a look at what was removed for those before 
   const known = Number(rows[0]?.upto)
   expect(known).toBeGreaterThanOrEqual(1_000)
   // One in 97 looks at all.
-  const sumTo = (folded: number): string => `SELECT sums.fold(${known}, ${folded}, '{mail}', '{0}', '{x}')`
+  const sumTo = (folded: number): string => `SELECT sums.fold(${known}, ${folded}, '{mail}', '{0}', '{0}', '{x}')`
   const ordinary = known + ((known + 1) % 97 === 0 ? 2 : 1)
   const blocks = async (folded: number): Promise<number> => {
     await client.query('BEGIN')

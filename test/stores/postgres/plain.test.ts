@@ -313,7 +313,7 @@ test('fronts of claims that are passed are removed with the moves', async () => 
   const fronts = (): Promise<unknown> =>
     server().query('SELECT type, count(*)::int AS n, max(upto)::int AS upto FROM fronts.fronts GROUP BY type')
   expect(await fronts()).toEqual([{ type: 'mail', n: 3, upto: 7 }])
-  await server().query("SELECT fronts.fold(0, 1, '{mail}', '{0}', '{x}')")
+  await server().query("SELECT fronts.fold(0, 1, '{mail}', '{0}', '{0}', '{x}')")
   expect(await fronts()).toEqual([{ type: 'mail', n: 1, upto: 7 }])
 })
 

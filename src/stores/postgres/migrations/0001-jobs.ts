@@ -233,18 +233,20 @@ CREATE TABLE @schema@.log (
 ALTER TABLE @schema@.log ALTER COLUMN ids SET STORAGE EXTERNAL, ALTER COLUMN types SET STORAGE EXTERNAL;
 
 -- What each commit changes of the figures, in the order of the commits: those after "folds.upto" are not in "figures".
--- "growth": by how much the backlog of each type of "types" grows.
+-- "growth", "leases": by how much the backlog of each type of "types" grows, and how many more of its jobs are leased.
 CREATE TABLE @schema@.moves (
   move bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   base bigint NOT NULL,
   types text[] COLLATE "C" NOT NULL,
   growth int[] NOT NULL,
+  leases int[] NOT NULL,
   body text NOT NULL
 );
 -- "front": where plain jobs of the type were claimed up to when they were written down.
 CREATE TABLE @schema@.figures (
   type text COLLATE "C" PRIMARY KEY,
   backlog bigint NOT NULL,
+  leased bigint NOT NULL,
   value text NOT NULL,
   front bigint NOT NULL DEFAULT 0
 );
@@ -293,7 +295,8 @@ $$;
 -- Appends a move, and removes old entries of the log. Returns how many moves are not in the figures yet.
 -- The entries that were removed are passed over by every search from the first one on, as long as a transaction is open
 -- that began before: so a connection keeps the number below which it has left none.
-CREATE FUNCTION @schema@.finish(log_max bigint, base bigint, numbers int, types text[], growth int[], body text)
+CREATE FUNCTION @schema@.finish(log_max bigint, base bigint, numbers int, types text[], growth int[], leases int[],
+  body text)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_unfolded bigint;
@@ -313,7 +316,7 @@ BEGIN
       PERFORM set_config(v_setting, greatest(v_from, v_upto)::text, false);
     END IF;
   END IF;
-  INSERT INTO @schema@.moves (base, types, growth, body) VALUES (base, types, growth, body)
+  INSERT INTO @schema@.moves (base, types, growth, leases, body) VALUES (base, types, growth, leases, body)
     RETURNING move - (SELECT f.upto FROM @schema@.folds f WHERE f.one) INTO v_unfolded;
   RETURN v_unfolded;
 END $$;
@@ -367,7 +370,7 @@ CREATE FUNCTION @schema@.commit(
   room_types text[], rooms bigint[],
   written json, gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
-  move_types text[], move_growth int[], move_body text
+  move_types text[], move_growth int[], move_leases int[], move_body text
 ) RETURNS TABLE (base bigint, stale text[], locked text[], unfolded bigint)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
@@ -472,7 +475,8 @@ BEGIN
     INSERT INTO @schema@.log (last, ids, types, entry) SELECT v_base - 1 + u.number, ARRAY[u.id], ARRAY[u.type], u.entry
       FROM unnest(log_ids, log_types, log_entries) WITH ORDINALITY AS u(id, type, entry, number);
   END IF;
-  unfolded := @schema@.finish(log_max, v_base, cardinality(log_ids), move_types, move_growth, move_body);
+  unfolded := @schema@.finish(log_max, v_base, cardinality(log_ids), move_types, move_growth, move_leases,
+    move_body);
   base := v_base;
   RETURN NEXT;
 END $$;
@@ -553,7 +557,8 @@ END $$;
 -- Adds what was folded by a process to the figures, if no other process has, and removes what it is made of. What the
 -- fold before has removed is not passed over again, which a transaction may keep that is open for long: only by one in
 -- 97, for rows that a stranger held then.
-CREATE FUNCTION @schema@.fold(known bigint, folded bigint, types text[], backlogs bigint[], vals text[])
+CREATE FUNCTION @schema@.fold(known bigint, folded bigint, types text[], backlogs bigint[], leased bigint[],
+  vals text[])
 RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
   v_all boolean := folded % 97 = 0;
@@ -579,8 +584,10 @@ BEGIN
       DELETE FROM @schema@.fronts WHERE ctid = ANY(ARRAY(SELECT f.ctid FROM @schema@.fronts f
         WHERE f.type = v_type AND f.upto >= v_before AND f.upto < v_front FOR UPDATE SKIP LOCKED));
     END IF;
-    INSERT INTO @schema@.figures (type, backlog, value, front) VALUES (v_type, backlogs[i], vals[i], v_front)
-      ON CONFLICT (type) DO UPDATE SET backlog = excluded.backlog, value = excluded.value, front = excluded.front;
+    INSERT INTO @schema@.figures (type, backlog, leased, value, front)
+      VALUES (v_type, backlogs[i], fold.leased[i], vals[i], v_front)
+      ON CONFLICT (type) DO UPDATE SET backlog = excluded.backlog, leased = excluded.leased, value = excluded.value,
+        front = excluded.front;
   END LOOP;
   RETURN true;
 END $$;

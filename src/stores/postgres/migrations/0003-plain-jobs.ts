@@ -15,9 +15,9 @@ SELECT FROM @schema@.fronts LIMIT 0;
 
 -- "moves", "activity": what plain jobs are in the figures, as JSON with commas between them.
 CREATE FUNCTION @schema@.finish_plain(log_max bigint, now bigint, base bigint, numbers int, types text[], growth int[],
-  moves text, activity text) RETURNS bigint LANGUAGE plpgsql AS $$
+  leases int[], moves text, activity text) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN @schema@.finish(log_max, base, numbers, types, growth, '{"now":' || now || ',"failures":[],"outcomes":[],'
+  RETURN @schema@.finish(log_max, base, numbers, types, growth, leases, '{"now":' || now || ',"failures":[],"outcomes":[],'
     || '"paused":[],"moves":[' || moves || '],"activity":[' || activity || ']}');
 END $$;
 
@@ -49,9 +49,28 @@ BEGIN
       FROM unnest(insert_plain.terms) WITH ORDINALITY AS u(terms, number)
       CROSS JOIN LATERAL unnest(u.terms::text[]) AS t(term);
   END IF;
-  unfolded := @schema@.finish_plain(log_max, now, v_base, cardinality(v_ids), move_types, move_growth, moves, activity);
+  unfolded := @schema@.finish_plain(log_max, now, v_base, cardinality(v_ids), move_types, move_growth,
+    array_fill(0, ARRAY[cardinality(move_types)]), moves, activity);
   base := v_base;
   RETURN NEXT;
+END $$;
+
+-- How many jobs of types are leased; null for a type that is null. "known": how many of each were after the move
+-- "moves", null: not known. Those of which nothing is known since the figures were written down are counted from there.
+CREATE FUNCTION @schema@.leased(of_types text[], moves bigint[], known bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+  v_upto bigint := (SELECT f.upto FROM @schema@.folds f WHERE f.one);
+BEGIN
+  RETURN ARRAY(
+    SELECT CASE WHEN w.type IS NOT NULL THEN b.leased + coalesce((SELECT sum(u.leases)
+        FROM @schema@.moves m CROSS JOIN LATERAL unnest(m.types, m.leases) AS u(type, leases)
+        WHERE m.move > b.upto AND u.type = w.type), 0) END
+    FROM unnest(of_types, leased.moves, known) WITH ORDINALITY AS w(type, upto, leased, number)
+    CROSS JOIN LATERAL (SELECT CASE WHEN w.upto >= v_upto THEN w.upto ELSE v_upto END AS upto,
+      CASE WHEN w.upto >= v_upto THEN w.leased
+        ELSE coalesce((SELECT g.leased FROM @schema@.figures g WHERE g.type = w.type), 0) END AS leased) b
+    ORDER BY w.number);
 END $$;
 
 -- What a worker does in a turn: jobs of open claims complete, in the order of the claims; then the first jobs of each
@@ -62,16 +81,23 @@ END $$;
 -- "ended" is null, and none of them is written, if one is not in its claim any more, or a transaction of a user is to
 -- be carried out first. "end_moves" and "end_activity" are what they are in the figures; "move" and "counted" what a
 -- claim is.
--- Of types in "others" there may be more to claim, or a reason for there being less, that this does not judge.
+-- "caps": how many jobs of each type may be leased, null: any number. "known_leased": how many were after the moves
+-- "known_moves", if that is known. "book": what the small value of the claims of a type begins with which tells no more
+-- than their number. The core does not commit a claim under a cap that has not counted what was claimed here: the job
+-- that it has chosen first is either the first one here, too, or a document that leaves none to be claimed here. So a
+-- type with a cap is left to the core while it has a queued document of a priority below 0, which could be chosen there
+-- before a plain job comes.
+-- Of types in "others" there may be more to claim, or a reason for there being less, that this does not judge. Those in
+-- "capped" have more jobs than their cap allows. "leased": how many jobs of each type were after the move "seen".
 -- "docs": a line for each; in one of several, which somebody else has written, each line feed becomes a space.
 CREATE FUNCTION @schema@.exchange(
   log_max bigint, now bigint,
   claims bigint[], tokens text[], of_claims bigint[], end_types text[], claim_uptos bigint[], max_attempts int[],
   part_firsts int[], turns int[], end_ids text, outputs text, end_entry text, end_moves text, end_activity text,
-  of_types text[], most int[], token text, worker text, wake_at bigint, attempts text, entry text,
-  move text, counted text
-) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], ids text, types text[],
-  firsts int[], jobs text, times text, docs text) LANGUAGE plpgsql ${settings} AS $$
+  of_types text[], most int[], caps int[], known_moves bigint[], known_leased bigint[], book text,
+  token text, worker text, wake_at bigint, attempts text, entry text, move text, counted text
+) RETURNS TABLE (ended bigint, base bigint, unfolded bigint, claim bigint, others text[], capped text[], seen bigint,
+  leased bigint[], ids text, types text[], firsts int[], jobs text, times text, docs text) LANGUAGE plpgsql ${settings} AS $$
 DECLARE
   v_base bigint;
   v_ends int := 0;
@@ -81,7 +107,10 @@ DECLARE
   v_places bigint[];
   v_endings bigint[];
   v_claimed bigint[];
+  v_types text[] := '{}';
   v_growth int[];
+  v_leases int[] := '{}';
+  v_most int[] := most;
   v_moves text;
   v_activity text;
 BEGIN
@@ -130,8 +159,20 @@ BEGIN
     END IF;
     INSERT INTO @schema@.log (last, ids, types, firsts, entry) VALUES (v_base + v_ends - 1,
       string_to_array(end_ids, E'\\n'), end_types, part_firsts, end_entry);
+    SELECT array_agg(p.type), array_agg(p.first - coalesce(part_firsts[p.number + 1], v_ends + 1))
+      INTO v_types, v_leases FROM unnest(end_types, part_firsts) WITH ORDINALITY AS p(type, first, number);
     v_moves := end_moves;
     v_activity := end_activity;
+  END IF;
+
+  IF caps IS NOT NULL THEN
+    leased := @schema@.leased(ARRAY(SELECT CASE WHEN w.cap IS NOT NULL THEN w.type END
+      FROM unnest(of_types, caps) WITH ORDINALITY AS w(type, cap, number) ORDER BY w.number), known_moves, known_leased);
+    seen := (SELECT m.move FROM @schema@.moves m ORDER BY m.move DESC LIMIT 1);
+    v_most := ARRAY(SELECT CASE WHEN w.cap IS NULL THEN w.most
+          ELSE greatest(0, least(w.most, w.cap - w.leased - coalesce((SELECT sum(e.leases)
+            FROM unnest(v_types, v_leases) AS e(type, leases) WHERE e.type = w.type), 0))) END
+      FROM unnest(of_types, most, caps, leased) WITH ORDINALITY AS w(type, most, cap, leased, number) ORDER BY w.number);
   END IF;
 
   IF of_types <> '{}' THEN
@@ -139,23 +180,24 @@ BEGIN
     IF v_queued IS NOT NULL OR EXISTS (SELECT FROM @schema@.cells c WHERE c.kind IN ('claims', 'paused')) THEN
       -- Before a job that is a document comes what has a lower place.
       SELECT array_agg(d.place ORDER BY w.number), array_agg(CASE
-          WHEN EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'claims' AND c.field = w.type)
+          WHEN EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'claims' AND c.field = w.type
+              AND NOT starts_with(c.value, book))
             OR EXISTS (SELECT FROM @schema@.cells c WHERE c.kind = 'paused' AND c.field = w.type AND c.value = '1')
             OR EXISTS (SELECT FROM @schema@.jobs j
               WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency > '' AND j.place >= d.place)
           THEN 0
-          ELSE (SELECT CASE sign(j.priority) WHEN 1 THEN 0 WHEN 0 THEN j.place END FROM @schema@.jobs j
+          ELSE (SELECT CASE sign(j.priority) WHEN 1 THEN 0 WHEN 0 THEN j.place ELSE 0 * w.cap END FROM @schema@.jobs j
             WHERE j.state = 'queued' AND j.type = w.type AND j.concurrency = '' AND j.place >= d.place
             ORDER BY j.priority DESC, j.place LIMIT 1)
         END ORDER BY w.number)
-        INTO v_places, v_endings FROM unnest(of_types) WITH ORDINALITY AS w(type, number)
+        INTO v_places, v_endings FROM unnest(of_types, caps) WITH ORDINALITY AS w(type, cap, number)
         CROSS JOIN LATERAL (
           SELECT CASE WHEN v_queued IS NOT NULL THEN @schema@.queued_from(w.type, v_base - 1) END AS place OFFSET 0) d;
       others := ARRAY(SELECT w.type FROM unnest(of_types, v_places, v_endings) AS w(type, place, ending)
         WHERE w.ending = 0 OR w.place IS NOT NULL);
     END IF;
     WITH taken AS MATERIALIZED (
-      SELECT w.type, w.number, q.* FROM unnest(of_types, most, v_endings)
+      SELECT w.type, w.number, q.* FROM unnest(of_types, v_most, v_endings)
         WITH ORDINALITY AS w(type, most, ending, number)
       CROSS JOIN LATERAL (
         SELECT coalesce((SELECT o.upto FROM @schema@.fronts o WHERE o.type = w.type ORDER BY o.upto DESC LIMIT 1), 0)
@@ -177,6 +219,14 @@ BEGIN
           || ',"counted":' || counted || '}', ','))
       INTO ids, types, firsts, jobs, times, docs, v_growth, v_moves, v_activity FROM placed t;
   END IF;
+  IF caps IS NOT NULL THEN
+    capped := ARRAY(SELECT w.type FROM unnest(of_types, most, v_most, v_endings, v_places)
+        AS w(type, most, room, ending, place)
+      WHERE w.room < w.most AND w.ending IS DISTINCT FROM 0
+        AND w.room = coalesce((SELECT -t.growth FROM unnest(types, v_growth) AS t(type, growth) WHERE t.type = w.type), 0)
+        AND (w.place IS NOT NULL OR EXISTS (SELECT FROM @schema@.jobs j
+          WHERE j.plain AND j.type = w.type AND j.seq > @schema@.front(w.type))));
+  END IF;
   IF jobs IS NOT NULL THEN
     base := v_base + v_ends;
     v_claimed := string_to_array(jobs, ' ')::bigint[];
@@ -188,7 +238,8 @@ BEGIN
   END IF;
   IF v_moves <> '' THEN
     unfolded := @schema@.finish_plain(log_max, now, v_base, v_ends + coalesce(cardinality(v_claimed), 0),
-      coalesce(types, '{}'), coalesce(v_growth, '{}'), v_moves, v_activity);
+      v_types || types, array_fill(0, ARRAY[cardinality(v_types)]) || v_growth,
+      v_leases || ARRAY(SELECT -g.growth FROM unnest(v_growth) AS g(growth)), v_moves, v_activity);
   END IF;
   RETURN NEXT;
 END $$;
@@ -220,7 +271,7 @@ BEGIN
   v_base := coalesce((SELECT l.last FROM @schema@.log l ORDER BY l.last DESC LIMIT 1), 0) + 1;
   -- By where the rows are: their indexes have been looked up, and they are held.
   PERFORM @schema@.take_out_ends(v_ends, v_jobs);
-  SELECT @schema@.finish_plain(log_max, now, v_base, 0, array_agg(c.type), array_agg(0),
+  SELECT @schema@.finish_plain(log_max, now, v_base, 0, array_agg(c.type), array_agg(0), array_agg(0),
       string_agg('{"type":' || to_json(c.type) || ',"n":' || c.n || ',' || move || '}', ','), '')
     INTO unfolded
     FROM (SELECT u.type, count(*)::int AS n FROM unnest(v_types) AS u(type) GROUP BY u.type) c;
