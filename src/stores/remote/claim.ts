@@ -4,9 +4,10 @@
  * claim depends: so two claims at once do not both take the last free place.
  */
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
+import type { Changes } from '../../core/changes.ts'
 import type { JobRow } from '../../core/job-row.ts'
 import { demandUnder, termsAfter, type HeldTerms } from '../../core/key-terms.ts'
-import { statesTagged } from '../../core/lifecycle.ts'
+import { isLeased, statesTagged } from '../../core/lifecycle.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
@@ -119,6 +120,20 @@ interface Group extends Omit<QueueGroup, 'first'> {
 const leasedOf = (set: WorkingSet, type: string): number =>
   [...statesTagged('leased')].reduce((sum, state) => sum + set.count(`${state}:${type}`), 0)
 
+/** Jobs of a type whose leases have ended in this transaction, which what was loaded does not know. */
+const endedOf = (changes: Changes<JobRow>, type: string): readonly JobRow[] =>
+  changes.rows.filter(({ type: own, state, change }) => {
+    const before = change?.state ?? null
+    return own === type && before !== null && isLeased(before) && !isLeased(state)
+  })
+
+/** How many of each concurrency key. */
+function countedByKey(rows: readonly JobRow[]): ReadonlyMap<string | null, number> {
+  const counts = new Map<string | null, number>()
+  for (const { concurrencyKey } of rows) counts.set(concurrencyKey, (counts.get(concurrencyKey) ?? 0) + 1)
+  return counts
+}
+
 class GroupedQueue implements ClaimSource {
   readonly queue: { readonly paused: boolean; queued: number; leasedCount: number; capped: boolean }
   readonly demand: Demand
@@ -145,7 +160,7 @@ class GroupedQueue implements ClaimSource {
     { startedAt }: ClaimRequest,
     missing: ReadonlySet<string>,
   ) {
-    const { set, now, source } = transaction
+    const { set, now, source, changes } = transaction
     const { type } = own
     const paused = source.isPaused(type)
     this.transaction = transaction
@@ -154,13 +169,16 @@ class GroupedQueue implements ClaimSource {
     this.terms = paused ? book.terms : termsAfter(book.terms, own, startedAt, now)
     this.demand = demandUnder(this.terms, own)
     const heads = set.headsOf(type, own.max)
+    const ended = endedOf(changes, type)
+    const endedByKey = countedByKey(ended)
     this.groups = heads.map((group) => {
       const first = group.first.filter(({ id }) => !missing.has(id))
-      return { ...group, first, queued: group.queued - group.first.length + first.length }
+      const leased = group.leased - (endedByKey.get(group.key) ?? 0)
+      return { ...group, first, leased, queued: group.queued - group.first.length + first.length }
     })
     // Counts are a look of their own: only a limit of the type depends on them.
     const isCounted = this.demand.limits.concurrency !== null
-    const leasedCount = isCounted ? leasedOf(set, type) : 0
+    const leasedCount = isCounted ? leasedOf(set, type) - ended.length : 0
     const queued = this.groups.reduce((sum, group) => sum + group.queued, 0)
     // Of such a key there may be any number more.
     const isPart = this.groups.some((group) => group.queued > group.first.length)

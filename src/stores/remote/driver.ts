@@ -100,6 +100,8 @@ interface Preparation<T> {
   readonly attempt?: () => Promise<T | null>
   /** Is the attempt sent behind earlier calls, without waiting for their answers? */
   readonly inLine?: boolean
+  /** What is done instead if anything has changed meanwhile. */
+  readonly instead?: () => Promise<T>
   /** What is done instead if jobs have changed meanwhile, with the page that was found by a filter. */
   readonly apart?: (page: SelectedIds | null) => Promise<T>
 }
@@ -115,6 +117,8 @@ export class RemoteDriver {
   private clock: Clock | null = null
   /** That of the server when it was looked at last. */
   private epoch = ''
+  /** How many calls were asked for. */
+  asked = 0
   /** Calls that have not ended. */
   private readonly calls = new Set<Promise<unknown>>()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
@@ -163,6 +167,7 @@ export class RemoteDriver {
 
   private added<T>(call: Promise<T>): Promise<T> {
     const over = (): void => void this.calls.delete(call)
+    this.asked++
     this.calls.add(call)
     this.clock?.during?.(call)
     call.then(over, over)
@@ -177,12 +182,13 @@ export class RemoteDriver {
   /** Runs an operation and commits what it has written. */
   write<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T> = {}): Promise<T> {
     const { attempt, inLine } = prepare
-    if (attempt === undefined) return this.inTurn(() => this.rounds(operate, prepare))
-    const work = async (): Promise<T> => (await attempt()) ?? this.rounds(operate, prepare)
+    if (attempt === undefined) return this.inTurn(() => this.writeInTurn(operate, prepare))
+    const work = async (): Promise<T> => (await attempt()) ?? this.writeInTurn(operate, prepare)
     return inLine === true ? this.inLine(work) : this.inTurn(work)
   }
 
-  private async rounds<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T>): Promise<T> {
+  /** The same in a turn that the caller has. */
+  async writeInTurn<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T>): Promise<T> {
     const begin = (): { set: WorkingSet; needs: readonly Need[] } => {
       const set = this.newSet()
       prepare.believe?.(set)
@@ -198,9 +204,10 @@ export class RemoteDriver {
       }
       const changed = outcome.flatMap((name) => (name.startsWith('row ') ? [name.slice(4)] : []))
       for (const id of changed) this.leased.forget(id)
+      if (prepare.instead !== undefined) return prepare.instead()
       if (prepare.apart !== undefined && changed.length > 0)
         return prepare.apart([...set.selections.values()][0] ?? null)
-      if (outcome.includes('fences') && this.unfence !== null) await this.rounds(...this.unfence())
+      if (outcome.includes('fences') && this.unfence !== null) await this.writeInTurn(...this.unfence())
       if (outcome.includes('epoch')) ({ set, needs } = begin())
       else {
         set.forget(outcome)

@@ -124,7 +124,7 @@ const schedulesOf = (names: readonly string[]): Need[] =>
 const rowsOf = (items: readonly { readonly id: string }[]): Need[] => items.map(({ id }) => ({ kind: 'row', id }))
 
 /** What this process has claimed it mostly still holds. */
-const ofLeased = (driver: RemoteDriver, jobs: readonly { readonly id: string }[]) => ({
+export const ofLeased = (driver: RemoteDriver, jobs: readonly { readonly id: string }[]) => ({
   believe: (set: Transaction['set']) => driver.leased.believe(set, jobs),
   needs: rowsOf(jobs),
 })
@@ -235,11 +235,11 @@ export function insertRequest(transaction: Transaction, { jobs, capacity, queue 
 
 // ── ends of attempts ───────────────────────────────────────────────────────────────────────────────────────────────
 
+export const settleEach = (transaction: Transaction, settlements: readonly Settlement[]): SettleAnswer[] =>
+  eachReadable(transaction, settlements, (settlement) => settle(transaction.unit, settlement), settleFailed)
+
 export const settlePart = (driver: RemoteDriver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
-  driver.write(
-    (each) => eachReadable(each, settlements, (settlement) => settle(each.unit, settlement), settleFailed),
-    ofLeased(driver, settlements),
-  )
+  driver.write((each) => settleEach(each, settlements), ofLeased(driver, settlements))
 
 /** @param first extends some by a way of the server's own: gives those that need nothing more */
 export function extendPart(

@@ -25,11 +25,8 @@ import type {
   NewJob,
   SettleAnswer,
 } from '../../store.ts'
-import { claimAll, claimNeeds } from './claim.ts'
 import { recordOfDocument, type JobDocument } from './document.ts'
-import type { RemoteDriver } from './driver.ts'
 import type { EndedFacts } from './ended.ts'
-import { settlePart } from './operations.ts'
 
 /** What was written, and what others are told of it. */
 export interface PlainWrite<T> {
@@ -133,7 +130,7 @@ export const isPlainJob = (job: NewJob): boolean =>
 const isPlainName = (name: string): boolean => !/[\n\\\0]/.test(name) && name.isWellFormed()
 
 /** Is a claim of jobs without keys under no limit, or none but that of the type? */
-const isPlainDemand = ({ limits, keyShares, onDead, type }: Demand, mayBeCapped: boolean): boolean =>
+export const isPlainDemand = ({ limits, keyShares, onDead, type }: Demand, mayBeCapped: boolean): boolean =>
   (limits.concurrency === null || mayBeCapped) &&
   limits.perKey === null &&
   limits.rate === null &&
@@ -311,50 +308,5 @@ export const plainSettled = (seq: number, at: number): SettleAnswer => ({
   dueAt: null,
 })
 
-// ── beside the core ────────────────────────────────────────────────────────────────────────────────────────────────
-
 /** Carries out a write of the port, and tells of it. */
 export type Carry = <T>(write: () => Answer<PlainWrite<T> | null>) => Promise<T | null>
-
-export const claimByCore = (driver: RemoteDriver, request: ClaimRequest): Promise<ClaimAnswer> =>
-  driver.write((transaction) => claimAll(transaction, request), { needs: claimNeeds(request) })
-
-export async function claimPlain(
-  driver: RemoteDriver,
-  plain: PlainWrites,
-  request: ClaimRequest,
-  carry: Carry,
-): Promise<ClaimAnswer> {
-  const isPlain = (each: Demand): boolean => isPlainDemand(each, plain.countsLeased === true)
-  const demand = request.demand.filter(isPlain)
-  if (demand.length === 0) return claimByCore(driver, request)
-  const own = await driver.inLine(() => carry(() => plain.claim({ ...request, demand })))
-  const left = [...request.demand.filter((each) => !isPlain(each)), ...(own?.others ?? demand)]
-  const more = left.length === 0 ? null : await claimByCore(driver, { ...request, demand: left })
-  // Plain jobs of a type come before what the core has found of it.
-  const jobs = [...(own?.jobs ?? []), ...(more?.jobs ?? [])]
-  const shortfalls = [...(own?.shortfalls ?? []), ...(more?.shortfalls ?? [])]
-  if (more === null || request.demand.length === 1) return { jobs, shortfalls }
-  const places = new Map(request.demand.map(({ type }, i) => [type, i]))
-  const inOrder = <T extends { readonly type: string }>(items: readonly T[]): T[] =>
-    items.toSorted((a, b) => (places.get(a.type) ?? 0) - (places.get(b.type) ?? 0))
-  return { jobs: inOrder(jobs), shortfalls: inOrder(shortfalls) }
-}
-
-export async function settlePlain(
-  driver: RemoteDriver,
-  plain: PlainWrites,
-  settlements: readonly Settlement[],
-  carry: Carry,
-): Promise<SettleAnswer[]> {
-  const ids = new Set(settlements.map(({ id }) => id))
-  const isOwn = settlements.map((each) => ids.size === settlements.length && plain.mayComplete(each))
-  const own = settlements.filter((_, i) => isOwn[i])
-  const others = settlements.filter((_, i) => !isOwn[i])
-  const bySelf = own.length === 0 ? [] : driver.inLine(() => carry(() => plain.complete(own)))
-  const byCore = others.length === 0 ? [] : settlePart(driver, others)
-  const [done, left] = await Promise.all([bySelf, byCore])
-  const answers = { own: done ?? (await settlePart(driver, own)), others: left }
-  let [taken, rest] = [0, 0]
-  return isOwn.map((each) => (each ? answers.own[taken++] : answers.others[rest++]) as SettleAnswer)
-}

@@ -20,13 +20,14 @@ import type { CellKind } from './cells.ts'
 import { movedAt, recordOfDocument, stateCountsOf, type JobDocument } from './document.ts'
 import { DocumentServer, loadedInto, withWaiting } from './documents.ts'
 import { RemoteDriver } from './driver.ts'
+import { EndsAndClaims } from './ends-and-claims.ts'
 import { heatSince, noHeat } from './heat.ts'
 import { failureMergesOf } from './failure-merges.ts'
 import { activityFrom, allCountsOf, countsFrom, failuresFrom, noFigures } from './figures.ts'
-import { extendPart, insertPart, scheduleWritesOf, settlePart, writesOf } from './operations.ts'
+import { extendPart, insertPart, scheduleWritesOf, writesOf } from './operations.ts'
 import { carryingOut, carryOut } from './intents.ts'
 import { insertParts, joined, partMax, partsOf } from './parts.ts'
-import { claimByCore, claimPlain, settlePlain, type Carry, type PlainWrites } from './plain.ts'
+import type { Carry, PlainWrites } from './plain.ts'
 import type { FindQuery, Found, Loaded, StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, seen, workerRecords } from './workers.ts'
@@ -120,31 +121,29 @@ async function openPort(port: StorePort, driver: RemoteDriver, options: Paramete
   await port.open(options)
 }
 
-/** What is written otherwise of plain jobs. */
+/** Inserts, claims and ends of attempts, which a port may write otherwise for plain jobs. */
 const attemptsOf = (
   driver: RemoteDriver,
   plain: PlainWrites | undefined,
   carry: Carry,
-): Pick<Store, 'insert' | 'claim' | 'settle' | 'extend'> => ({
-  insert: async (requests) =>
-    joined(insertParts(requests), (part) =>
-      insertPart(driver, part, plain && { attempt: () => carry(() => plain.insert(part)), inLine: false }),
-    ),
-  claim: async (request) =>
-    plain === undefined ? claimByCore(driver, request) : claimPlain(driver, plain, request, carry),
-  settle: async (settlements) =>
-    joined(
-      partsOf(settlements, ({ output }) => output),
-      (part) => (plain === undefined ? settlePart(driver, part) : settlePlain(driver, plain, part, carry)),
-    ),
-  async extend({ heartbeats, leaseMs, worker }) {
-    const extended = joined(partsOf(heartbeats), (part) =>
-      extendPart(driver, part, leaseMs, plain && (async () => plain.extend(part, leaseMs))),
-    )
-    const [answers] = await Promise.all([extended, seen(driver, worker)])
-    return answers
-  },
-})
+): Pick<Store, 'insert' | 'claim' | 'settle' | 'extend'> => {
+  const endsAndClaims = new EndsAndClaims({ driver, plain, carry })
+  return {
+    insert: async (requests) =>
+      joined(insertParts(requests), (part) =>
+        insertPart(driver, part, plain && { attempt: () => carry(() => plain.insert(part)), inLine: false }),
+      ),
+    claim: async (request) => endsAndClaims.claim(request),
+    settle: async (settlements) => endsAndClaims.settle(settlements),
+    async extend({ heartbeats, leaseMs, worker }) {
+      const extended = joined(partsOf(heartbeats), (part) =>
+        extendPart(driver, part, leaseMs, plain && (async () => plain.extend(part, leaseMs))),
+      )
+      const [answers] = await Promise.all([extended, seen(driver, worker)])
+      return answers
+    },
+  }
+}
 
 const noTerms: FoundTerms = { kinds: [], terms: [] }
 

@@ -1,7 +1,7 @@
 /** Plain jobs are written by ways of their own, and are what the core would have made of them. */
 import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import { lease, newJob, put, take } from '../../../src/store-testing/conformance/acts.ts'
+import { idsOf, lease, newJob, noLimits, put, take } from '../../../src/store-testing/conformance/acts.ts'
 import type { ClaimedJob, Hint, SettleAnswer, Store } from '../../../src/store.ts'
 import { postgresPort } from '../../../src/stores/postgres/port.ts'
 import type { Link, Target } from '../../../src/stores/postgres/connection.ts'
@@ -272,6 +272,52 @@ test('the ends of a turn and the claim of the same turn are one call, whatever b
   expect(lost.map(({ outcome }) => outcome)).toEqual(['lost', 'lost'])
   expect(third.map(({ id }) => id).toSorted()).toEqual(['c', 'd', 'e'])
   expect((await store.counts()).types['mail']).toMatchObject({ queued: 0, running: 3, done: 2 })
+})
+
+test('ends and claims of plain jobs and of others, which are asked for in one turn, are a call each', async () => {
+  const clock = movingClock()
+  const asked = nothingSeen()
+  const store = await opened('both', true, clock, asked)
+  const capped = { ...noLimits, concurrency: 2 }
+  await put(store, ...jobs)
+  await put(store, ...['x', 'y', 'z'].map((id) => newJob(id, { type: 'capped' })))
+  const claim = async (token: string, max: number): Promise<readonly ClaimedJob[]> => {
+    const demand = [
+      { type: 'capped', max, limits: capped },
+      { type: 'mail', max, limits: noLimits },
+    ]
+    return (await store.claim({ worker: 'w1', token, leaseMs: 30_000, demand })).jobs
+  }
+  const first = await claim('t1', 2)
+  expect(idsOf(first)).toEqual(['x', 'y', 'a', 'b'])
+  asked.names.length = 0
+  const [ended, second] = await Promise.all([complete(store, [first[0], first[2]] as ClaimedJob[]), claim('t2', 1)])
+  expect([ended.map(({ outcome }) => outcome), idsOf(second)]).toEqual([
+    ['settled', 'settled'],
+    ['z', 'c'],
+  ])
+  const writes = ['jobchart commit', 'jobchart exchange']
+  expect(asked.names.filter((name) => writes.includes(name))).toEqual(writes)
+})
+
+test('claims of a type whose jobs are no plain ones go to the core, until plain jobs have come', async () => {
+  const clock = movingClock()
+  const asked = nothingSeen()
+  const store = await opened('core types', true, clock, asked)
+  await put(store, ...Array.from({ length: 9 }, (_, i) => newJob(`first ${i}`, { priority: 1 })))
+  await put(store, ...Array.from({ length: 9 }, (_, i) => newJob(`plain ${i}`)))
+  asked.names.length = 0
+  const claimed: string[] = []
+  for (let i = 0; i < 18; i++) claimed.push(...idsOf(await take(store, { max: 1, token: `t${i}` })))
+  expect(claimed).toEqual([
+    ...Array.from({ length: 9 }, (_, i) => `first ${i}`),
+    ...Array.from({ length: 9 }, (_, i) => `plain ${i}`),
+  ])
+  const [c, x] = ['jobchart commit', 'jobchart exchange']
+  // After those in vain one claim, two and four. The last of four meets plain jobs.
+  const first = [x, c, c, x, c, c, c, x, c, c, c, c, c]
+  expect(asked.names.filter((name) => name === c || name === x).slice(0, first.length)).toEqual(first)
+  expect(asked.names.filter((name) => name === x).length).toBeGreaterThan(5)
 })
 
 test('other processes are told of an enqueue behind it, on its connection, and once', async () => {
