@@ -5,11 +5,12 @@
  */
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
-import type { Json } from '../core/payload.ts'
+import { roughSize, type Json } from '../core/payload.ts'
 import type { Logger } from '../core/logger.ts'
 import type { HeartbeatPayload, HeartbeatAnswer, Store } from '../store.ts'
 import { refusedBy } from '../client/answer.ts'
 import type { Health } from './health.ts'
+import { GatheredCalls } from './gathered-calls.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import { runIsOver, type Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
@@ -71,10 +72,17 @@ export class Heartbeat {
   private readonly reporting = new Set<Run>()
   /** When reports were written last, monotonic ms. */
   private reportAt = -Infinity
+  /** Results of steps. */
+  private readonly stepWrites: GatheredCalls<HeartbeatPayload, HeartbeatAnswer>
   private readonly options: HeartbeatOptions
 
   constructor(options: HeartbeatOptions) {
     this.options = options
+    const { store, worker, leaseMs, timers } = options
+    const ask = (heartbeats: readonly HeartbeatPayload[]): ReturnType<Store['extend']> =>
+      store.extend({ worker, leaseMs, heartbeats })
+    const sizeOf = ({ steps }: HeartbeatPayload): number => roughSize(steps)
+    this.stepWrites = new GatheredCalls({ ask, sizeOf, capabilities: store.capabilities, timers })
   }
 
   start(): void {
@@ -178,18 +186,18 @@ export class Heartbeat {
   }
 
   /**
-   * Stores the result of a step. A failed write is repeated until the lease expires: without the result the next
-   * attempt would repeat the step.
+   * Stores the result of a step, together with those of other runs. A failed write is repeated until the lease expires:
+   * without the result the next attempt would repeat the step.
    * @throws JobchartError NOT_ACCEPTED if the run has ended meanwhile; LEASE_LOST if the job is no longer the run's;
    * STORE_UNAVAILABLE
    */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
-    const { store, worker, leaseMs } = this.options
-    const heartbeats = [{ ...heartbeatOf(run), steps: { [name]: value } }]
-    const [answer] = await this.writeUntilAnswered(run, () => store.extend({ worker, leaseMs, heartbeats }))
-    if (answer !== undefined) this.applyAnswer(run, answer)
-    if (answer?.outcome === 'lost') throw run.ending === null ? leaseLost(run) : runIsOver(run)
-    if (answer?.outcome === 'failed') {
+    const { store } = this.options
+    const heartbeat = { ...heartbeatOf(run), steps: { [name]: value } }
+    const answer = await this.writeUntilAnswered(run, () => this.stepWrites.write(heartbeat, run))
+    this.applyAnswer(run, answer)
+    if (answer.outcome === 'lost') throw run.ending === null ? leaseLost(run) : runIsOver(run)
+    if (answer.outcome === 'failed') {
       throw refusedBy(store.name, `step ${name} of job ${run.claimed.id}`, answer.error)
     }
   }
