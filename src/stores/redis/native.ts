@@ -65,7 +65,9 @@ export function redisWritesOf(opened: () => Redis, native: boolean): Pick<Store,
       const { server, driver } = opened()
       const seen = driver.inLine(() => server.seen(request.worker))
       const extended = joined(partsOf(request.heartbeats), (part) =>
-        extendPart(driver, part, request.leaseMs, () => extendClaims(opened(), part, request.leaseMs)),
+        extendPart(driver, part, request.leaseMs, {
+          first: () => extendClaims(opened(), part, request.leaseMs),
+        }),
       )
       const [answers] = await Promise.all([extended, seen])
       return answers

@@ -241,12 +241,18 @@ export const settleEach = (transaction: Transaction, settlements: readonly Settl
 export const settlePart = (driver: RemoteDriver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
   driver.write((each) => settleEach(each, settlements), ofLeased(driver, settlements))
 
-/** @param first extends some by a way of the server's own: gives those that need nothing more */
+interface ExtendOptions {
+  /** Extends some by a way of the server's own: gives those that need nothing more. */
+  readonly first?: () => Promise<ReadonlySet<HeartbeatPayload>>
+  /** Written in the same transaction, if there is one. */
+  readonly also?: { readonly believe: (set: Transaction['set']) => void; readonly write: (each: Transaction) => void }
+}
+
 export function extendPart(
   driver: RemoteDriver,
   part: readonly HeartbeatPayload[],
   leaseMs: number,
-  first?: () => Promise<ReadonlySet<HeartbeatPayload>>,
+  { first, also }: ExtendOptions = {},
 ): Promise<HeartbeatAnswer[]> {
   let extended: ReadonlySet<HeartbeatPayload> = new Set()
   const extendOne = ({ unit }: Transaction, heartbeat: HeartbeatPayload): HeartbeatAnswer => {
@@ -258,8 +264,18 @@ export function extendPart(
     extended = (await first?.()) ?? extended
     return extended.size === part.length ? part.map(() => ({ outcome: 'extended' })) : null
   }
-  return driver.write((each) => each.each(part, (heartbeat) => extendOne(each, heartbeat), heartbeatFailed), {
-    ...ofLeased(driver, part),
+  const { believe, needs } = ofLeased(driver, part)
+  const operate = (each: Transaction): HeartbeatAnswer[] => {
+    const answers = each.each(part, (heartbeat) => extendOne(each, heartbeat), heartbeatFailed)
+    also?.write(each)
+    return answers
+  }
+  return driver.write(operate, {
+    needs,
+    believe(set) {
+      believe(set)
+      also?.believe(set)
+    },
     attempt,
   })
 }

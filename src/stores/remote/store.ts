@@ -30,7 +30,8 @@ import { insertParts, joined, partMax, partsOf } from './parts.ts'
 import type { Carry, PlainWrites } from './plain.ts'
 import type { FindQuery, Found, Loaded, StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
-import { register, seen, workerRecords } from './workers.ts'
+import { register, SeenWorkers, workerRecords } from './workers.ts'
+import type { Transaction } from './transaction.ts'
 import type { WorkingSet } from './working-set.ts'
 
 /** Where a document stands in an order; null: it is not in it. */
@@ -135,11 +136,27 @@ const attemptsOf = (
       ),
     claim: async (request) => endsAndClaims.claim(request),
     settle: async (settlements) => endsAndClaims.settle(settlements),
+    ...extendOf(driver, plain),
+  }
+}
+
+/** Heartbeats, and that of the worker, which is part of the same commit. */
+function extendOf(driver: RemoteDriver, plain: PlainWrites | undefined): Pick<Store, 'extend'> {
+  const workers = new SeenWorkers()
+  return {
     async extend({ heartbeats, leaseMs, worker }) {
-      const extended = joined(partsOf(heartbeats), (part) =>
-        extendPart(driver, part, leaseMs, plain && (async () => plain.extend(part, leaseMs))),
+      let isSeen = false
+      const also = {
+        believe: (set: WorkingSet): void => workers.believe(set, worker),
+        write: (transaction: Transaction): void => {
+          workers.see(transaction, worker)
+          isSeen = true
+        },
+      }
+      const answers = await joined(partsOf(heartbeats), (part) =>
+        extendPart(driver, part, leaseMs, { also, ...(plain && { first: async () => plain.extend(part, leaseMs) }) }),
       )
-      const [answers] = await Promise.all([extended, seen(driver, worker)])
+      if (!isSeen) await driver.write((each) => workers.see(each, worker), { believe: also.believe })
       return answers
     },
   }

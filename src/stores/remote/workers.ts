@@ -8,6 +8,7 @@ import { recordOfDocument, type JobDocument } from './document.ts'
 import type { RemoteDriver } from './driver.ts'
 import type { StorePort } from './port.ts'
 import type { Transaction } from './transaction.ts'
+import type { WorkingSet } from './working-set.ts'
 
 const isGone = ({ info, seenAt }: KnownWorker, now: number): boolean => isForgotten(info, now - seenAt)
 
@@ -25,13 +26,23 @@ export const register = (driver: RemoteDriver, id: string, info: WorkerInfo | nu
     for (const type of info?.types ?? []) transaction.hints.push({ kind: 'room', type })
   })
 
-/** The heartbeat of a worker. */
-export const seen = (driver: RemoteDriver, id: string): Promise<void> =>
-  driver.write((transaction: Transaction) => {
+/** Heartbeats of workers. What this process has written last of one is believed; the commit says if it has changed. */
+export class SeenWorkers {
+  private readonly known = new Map<string, string>()
+
+  believe(set: WorkingSet, id: string): void {
+    const text = this.known.get(id)
+    if (text !== undefined) set.believeCell('workers', id, text)
+  }
+
+  see(transaction: Transaction, id: string): void {
     const text = transaction.cell('workers', id)
-    if (text !== null)
-      transaction.setCell('workers', id, JSON.stringify({ ...workerFrom(text), seenAt: transaction.now }))
-  })
+    if (text === null) return void this.known.delete(id)
+    const now = JSON.stringify({ ...workerFrom(text), seenAt: transaction.now })
+    transaction.setCell('workers', id, now)
+    this.known.set(id, now)
+  }
+}
 
 /** The workers with what each holds, longest first. */
 export async function workerRecords(port: StorePort, values: readonly string[]): Promise<WorkerRecord[]> {

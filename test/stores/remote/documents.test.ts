@@ -1,7 +1,7 @@
 /** A store that somebody else has written, of documents behind an asynchronous interface, against the contract. */
 import { JobchartError, remoteStore, type FindQuery, type Found, type TypeFigures } from 'jobchart/store'
 import { expect, test } from 'vitest'
-import { newJob, put, putAndEnd } from '../../../src/store-testing/conformance/acts.ts'
+import { lease, newJob, put, putAndEnd, putAndTake, workerInfo } from '../../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../../src/store-testing/conformance/index.ts'
 import type { NewJob } from '../../../src/store.ts'
 import { movingClock } from '../moving-clock.ts'
@@ -216,4 +216,40 @@ test('a prune reads about as many ended jobs as have gone in the last one, and m
   expect(await pruned(150)).toEqual([150, [14, 100, 151]])
   expect(await pruned(1)).toEqual([1, [189]])
   expect((await store.list({ state: 'done' })).map(({ id }) => id)).toEqual([`${jobs - 1}`, `${jobs}`])
+})
+
+test('a heartbeat, and the worker that sends it, are one commit, and nothing is loaded that this process has written', async () => {
+  const calls: string[] = []
+  class Counting extends MapPort {
+    override load(...args: Parameters<MapPort['load']>): Promise<void> {
+      calls.push('load')
+      return super.load(...args)
+    }
+
+    override commit(...args: Parameters<MapPort['commit']>): ReturnType<MapPort['commit']> {
+      calls.push('commit')
+      return super.commit(...args)
+    }
+  }
+  const [shared, clock] = [new SharedMap(), movingClock()]
+  const store = remoteStore(new Counting(shared, clock))
+  const other = remoteStore(new MapPort(shared, clock))
+  await Promise.all([store.open({ clock }), other.open({ clock })])
+  await store.worker('w1', workerInfo('w1'))
+  const job = await putAndTake(store, 'job')
+  const beat = async (): Promise<readonly string[]> => {
+    await clock.advance(1_000)
+    calls.length = 0
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [{ ...lease(job), steps: { a: 1 } }] })
+    expect((await store.workers()).map(({ id, seenAt }) => [id, seenAt])).toEqual([['w1', clock.now()]])
+    return calls.filter((call, i) => call === 'commit' || calls.indexOf('commit') > i)
+  }
+  expect(await beat()).toEqual(['load', 'commit'])
+  expect(await beat()).toEqual(['commit'])
+  // Somebody else has written the worker.
+  await other.worker('w1', workerInfo('w1', { slots: 3 }))
+  expect(await beat()).toEqual(['commit', 'commit'])
+  expect((await store.workers())[0]?.slots).toBe(3)
+  expect(await beat()).toEqual(['commit'])
+  await Promise.all([store.close(), other.close()])
 })
