@@ -278,12 +278,12 @@ test('ends and claims of plain jobs and of others, which are asked for in one tu
   const clock = movingClock()
   const asked = nothingSeen()
   const store = await opened('both', true, clock, asked)
-  const capped = { ...noLimits, concurrency: 2 }
+  const limited = { ...noLimits, rate: { limit: 3, perMs: 60_000 } }
   await put(store, ...jobs)
-  await put(store, ...['x', 'y', 'z'].map((id) => newJob(id, { type: 'capped' })))
+  await put(store, ...['x', 'y', 'z'].map((id) => newJob(id, { type: 'limited' })))
   const claim = async (token: string, max: number): Promise<readonly ClaimedJob[]> => {
     const demand = [
-      { type: 'capped', max, limits: capped },
+      { type: 'limited', max, limits: limited },
       { type: 'mail', max, limits: noLimits },
     ]
     return (await store.claim({ worker: 'w1', token, leaseMs: 30_000, demand })).jobs
