@@ -13,6 +13,7 @@ const titles: Readonly<Record<string, string>> = {
   enqueue: 'enqueued',
   process: 'processed',
   features: 'processed, with more than plain jobs have',
+  waiting: 'processed, by handlers that wait',
   append: 'processed, on a server that appends to a file',
   fleet: 'processed by four processes',
   machines: 'machines of five states',
