@@ -202,6 +202,14 @@ test('figures are read without a look at all moves that were folded, by a plan t
   expect(await blocksOf(client, statement)).toBeLessThanOrEqual(30)
 })
 
+test('no function that switches kinds of plans off lets the server compile what it takes all the same', async () => {
+  await opened('compiled')
+  const rows = await server().query(`SELECT p.proname FROM pg_proc p
+    WHERE p.pronamespace = 'compiled'::regnamespace AND array_to_string(p.proconfig, ' ') LIKE '%enable_%=off%'
+      AND 'jit=off' <> ALL(p.proconfig)`)
+  expect(rows).toEqual([])
+})
+
 test('a page of the log looks at none of the rows that were removed', async () => {
   const store = await opened('log')
   await pin()

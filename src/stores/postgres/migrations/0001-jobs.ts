@@ -559,7 +559,7 @@ END $$;
 -- 97, for rows that a stranger held then.
 CREATE FUNCTION @schema@.fold(known bigint, folded bigint, types text[], backlogs bigint[], leased bigint[],
   vals text[])
-RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE
   v_all boolean := folded % 97 = 0;
   v_type text;
