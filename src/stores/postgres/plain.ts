@@ -156,7 +156,7 @@ export class PostgresPlainWrites implements PlainWrites {
     const wakeAt = now + leaseMs
     const attempts = new Map(demand.map(({ type, maxAttempts }) => [type, maxAttempts ?? null]))
     const caps = demand.map(({ limits }) => limits.concurrency)
-    const known = demand.map(({ type }) => this.leased.get(type))
+    const counted = demand.map(({ type }) => this.leased.get(type))
     const [base, number, others, capped, seen, leased, ids, types, firsts, numbers, times, docs] =
       await this.exchange.claim({
         now,
@@ -164,8 +164,8 @@ export class PostgresPlainWrites implements PlainWrites {
           demand.map(({ type }) => type),
           demand.map(({ max }) => max),
           caps.every((cap) => cap === null) ? null : caps,
-          known.map((each) => each?.move ?? null),
-          known.map((each) => each?.count ?? null),
+          counted.map((each) => each?.move ?? null),
+          counted.map((each) => each?.count ?? null),
           countedClaims,
           columnText(token),
           columnText(worker),

@@ -237,10 +237,15 @@ type PlainAnswer = Pick<PlainClaim, 'jobs' | 'shortfalls' | 'others'>
 
 const noJobs: ClaimAnswer = { jobs: [], shortfalls: [] }
 
-/** Answers to a claim as one: by the order of its demands, and for a type in that of the answers. */
+const hasAny = (answer: ClaimAnswer | null): answer is ClaimAnswer =>
+  answer !== null && answer.jobs.length + answer.shortfalls.length > 0
+
+/** Answers to a claim as one: by the order of its demands, as each is, and for a type in that of the answers. */
 function inOrder({ demand }: ClaimRequest, answers: readonly (ClaimAnswer | null)[]): ClaimAnswer {
-  const jobs = answers.flatMap((answer) => answer?.jobs ?? [])
-  const shortfalls = answers.flatMap((answer) => answer?.shortfalls ?? [])
+  const [first = noJobs, ...others] = answers.filter(hasAny)
+  if (others.length === 0) return { jobs: first.jobs, shortfalls: first.shortfalls }
+  const jobs = [first, ...others].flatMap((answer) => answer.jobs)
+  const shortfalls = [first, ...others].flatMap((answer) => answer.shortfalls)
   if (demand.length === 1) return { jobs, shortfalls }
   const places = new Map(demand.map(({ type }, i) => [type, i]))
   const sorted = <T extends { readonly type: string }>(items: readonly T[]): T[] =>
