@@ -224,12 +224,14 @@ function headsOf(documents: readonly JobDocument[], type: string, limit: number)
     own.filter(({ state }) => state === 'queued'),
     ({ concurrencyKey }) => concurrencyKey,
   )
-  return [...queued].map(([key, all]) => ({
+  const groups = [...queued].map(([key, all]) => ({
     key,
     first: all.toSorted((a, b) => b.priority - a.priority || a.place - b.place).slice(0, limit),
     queued: all.length,
     leased: own.filter(({ state, concurrencyKey }) => isLeased(state) && concurrencyKey === key).length,
   }))
+  // Something of each key is told.
+  return { groups, upto: null }
 }
 
 // ── committing ─────────────────────────────────────────────────────────────────────────────────────────────────────

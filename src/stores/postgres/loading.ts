@@ -1,11 +1,14 @@
 /** Loads what is wanted: a statement for what is wanted often, and one for each of the rest; they are sent together. */
 import type { Loaded, Wanted } from '../remote/port.ts'
-import type { QueueGroup, QueueHeads } from '../remote/working-set.ts'
+import { byTurn, type QueuedJob, type QueueGroup, type QueueHeads } from '../remote/working-set.ts'
 import { clockColumn, type Ask, type ResultRow } from './connection.ts'
 import { documentOfRow } from './jobs.ts'
 import { columnText, textOfColumn } from './texts.ts'
 
 type Rows = readonly ResultRow[]
+
+/** So many jobs of a key are leased at most where there is no limit: the largest number of its column. */
+const unlimited = 2 ** 31 - 1
 
 type Of<Kind extends Wanted['kind']> = readonly (Wanted & { readonly kind: Kind })[]
 
@@ -26,14 +29,15 @@ async function loadFrequent(ask: Ask, schema: string, wanted: readonly Wanted[],
   const [rows, cells, heads] = [ofKind(wanted, 'row'), ofKind(wanted, 'cell'), ofKind(wanted, 'heads')]
   if (rows.length + cells.length + heads.length === 0) return
   const found = await ask(
-    `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5, $6)`,
+    `SELECT * FROM ${schema}.load($1, $2, $3, $4, $5, $6, $7)`,
     [
       rows.map(({ id }) => columnText(id)),
       cells.map((each) => each.cells),
       cells.map(({ field }) => columnText(field)),
       heads.map(({ type }) => columnText(type)),
       heads.map(({ limit }) => limit),
-      heads.map(({ whole = false }) => whole),
+      heads.map(({ told }) => told),
+      heads.map((each) => (each.told === 'first' ? (each.perKey ?? unlimited) : null)),
     ],
     'jobchart load',
   )
@@ -134,19 +138,26 @@ async function loadTimers(ask: Ask, schema: string, { of, limit }: Of<'timers'>[
 }
 
 function headsOf(rows: Rows): QueueHeads {
-  return [...Map.groupBy(rows, ([, concurrency]) => concurrency as string)].map(([concurrency, all]): QueueGroup => {
+  const byKey = Map.groupBy(rows, ([, concurrency]) => concurrency as string)
+  const groups = [...byKey].map(([concurrency, all]): QueueGroup => {
     const [, , , , , , , , , queued, leased] = all[0] ?? []
-    const first = all.map(([, , id, , , , priority, place, keyWeight]) => ({
-      id: textOfColumn(id as string),
-      priority: priority as number,
-      place: place as number,
-      keyWeight: keyWeight as number,
-    }))
     return {
       key: concurrency === '' ? null : textOfColumn(concurrency.slice(1)),
-      first: first.toSorted((a, b) => b.priority - a.priority || a.place - b.place),
+      first: all.map(queuedJob).toSorted(byTurn),
       queued: queued as number,
       leased: leased as number,
     }
   })
+  const last = rows
+    .flatMap((row) => (row[11] === true ? queuedJob(row) : []))
+    .toSorted(byTurn)
+    .at(-1)
+  return { groups, upto: last ?? null }
 }
+
+const queuedJob = ([, , id, , , , priority, place, keyWeight]: ResultRow): QueuedJob => ({
+  id: textOfColumn(id as string),
+  priority: priority as number,
+  place: place as number,
+  keyWeight: keyWeight as number,
+})

@@ -14,7 +14,7 @@ import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocumen
 import { NotLoaded, type Need } from './needs.ts'
 import { claimedOf } from './record.ts'
 import type { Transaction } from './transaction.ts'
-import type { QueuedJob, QueueGroup, WorkingSet } from './working-set.ts'
+import { byTurn, type QueuedJob, type QueueGroup, type WorkingSet } from './working-set.ts'
 
 /** What is kept of the claims of a type. */
 interface ClaimBook {
@@ -36,11 +36,20 @@ export const countedClaims = JSON.stringify(noBook).slice(0, -'0}'.length)
 
 /** What a claim needs, as far as it is known beforehand. */
 export const claimNeeds = ({ demand }: ClaimRequest): Need[] =>
-  demand.flatMap(({ type, max }): Need[] => [
-    { kind: 'cell', cells: 'claims', field: type },
-    { kind: 'cell', cells: 'paused', field: type },
-    { kind: 'heads', type, limit: max },
+  demand.flatMap((each): Need[] => [
+    { kind: 'cell', cells: 'claims', field: each.type },
+    { kind: 'cell', cells: 'paused', field: each.type },
+    headsNeed(each),
   ])
+
+type HeadsNeed = Need & { readonly kind: 'heads' }
+
+/** Under shares or rates of keys the next job is of any key. */
+function headsNeed({ type, max, keyShares, limits }: Demand): HeadsNeed {
+  const isOfAny = keyShares === true || limits.keyRate !== undefined
+  const told = isOfAny ? ({ told: 'keys' } as const) : ({ told: 'first', perKey: limits.perKey } as const)
+  return { kind: 'heads', type, limit: max, ...told }
+}
 
 export function claimAll(transaction: Transaction, request: ClaimRequest): ClaimAnswer {
   // All that is needed of all types is loaded together: first what claims depend on, then what they choose from.
@@ -89,7 +98,7 @@ function forgetClaimed({ set }: Transaction, { demand }: ClaimRequest, rows: rea
   const claimed = rows.filter(({ state }) => state !== 'queued')
   if (claimed.length === 0) return
   set.forget(claimed.map(({ id }) => `row ${id}`))
-  throw new NotLoaded(demand.map(({ type, max }) => ({ kind: 'heads', type, limit: max })))
+  throw new NotLoaded(demand.map(headsNeed))
 }
 
 function rethrow(error: { readonly message: string }): never {
@@ -142,6 +151,8 @@ class GroupedQueue implements ClaimSource {
   private readonly terms: HeldTerms | null
   private readonly now: number
   private readonly groups: readonly Group[]
+  /** See `QueueHeads`. */
+  private readonly upto: QueuedJob | null
   private times: number[]
   private readonly keyTimes: Map<string, readonly number[]>
   private clock: number
@@ -168,10 +179,15 @@ class GroupedQueue implements ClaimSource {
     this.now = now
     this.terms = paused ? book.terms : termsAfter(book.terms, own, startedAt, now)
     this.demand = demandUnder(this.terms, own)
-    const heads = set.headsOf(type, own.max)
+    const { groups, upto } = set.headsOf(headsNeed(own))
+    this.upto = upto
+    // By the terms of another worker the next job may be of any key, or one of those of a key that were not told.
+    const need = headsNeed(this.demand)
+    const isTold = need.told === 'first' && (need.perKey ?? Infinity) <= (own.limits.perKey ?? Infinity)
+    if (upto !== null && !isTold) throw this.tooFew('keys')
     const ended = endedOf(changes, type)
     const endedByKey = countedByKey(ended)
-    this.groups = heads.map((group) => {
+    this.groups = groups.map((group) => {
       const first = group.first.filter(({ id }) => !missing.has(id))
       const leased = group.leased - (endedByKey.get(group.key) ?? 0)
       return { ...group, first, leased, queued: group.queued - group.first.length + first.length }
@@ -246,8 +262,12 @@ class GroupedQueue implements ClaimSource {
 
   private goesFirst(a: Group, b: Group): boolean {
     const [left, right] = [a.first[0] as QueuedJob, b.first[0] as QueuedJob]
-    const by = this.finish(a) - this.finish(b) || right.priority - left.priority || left.place - right.place
-    return by < 0
+    return (this.finish(a) - this.finish(b) || byTurn(left, right)) < 0
+  }
+
+  private tooFew(told: 'keys' | 'all'): NotLoaded {
+    const { type, max } = this.demand
+    return new NotLoaded([{ kind: 'heads', type, limit: max, told }])
   }
 
   /**
@@ -255,10 +275,11 @@ class GroupedQueue implements ClaimSource {
    * @param mayLoad may more of a key be loaded than was told?
    */
   private choose(mayLoad: boolean): string[] {
-    const { type, max } = this.demand
+    const { demand, upto } = this
     const ids: string[] = []
-    for (let room = claimRoom(this.demand, this); room > 0; room--) {
+    for (let room = claimRoom(demand, this); room > 0; room--) {
       const group = this.next()
+      if (upto !== null && (group === null || byTurn(group.first[0] as QueuedJob, upto) > 0)) throw this.tooFew('keys')
       if (group === null) break
       const finish = this.finish(group)
       const { id, keyWeight } = group.first.shift() as QueuedJob
@@ -268,9 +289,8 @@ class GroupedQueue implements ClaimSource {
       this.queue.queued--
       this.queue.leasedCount++
       this.charge(group, finish, keyWeight)
-      const isToldAll = group.first.length > 0 || group.queued === 0 || !this.isOpen(group)
-      if (mayLoad && !isToldAll && ids.length < max)
-        throw new NotLoaded([{ kind: 'heads', type, limit: max, whole: true }])
+      const isToldAll = upto !== null || group.first.length > 0 || group.queued === 0 || !this.isOpen(group)
+      if (mayLoad && !isToldAll && ids.length < demand.max) throw this.tooFew('all')
     }
     return ids
   }

@@ -15,8 +15,8 @@ export type Need =
   | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
-  /** What may be claimed of a type: see `QueueHeads`. Not `whole`: of many keys a port may tell fewer jobs each. */
-  | { readonly kind: 'heads'; readonly type: string; readonly limit: number; readonly whole?: boolean }
+  /** What may be claimed of a type: see `QueueHeads`. */
+  | ({ readonly kind: 'heads'; readonly type: string; readonly limit: number } & HeadsTold)
   | {
       readonly kind: 'selected'
       readonly selection: Selection
@@ -24,6 +24,13 @@ export type Need =
       /** Only these jobs are looked at. */
       readonly among?: readonly string[]
     }
+
+/**
+ * How much of the queued jobs with concurrency keys is told, at least. `first`: those that come first, up to where
+ * `limit` of them may be claimed if of each key at most `perKey` jobs are leased · `keys`: of each key the first ones ·
+ * `all`: of each key the first `limit`.
+ */
+export type HeadsTold = { readonly told: 'first'; readonly perKey: number | null } | { readonly told: 'keys' | 'all' }
 
 /** `due`: jobs with a due time · `leases`: leased jobs. */
 export type Timers = 'due' | 'leases'

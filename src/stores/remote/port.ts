@@ -27,6 +27,7 @@ import type { JobDocument } from './document.ts'
 import type { EndedFacts, EndedQuery } from './ended.ts'
 import type { TypeFigures } from './figures.ts'
 import type { PlainWrites } from './plain.ts'
+import type { HeadsTold } from './needs.ts'
 import type { QueueHeads, Timed } from './working-set.ts'
 
 /** What is to be loaded. Answers of indexes are hints: a commit does not depend on them. */
@@ -39,11 +40,8 @@ export type Wanted =
   | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   /** The first jobs by their due times (those that have one), or by the ends of their leases. */
   | { readonly kind: 'timers'; readonly of: 'due' | 'leases'; readonly limit: number }
-  /**
-   * The queued jobs of a type by concurrency key: of each key `limit` at most. Unless they are wanted `whole`, fewer
-   * may be told of each, where there are many keys. Rows of some may be told with them.
-   */
-  | { readonly kind: 'heads'; readonly type: string; readonly limit: number; readonly whole?: boolean }
+  /** The queued jobs of a type by concurrency key, `limit` of each at most. Rows of some may be told with them. */
+  | ({ readonly kind: 'heads'; readonly type: string; readonly limit: number } & HeadsTold)
 
 /** Takes what was loaded: one call for each that was wanted. */
 export interface Loaded {

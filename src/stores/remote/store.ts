@@ -32,7 +32,7 @@ import type { FindQuery, Found, Loaded, StorePort, Wanted } from './port.ts'
 import { Retention, retain } from './retention.ts'
 import { register, SeenWorkers, workerRecords } from './workers.ts'
 import type { Transaction } from './transaction.ts'
-import type { WorkingSet } from './working-set.ts'
+import { byTurn, type WorkingSet } from './working-set.ts'
 
 /** Where a document stands in an order; null: it is not in it. */
 export function positionIn(by: ListOrder, { state, seq, lastSeq, wakeAt }: JobDocument): Position | null {
@@ -310,10 +310,11 @@ class Reading {
   }
 
   private async firstOfHeads(types: readonly string[]): Promise<(string | null)[]> {
-    const set = await this.load(types.map((type) => ({ kind: 'heads', type, limit: 1 })))
-    return types.map((type) => {
-      const heads = set.headsOf(type, 1).flatMap(({ first }) => first)
-      return heads.toSorted((a, b) => b.priority - a.priority || a.place - b.place)[0]?.id ?? null
+    const needs = types.map((type) => ({ kind: 'heads', type, limit: 1, told: 'first', perKey: null }) as const)
+    const set = await this.load(needs)
+    return needs.map((need) => {
+      const heads = set.headsOf(need).groups.flatMap(({ first }) => first)
+      return heads.toSorted(byTurn)[0]?.id ?? null
     })
   }
 

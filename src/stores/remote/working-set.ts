@@ -45,6 +45,9 @@ export interface QueuedJob {
   readonly keyWeight: number
 }
 
+/** The order in which jobs are claimed, without shares of keys. */
+export const byTurn = (a: QueuedJob, b: QueuedJob): number => b.priority - a.priority || a.place - b.place
+
 /** The queued jobs of a concurrency key of a type. */
 export interface QueueGroup {
   /** Null: of the jobs without one. */
@@ -57,8 +60,13 @@ export interface QueueGroup {
   readonly leased: number
 }
 
-/** What may be claimed of a type: of each concurrency key with queued jobs the first ones. */
-export type QueueHeads = readonly QueueGroup[]
+/** What may be claimed of a type. */
+export interface QueueHeads {
+  /** The jobs without a concurrency key, and those of each key that has jobs among these. */
+  readonly groups: readonly QueueGroup[]
+  /** The last job with a key that is told, if others come behind it; null: something of each key is told. */
+  readonly upto: QueuedJob | null
+}
 
 export class WorkingSet {
   /** See `Server.epoch`. */
@@ -168,8 +176,8 @@ export class WorkingSet {
     return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
   }
 
-  headsOf(type: string, limit: number): QueueHeads {
-    return orNeed(this.heads.get(type), { kind: 'heads', type, limit })
+  headsOf(need: Need & { readonly kind: 'heads' }): QueueHeads {
+    return orNeed(this.heads.get(need.type), need)
   }
 
   handOverRoom(type: string): number {

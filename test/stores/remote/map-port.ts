@@ -93,7 +93,7 @@ export class MapPort implements StorePort {
         return
       }
       case 'heads':
-        into.heads(wanted.type, this.heads(wanted.type, wanted.limit))
+        into.heads(wanted.type, { groups: this.heads(wanted.type, wanted.limit), upto: null })
     }
   }
 

@@ -47,6 +47,8 @@ CREATE INDEX jobs_by_time ON @schema@.jobs USING brin (enqueued_at) WITH (pages_
 CREATE INDEX jobs_plain ON @schema@.jobs (type, seq) WHERE plain;
 CREATE INDEX jobs_of_type ON @schema@.jobs (type, state, seq) WHERE NOT plain;
 CREATE INDEX jobs_queued ON @schema@.jobs (type, concurrency, priority DESC, place) WHERE state = 'queued';
+CREATE INDEX jobs_queued_of_keys ON @schema@.jobs (type, priority DESC, place)
+  WHERE state = 'queued' AND concurrency <> '';
 CREATE INDEX jobs_queued_by_place ON @schema@.jobs (type, place) WHERE state = 'queued' AND NOT plain;
 -- Of all types: an expression, so that nobody looks in it for a job of one type.
 CREATE INDEX jobs_queued_first ON @schema@.jobs ((place + 0)) WHERE state = 'queued' AND NOT plain;
@@ -479,79 +481,6 @@ BEGIN
     move_body);
   base := v_base;
   RETURN NEXT;
-END $$;
-
--- What may be claimed of a type: of each concurrency key the first jobs, and how many there are ("queued" up to one
--- more than is told of the key). Unless "whole", of many keys some twice as many in all as asked for, and two of each.
--- With the documents of those that are first of all. Plain jobs have no key.
-CREATE FUNCTION @schema@.heads(of_type text, most int, whole boolean)
-RETURNS TABLE (concurrency text, id text, priority int, place bigint, weight float8, queued bigint, leased bigint,
-  base bigint, doc text, facts text)
-LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET jit = off
-AS $$
-DECLARE
-  v_front bigint := @schema@.front(of_type);
-  v_queued bigint := @schema@.queued_from(of_type, NULL);
-BEGIN
-  RETURN QUERY WITH RECURSIVE keys AS (
-    SELECT '' COLLATE "C" AS name
-    UNION ALL
-    SELECT (SELECT j.concurrency FROM @schema@.jobs j WHERE j.state = 'queued' AND j.place >= v_queued
-      AND j.type = of_type AND j.concurrency > keys.name ORDER BY j.concurrency LIMIT 1)
-    FROM keys WHERE keys.name IS NOT NULL),
-  -- What is known of a key is counted once, and not for each of its jobs.
-  counted AS MATERIALIZED (SELECT keys.name, CASE WHEN keys.name = '' THEN 0 ELSE (
-      SELECT count(*) FROM @schema@.jobs j WHERE j.state IN ('running', 'cancelling') AND j.concurrency <> ''
-        AND j.type = of_type AND j.concurrency = keys.name) END AS leased
-    FROM keys WHERE keys.name IS NOT NULL),
-  each AS MATERIALIZED (SELECT CASE WHEN whole THEN most ELSE least(most, 2 + 2 * most / count(*)::int) END AS size
-    FROM counted),
-  first AS MATERIALIZED (SELECT c.name, c.leased, f.*, row_number() OVER (ORDER BY f.priority DESC, f.place) AS rank,
-      row_number() OVER (PARTITION BY c.name ORDER BY f.priority DESC, f.place) AS turn,
-      count(*) OVER (PARTITION BY c.name) AS queued
-    FROM counted c CROSS JOIN LATERAL (
-      (SELECT j.seq, j.id, j.priority, j.place, j.weight FROM @schema@.jobs j
-        WHERE j.state = 'queued' AND j.place >= v_queued AND j.type = of_type AND j.concurrency = c.name
-          AND c.name <> '' ORDER BY j.priority DESC, j.place LIMIT (SELECT e.size FROM each e) + 1)
-      UNION ALL
-      (SELECT j.seq, j.id, j.priority, j.place, j.weight FROM @schema@.jobs j
-        WHERE j.state = 'queued' AND j.place >= v_queued AND j.type = of_type AND j.concurrency = c.name
-          AND c.name = '' ORDER BY j.priority DESC, j.place LIMIT most + 1)
-      UNION ALL
-      (SELECT j.seq, j.id, 0, j.seq, 1 FROM @schema@.jobs j
-        WHERE j.plain AND j.type = of_type AND j.seq > v_front AND c.name = '' ORDER BY j.seq LIMIT most + 1)) f)
-  SELECT first.name, first.id, first.priority, first.place, first.weight, first.queued, first.leased, s.base, s.doc, s.facts
-  FROM first LEFT JOIN LATERAL (SELECT o.base, o.doc, o.facts FROM @schema@.standing o
-    WHERE o.seq = first.seq AND first.rank <= most LIMIT 1) s ON true
-  WHERE first.turn <= CASE WHEN first.name = '' THEN most ELSE (SELECT e.size FROM each e) END;
-END $$;
-
--- What most calls load, with plans that are made once. "part": -1 are rows, -2 small values, -3 and below the heads of
--- each type.
-CREATE FUNCTION @schema@.load(row_ids text[], cell_kinds text[], cell_fields text[], head_types text[],
-head_sizes int[], head_wholes boolean[])
-RETURNS TABLE (part int, a text, b text, c text, d text, n1 float8, n2 float8, n3 float8, n4 float8, n5 float8, n6 float8)
-LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET jit = off
-AS $$
-BEGIN
-  IF row_ids <> '{}' THEN
-    RETURN QUERY SELECT -1, s.id, NULL::text, s.doc, s.facts, s.base::float8, NULL::float8, NULL::float8, NULL::float8,
-      NULL::float8, NULL::float8 FROM @schema@.standing s WHERE s.id = ANY(row_ids);
-  END IF;
-  IF cell_kinds <> '{}' THEN
-    RETURN QUERY SELECT -2, x.kind, x.field, x.value, NULL::text, NULL::float8, NULL::float8, NULL::float8, NULL::float8,
-      NULL::float8, NULL::float8 FROM unnest(cell_kinds, cell_fields) AS w(kind, field)
-      CROSS JOIN LATERAL (SELECT c.kind, c.field, c.value FROM @schema@.cells c
-        WHERE c.kind = w.kind AND c.field = w.field LIMIT 1) x;
-  END IF;
-  FOR i IN 1 .. cardinality(head_types) LOOP
-    RETURN QUERY SELECT -2 - i, h.concurrency, h.id, h.doc, h.facts, h.base::float8, h.priority::float8, h.place::float8,
-      h.weight, h.queued::float8, h.leased::float8 FROM @schema@.heads(head_types[i], head_sizes[i], head_wholes[i]) h;
-  END LOOP;
 END $$;
 
 -- Adds what was folded by a process to the figures, if no other process has, and removes what it is made of. What the

@@ -9,9 +9,10 @@
 import { jobs } from './0001-jobs.ts'
 import { transactions } from './0002-transactions.ts'
 import { plainJobs } from './0003-plain-jobs.ts'
+import { loading } from './0004-loading.ts'
 
 /** `@schema@` stands for the quoted name of the schema. */
-export const migrations: readonly string[] = [jobs, transactions, plainJobs]
+export const migrations: readonly string[] = [jobs, transactions, plainJobs, loading]
 
 /** The version of a schema that this jobchart reads and writes. */
 export const schemaVersion = migrations.length
