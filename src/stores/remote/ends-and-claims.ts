@@ -94,7 +94,7 @@ export class EndsAndClaims {
     const own = await driver.inLine(() => carry(() => plain.claim({ ...request, demand: demand.plain })))
     if (own !== null) this.coreTypes.learn(demand.plain, own)
     const left = [...demand.others, ...(own?.others ?? demand.plain)]
-    return inOrder(request, [own, left.length === 0 ? null : await byCore(left)])
+    return inOrder(request, [own, left.length === 0 ? null : await restOf(own, byCore(left))])
   }
 
   /** To be called once for each claim. */
@@ -147,9 +147,12 @@ export class EndsAndClaims {
       const [others, claimed] = await this.transact(ends.others, { ...request, demand: demand.others })
       const completed = this.completeNow(ends.plain)
       ended.resolve(completed.then((plain) => ({ plain, others })))
-      const own = await this.claimPlain({ ...request, demand: demand.plain })
+      const own = await restOf(claimed, this.claimPlain({ ...request, demand: demand.plain }))
       const left = [...(claimed === null ? demand.others : []), ...own.others]
-      answer.resolve(inOrder(request, [own, claimed, left.length === 0 ? null : await this.claimNow(request, left)]))
+      const known = inOrder(request, [own, claimed])
+      answer.resolve(
+        left.length === 0 ? known : inOrder(request, [known, await restOf(known, this.claimNow(request, left))]),
+      )
       await completed
     } catch (error) {
       ended.reject(error)
@@ -160,7 +163,7 @@ export class EndsAndClaims {
   /** Ends and claims together, or else ends. */
   private async transact(settlements: readonly Settlement[], request: ClaimRequest): Promise<Both> {
     const { driver } = this.options
-    if (request.demand.length === 0) return [await this.settleNow(settlements), noJobs]
+    if (request.demand.length === 0) return [await this.settleNow(settlements), none]
     const types = new Set(request.demand.map(({ type }) => type))
     const operate = (transaction: Transaction): Both => {
       const ended = settleEach(transaction, settlements)
@@ -188,9 +191,9 @@ export class EndsAndClaims {
   private async claimPlain(request: ClaimRequest): Promise<PlainAnswer> {
     const { plain, carry } = this.options
     const { demand } = request
-    if (plain === undefined || demand.length === 0) return { ...noJobs, others: demand }
+    if (plain === undefined || demand.length === 0) return { ...none, others: demand }
     const answer = await carry(() => plain.claim(request))
-    if (answer === null) return { ...noJobs, others: demand }
+    if (answer === null) return { ...none, others: demand }
     this.coreTypes.learn(demand, answer)
     return answer
   }
@@ -235,14 +238,21 @@ const coreClaimsMax = 32
 
 type PlainAnswer = Pick<PlainClaim, 'jobs' | 'shortfalls' | 'others'>
 
-const noJobs: ClaimAnswer = { jobs: [], shortfalls: [] }
+const none: PlainAnswer = { jobs: [], shortfalls: [], others: [] }
+
+/**
+ * The rest of a claim of which a part was carried out. Jobs that were claimed are answered also if it fails: otherwise
+ * nobody would run them until their lease ends. The next claim meets the error.
+ */
+const restOf = <T extends ClaimAnswer>(claimed: ClaimAnswer | null, rest: Promise<T>): Promise<T | PlainAnswer> =>
+  claimed === null || claimed.jobs.length === 0 ? rest : rest.catch(() => none)
 
 const hasAny = (answer: ClaimAnswer | null): answer is ClaimAnswer =>
   answer !== null && answer.jobs.length + answer.shortfalls.length > 0
 
 /** Answers to a claim as one: by the order of its demands, as each is, and for a type in that of the answers. */
 function inOrder({ demand }: ClaimRequest, answers: readonly (ClaimAnswer | null)[]): ClaimAnswer {
-  const [first = noJobs, ...others] = answers.filter(hasAny)
+  const [first = none, ...others] = answers.filter(hasAny)
   if (others.length === 0) return { jobs: first.jobs, shortfalls: first.shortfalls }
   const jobs = [first, ...others].flatMap((answer) => answer.jobs)
   const shortfalls = [first, ...others].flatMap((answer) => answer.shortfalls)

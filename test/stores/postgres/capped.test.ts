@@ -1,44 +1,16 @@
 /** Jobs under a limit of their type are claimed by the server, which counts what is leased. */
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { ask, boom, idsOf, lease, newJob, noLimits, put, take } from '../../../src/store-testing/conformance/acts.ts'
 import type { Settlement } from '../../../src/core/settlement.ts'
 import type { ClaimedJob, NewJob, Store } from '../../../src/store.ts'
-import { systemClock } from '../../../src/core/clock.ts'
-import { postgresPort } from '../../../src/stores/postgres/port.ts'
-import { targetOf } from '../../../src/stores/postgres/target.ts'
-import { remoteStore } from '../../../src/stores/remote/store.ts'
 import { seededRandom } from '../../../src/testing/index.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
+import { overheardStore, type OverheardStore } from './overheard-store.ts'
 
 const server = postgresOfFile()
 
-interface Opened {
-  readonly store: Store
-  /** The statements that have names, in their order. */
-  readonly names: string[]
-}
-
-/** @param before is awaited before each statement that has a name is sent */
-async function opened(schema: string, before: (name: string) => Promise<void> = async () => {}): Promise<Opened> {
-  const names: string[] = []
-  const target = targetOf({ url: server().url })
-  const connect: typeof target.connect = async () => {
-    const link = await target.connect()
-    const query = link.query.bind(link)
-    link.query = async (text, values, name) => {
-      if (name !== undefined) {
-        names.push(name)
-        await before(name)
-      }
-      return query(text, values, name)
-    }
-    return link
-  }
-  const store = remoteStore(postgresPort({ ...target, connect, schema, transitionsMax: 10_000, clock: systemClock }))
-  await store.open({ clock: systemClock })
-  onTestFinished(() => store.close())
-  return { store, names }
-}
+const opened = (schema: string, before?: (name: string) => Promise<void>): Promise<OverheardStore> =>
+  overheardStore({ url: server().url, schema, before })
 
 const capped = (concurrency: number) => ({ limits: { ...noLimits, concurrency } })
 const end = (job: ClaimedJob): Settlement => ({ ...lease(job), event: 'COMPLETE', to: 'done' })
