@@ -16,17 +16,41 @@ import type { Unit } from './unit.ts'
 /** The states in which a cancel does something. */
 export const cancellable: ReadonlySet<JobState> = new Set(jobStates.filter((state) => !isEnded(state)))
 
+/** Of child jobs. */
+export const childReason = 'its parent was cancelled'
+
 export function cancel(unit: Unit, request: CancelRequest): CancelAnswer {
   const { rows, notFound } = unit.findEach(request.ids)
   return { ...cancelRows(unit, rows, request), notFound }
 }
 
-/** Cancels jobs, those of a higher priority first, then the older ones. */
+/** What a cancel without child jobs has done. `parents`: the jobs whose child jobs are to be cancelled. */
+export interface CancelledAlone extends CancelAnswer {
+  readonly parents: readonly string[]
+}
+
+export function cancelAlone(unit: Unit, request: CancelRequest): CancelledAlone {
+  const { rows, notFound } = unit.findEach(request.ids)
+  const { forced, ...answer } = cancelEach(unit, rows, request)
+  return { ...answer, notFound, parents: forced.map(({ id }) => id) }
+}
+
+/** Cancels jobs, those of a higher priority first, then the older ones, and then their descendants. */
 export function cancelRows(
   unit: Unit,
   rows: readonly JobRow[],
-  { reason, graceMs }: Pick<CancelRequest, 'reason' | 'graceMs'>,
+  request: Pick<CancelRequest, 'reason' | 'graceMs'>,
 ): Omit<CancelAnswer, 'notFound'> {
+  const { forced, ...answer } = cancelEach(unit, rows, request)
+  cancelChildren(unit, forced, request.graceMs, answer.transitions)
+  return answer
+}
+
+function cancelEach(
+  unit: Unit,
+  rows: readonly JobRow[],
+  { reason, graceMs }: Pick<CancelRequest, 'reason' | 'graceMs'>,
+): Omit<CancelAnswer, 'notFound' | 'transitions'> & { forced: JobRow[]; transitions: WrittenTransition[] } {
   const byUrgency = rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   const cancelled: string[] = []
   const cancelling: string[] = []
@@ -42,8 +66,7 @@ export function cancelRows(
     if (isEnded(row.state)) cancelled.push(row.id)
     else cancelling.push(row.id)
   }
-  cancelChildren(unit, forced, graceMs, transitions)
-  return { cancelled, cancelling, finished, transitions }
+  return { cancelled, cancelling, finished, transitions, forced }
 }
 
 /**
@@ -58,7 +81,7 @@ export function cancelSuperseded(unit: Unit, row: JobRow): WrittenTransition | n
 }
 
 function cancelChildren(unit: Unit, forced: JobRow[], graceMs: number | null, transitions: WrittenTransition[]): void {
-  const mark = { reason: 'its parent was cancelled', graceMs }
+  const mark = { reason: childReason, graceMs }
   // The loop appends to `forced`: children of children follow.
   for (const parent of forced) {
     for (const child of unit.children(parent)) {

@@ -65,7 +65,7 @@ export async function changeEach<A extends object>(
     const outcome = await changeJobs(driver, commitEach, set, left, (transaction, id) => act(transaction, [id]))
     answers.push(...(outcome?.done ?? []))
     left = outcome?.left ?? left
-    if (left.length === 0) return joined(act(driver.begin(driver.newSet()), []), answers)
+    if (left.length === 0) return oneAnswer(act(driver.begin(driver.newSet()), []), answers)
     await driver.pause(tries)
   }
   throw contended(driver.server.name, 'Some of the jobs were changed. Call again, with fewer jobs at once.')
@@ -84,7 +84,7 @@ export async function selectedAmong(
 }
 
 /** One answer of many: its lists are theirs, and its error the first of one that has failed. */
-function joined<A extends object>(empty: A, answers: readonly A[]): A {
+export function oneAnswer<A extends object>(empty: A, answers: readonly A[]): A {
   const lists = Object.entries(empty).map(([name, value]) => {
     const all = (): unknown[] => answers.flatMap((answer) => (answer as Record<string, unknown[]>)[name] ?? [])
     return [name, Array.isArray(value) ? all() : value] as const

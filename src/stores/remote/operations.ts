@@ -2,14 +2,11 @@
  * The writes of a store: each an operation of the core in a transaction, and what is known beforehand of what it needs.
  */
 import { discard, retry } from '../../core/admin.ts'
-import { cancel } from '../../core/cancel.ts'
-import { caps } from '../../core/caps.ts'
 import { Packed } from '../../core/cell.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { extend } from '../../core/extend.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import {
-  cancelFailed,
   checkpointFailed,
   fireScheduleFailed,
   heartbeatFailed,
@@ -30,8 +27,6 @@ import { settle } from '../../core/settle.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import type {
-  CancelAnswer,
-  CancelRequest,
   DiscardAnswer,
   HeartbeatAnswer,
   HeartbeatPayload,
@@ -45,10 +40,11 @@ import type {
 } from '../../store.ts'
 import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
+import { cancelAll } from './cancel.ts'
 import { cellName, keyName } from './cells.ts'
 import type { RemoteDriver } from './driver.ts'
 import { NotLoaded, type Need } from './needs.ts'
-import { joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
+import { joined, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
 type Writes = 'checkpoint' | 'send' | 'reindex' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue'
@@ -76,7 +72,7 @@ export const writesOf = (driver: () => RemoteDriver): Pick<Store, Writes> => ({
         needs: rowsOf(part),
       }),
     ),
-  cancel: async (requests) => joined(partsOf(requests, undefined, cancelWeight), (part) => cancelAll(driver(), part)),
+  cancel: (requests) => cancelAll(driver(), requests),
   retry: async (ids, fromStart = false, dropInbox = 0, edit) =>
     changeAll(driver(), ids, ({ unit }, some) => retry(unit, some, fromStart, dropInbox, edit)),
   discard: async (ids) => changeAll(driver(), ids, ({ unit }, some) => discard(unit, some)),
@@ -281,26 +277,6 @@ export function extendPart(
 }
 
 // ── changes of many jobs ───────────────────────────────────────────────────────────────────────────────────────────
-
-/** One commit cancels as many jobs as one call of a client names. */
-const cancelWeight = ({ ids }: CancelRequest): number => (ids.length * partMax) / caps.selection
-
-function cancelAll(driver: RemoteDriver, requests: readonly CancelRequest[]): Promise<CancelAnswer[]> {
-  const { commitEach } = driver.server
-  return driver.write((each) => each.each(requests, (request) => cancel(each.unit, request), cancelFailed), {
-    ...(commitEach && {
-      async apart() {
-        const answers: CancelAnswer[] = []
-        for (const request of requests) {
-          const act = (each: Transaction, ids: readonly string[]): CancelAnswer =>
-            each.each([request], () => cancel(each.unit, { ...request, ids }), cancelFailed)[0] as CancelAnswer
-          answers.push(await changeEach(driver, commitEach, request.ids, act))
-        }
-        return answers
-      },
-    }),
-  })
-}
 
 /** Changes jobs together, or one by one if others work on them. */
 function changeAll<A extends object>(
