@@ -9,7 +9,7 @@
  * earlier commands have taken effect. Answers of claims and ends of runs take their turn in lanes of their own, behind
  * cancels that were given meanwhile.
  */
-import { merge, mergeAll, type BehaviorSubject, type Observable, type OperatorFunction } from 'rxjs'
+import { filter, merge, mergeAll, type BehaviorSubject, type Observable, type OperatorFunction } from 'rxjs'
 import type { Logger } from '../core/logger.ts'
 import type { AnyJobEvent } from '../core/record.ts'
 import { admitJobs, type AdmitJobsOptions } from './admit-jobs.ts'
@@ -22,6 +22,7 @@ import { runAttempts, type RunAttemptsOptions } from './run-attempts.ts'
 import { selectPicks, wakeQueues, type SelectPicksOptions } from './select-picks.ts'
 import { settleRuns, type SettleRunsOptions } from './settle-runs.ts'
 import { stage } from './stage.ts'
+import type { RateWaits } from './rate-waits.ts'
 import type { StoreCalls } from './store-calls.ts'
 
 interface PipelineInputs {
@@ -31,6 +32,7 @@ interface PipelineInputs {
   /** Called when all commands given before are handled. */
   readonly idleCalls: Observable<() => void>
   readonly storeCalls: StoreCalls
+  readonly rateWaits: Pick<RateWaits, 'isWaiting'>
   /** Is a cancel in flight? */
   readonly cancelling: BehaviorSubject<boolean>
 }
@@ -45,7 +47,7 @@ type PipelineOptions = PipelineInputs &
   ToEventsOptions
 
 export function pipeline(options: PipelineOptions): Observable<AnyJobEvent> {
-  const { lanes, cancels, wakes, idleCalls, cancelling, storeCalls, logger } = options
+  const { lanes, cancels, wakes, idleCalls, cancelling, storeCalls, rateWaits, logger } = options
   return merge(
     cancels.pipe(lanes.batches(Lane.cancel), cancelJobs(options)),
     lanes.free.pipe(
@@ -59,7 +61,11 @@ export function pipeline(options: PipelineOptions): Observable<AnyJobEvent> {
       settleRuns(options),
       toEvents(options),
     ),
-    wakes.pipe(lanes.batches(Lane.wake), wakeQueues(options)),
+    wakes.pipe(
+      filter(({ type }) => !rateWaits.isWaiting(type)),
+      lanes.batches(Lane.wake),
+      wakeQueues(options),
+    ),
     idleCalls.pipe(lanes.batches(Lane.idle), mergeAll(), called(logger)),
   )
 }

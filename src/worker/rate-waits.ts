@@ -1,4 +1,7 @@
-/** Wakes queues that have reached their rate limit, when its window has passed. */
+/**
+ * Wakes queues that have reached their rate limit, when its window has passed. Until then no claim of them finds a job:
+ * with thousands of such queues, claims of them would be in the way of those that have work.
+ */
 import type { Observer } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'
@@ -19,6 +22,13 @@ export class RateWaits {
 
   constructor(options: RateWaitsOptions) {
     this.options = options
+  }
+
+  /** Is it certain that no job of the queue may start now? With concurrency keys, another key may be free. */
+  isWaiting(type: string): boolean {
+    const { jobs, store } = this.options
+    const wait = this.waits.get(type)
+    return wait !== undefined && store.now() < wait.at && jobs.get(type)?.keyOf === null
   }
 
   /** Wakes the queue at `at`, by the store's clock. At most one timer per type. */

@@ -95,7 +95,7 @@ function watched({ jobs = 2, slots = 2, later = false, slow = false, run = () =>
     random: () => 0.5,
     health: { answered() {}, failed() {} },
     halted: () => null,
-    rateWaits: { wakeAt() {} },
+    rateWaits: { wakeAt() {}, isWaiting: () => false },
     confirmer: { isDue: () => false, confirm: () => true },
     unsupported: { note() {} },
   }).subscribe((event) => hub.emit(event))

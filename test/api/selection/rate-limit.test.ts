@@ -62,6 +62,26 @@ test('a limited type takes no slot from the others', async () => {
   expect(ran.toSorted()).toEqual(['free', 'free', 'free', 'limited'])
 })
 
+test('the search for missed hints of a shared store claims nothing of a type that waits for its window', async () => {
+  const inner = memoryStore()
+  let claims = 0
+  const store = {
+    ...inner,
+    capabilities: { ...inner.capabilities, shared: true },
+    claim: (...args: Parameters<typeof inner.claim>) => (claims++, inner.claim(...args)),
+  }
+  const { clock, runtime } = world({ store })
+  const starts: number[] = []
+  const run = async (): Promise<void> => void starts.push(clock.now() - start)
+  const job = defineJob<number, void>({ type: 'job', rateLimit: { limit: 1, per: '1m' }, run })
+  const worker = await runtime({ jobs: [job] })
+  await worker.enqueueMany(job, [1, 2])
+  await clock.advance('59s')
+  expect(claims).toBe(1)
+  await clock.advance('1s')
+  expect(starts).toEqual([0, 60_000])
+})
+
 test('waiting for a window asks the store once, however many jobs come meanwhile', async () => {
   const inner = memoryStore()
   let claims = 0
