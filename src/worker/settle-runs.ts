@@ -1,8 +1,10 @@
 /**
- * Settles: decides what becomes of the jobs of ended runs, and writes the ends of a turn in one call. A failed write is
- * repeated, which the token makes safe, until the leases have expired and the jobs are rescued anyway.
+ * Settles: decides what becomes of the jobs of ended runs, and writes the ends of a turn in one call. Ends whose write
+ * has failed are written again together, which the token makes safe, until their leases have expired and the jobs are
+ * rescued anyway.
  */
 import type { OperatorFunction, Subscriber } from 'rxjs'
+import type { Timer } from '../core/clock.ts'
 import { recordError } from '../core/failure.ts'
 import { dead, type Settlement } from '../core/settlement.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -48,6 +50,10 @@ class Settler {
   private readonly options: SettleRunsOptions
   private readonly deciding: DecideOptions
   private readonly out: Subscriber<SettledRuns>
+  /** Ends whose write has failed while the store is away, and when they are written again, after how many tries. */
+  private readonly unwritten = new Map<Run, Settlement>()
+  private timer: Timer | null = null
+  private tries = 0
 
   constructor(options: SettleRunsOptions, out: Subscriber<SettledRuns>) {
     this.options = options
@@ -113,40 +119,67 @@ class Settler {
     return isLeased && job.attempt === attempt && job.generation === generation ? null : end.settlement
   }
 
-  private write(runs: readonly Run[], settlements: readonly Settlement[], tries = 0): void {
-    const { store, storeCalls } = this.options
+  private write(runs: readonly Run[], settlements: readonly Settlement[]): void {
+    const { store, storeCalls, health } = this.options
     whenAnswered(
       () => storeCalls.sent('ends', store.settle(settlements)),
       (answers) => {
-        this.options.health.answered()
+        health.answered()
+        this.tries = 0
         this.answered({ runs, settlements, answers })
+        this.writeUnwritten()
       },
-      (error) => this.failed(runs, settlements, tries, error),
+      (error) => this.failed(runs, settlements, error),
     )
   }
 
-  private failed(runs: readonly Run[], settlements: readonly Settlement[], tries: number, error: unknown): void {
-    const { logger, timers, workload, health } = this.options
+  private failed(runs: readonly Run[], settlements: readonly Settlement[], error: unknown): void {
+    const { health, time } = this.options
     if (error instanceof JobchartError) health.failed(error)
     const isRefused = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
-    if (isRefused || this.allFenced(runs)) {
-      logger.error('the ends of jobs could not be written; the jobs run again when their leases have expired', {
+    const now = time.read()
+    const lost: Run[] = []
+    for (const [i, run] of runs.entries()) {
+      if (isRefused || now >= run.lease.fenceAt) lost.push(run)
+      else this.unwritten.set(run, settlements[i] as Settlement)
+    }
+    if (lost.length > 0) this.giveUp(lost, error)
+    if (this.unwritten.size > 0) this.repeat(error)
+  }
+
+  private giveUp(runs: readonly Run[], error: unknown): void {
+    this.options.logger.error(
+      'the ends of jobs could not be written; the jobs run again when their leases have expired',
+      {
         error,
         ids: runs.slice(0, 20).map((run) => run.claimed.id),
         jobs: runs.length,
-      })
-      workload.done(runs.length)
-      return
-    }
-    if (tries === 0)
-      logger.warn('the store is unavailable; the write of the ends of jobs is repeated', { error, jobs: runs.length })
-    const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
-    timers.after(delayMs, () => this.write(runs, settlements, tries + 1))
+      },
+    )
+    this.options.workload.done(runs.length)
   }
 
-  private allFenced(runs: readonly Run[]): boolean {
-    const now = this.options.time.read()
-    return runs.every((run) => now >= run.lease.fenceAt)
+  /** Ends that fail meanwhile wait for the same repetition. */
+  private repeat(error: unknown): void {
+    if (this.timer !== null) return
+    const { logger, timers } = this.options
+    if (this.tries === 0)
+      logger.warn('the store is unavailable; the writes of the ends of jobs are repeated', {
+        error,
+        jobs: this.unwritten.size,
+      })
+    const delayMs = Math.min(retryMs.first * 2 ** this.tries++, retryMs.max)
+    this.timer = timers.after(delayMs, () => this.writeUnwritten())
+  }
+
+  /** Together; also when the store has just answered, so that none waits longer. */
+  private writeUnwritten(): void {
+    this.timer?.cancel()
+    this.timer = null
+    if (this.unwritten.size === 0) return
+    const [runs, settlements] = [[...this.unwritten.keys()], [...this.unwritten.values()]]
+    this.unwritten.clear()
+    this.write(runs, settlements)
   }
 
   private answered(settled: SettledRuns): void {

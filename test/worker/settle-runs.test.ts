@@ -66,6 +66,57 @@ test('a write is repeated while the store is away, and the runs stay in hand', a
   expect([logger.warn.mock.calls.length, health.failed.mock.calls.length]).toEqual([1, 2])
 })
 
+test('while the store is away one warning tells of all ends, and one write repeats them', async () => {
+  const { stage, ended, settle, workload, clock, logger } = settling([
+    unavailable,
+    unavailable,
+    unavailable,
+    unavailable,
+  ])
+  const runs = new Subject<readonly Run[]>()
+  runs.pipe(stage).subscribe()
+  for (const id of ['a', 'b', 'c']) runs.next(ended(id))
+  await clock.advance('1s')
+  expect(settle.mock.calls.map(([settlements]) => settlements.map(({ id }) => id).join(''))).toEqual([
+    'a',
+    'b',
+    'c',
+    'abc',
+    'abc',
+  ])
+  expect([workload.busy, logger.warn.mock.calls.length]).toEqual([false, 1])
+})
+
+test('an end that the store takes again brings those that wait with it', async () => {
+  const { stage, ended, settle, workload } = settling([unavailable])
+  const runs = new Subject<readonly Run[]>()
+  runs.pipe(stage).subscribe()
+  runs.next(ended('a'))
+  runs.next(ended('b'))
+  await Promise.resolve()
+  expect(settle.mock.calls.map(([settlements]) => settlements.map(({ id }) => id).join(''))).toEqual(['a', 'b', 'a'])
+  expect(workload.busy).toBe(false)
+})
+
+test('of ends that are repeated together those with expired leases are given up', async () => {
+  const { stage, ended, settle, workload, clock, logger, elapse } = settling([unavailable, unavailable, unavailable])
+  const runs = new Subject<readonly Run[]>()
+  runs.pipe(stage).subscribe()
+  const [a, b] = [ended('a'), ended('b')]
+  for (const run of b) run.lease = { ...run.lease, fenceAt: Infinity }
+  runs.next(a)
+  runs.next(b)
+  elapse(100)
+  await clock.advance('1s')
+  expect(settle.mock.calls.map(([settlements]) => settlements.map(({ id }) => id).join(''))).toEqual([
+    'a',
+    'b',
+    'ab',
+    'b',
+  ])
+  expect([workload.busy, logger.error.mock.calls.length]).toEqual([false, 1])
+})
+
 test('a write is given up when the leases have expired', async () => {
   const { stage, ended, settle, workload, clock, logger, elapse } = settling([unavailable, unavailable, unavailable])
   const runs = new Subject<readonly Run[]>()
