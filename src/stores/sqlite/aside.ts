@@ -6,13 +6,13 @@
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { DiscardAnswer } from '../../store.ts'
-import type { RowValues } from '../sql/columns.ts'
-import { recordOf } from '../sql/fields.ts'
-import { rowOf } from '../sql/row.ts'
+import type { RowValues } from './columns.ts'
 import { isUnreadable } from './errors.ts'
 import type { JobFile } from './job-file.ts'
+import { noNames } from './machines.ts'
 import { Queue } from './queue.ts'
-import type { Row } from './row-cache.ts'
+import { recordOf } from './record.ts'
+import { rowOf, type Row } from './row.ts'
 import { claimable, claimed } from './state-names.ts'
 
 /** What a read makes; null if a text that is stored is no JSON, or something is missing. */
@@ -110,11 +110,9 @@ function leave(file: JobFile, values: RowValues, isClaimed: boolean): void {
   if (next !== undefined && dueAfter !== null && next.dueAt === null) unit.setDue(next, dueAfter)
 }
 
-const nowhere: MachineStanding = { states: [], tags: [] }
-
 function standingOf({ sql }: JobFile, seq: number): MachineStanding {
   const standing = sql.get('machine', seq)?.[12] ?? null
-  return standing === null ? nowhere : (unlessUnreadable(() => JSON.parse(standing) as MachineStanding) ?? nowhere)
+  return standing === null ? noNames : (unlessUnreadable(() => JSON.parse(standing) as MachineStanding) ?? noNames)
 }
 
 export const unreadable = ({ sql }: JobFile): string[] => sql.all('unreadable').map(([id]) => id)

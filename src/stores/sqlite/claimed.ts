@@ -4,11 +4,11 @@ import { JobMachine } from '../../core/job-row.ts'
 import type { JobMeta, JobRecord } from '../../core/record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { ClaimedJob } from '../../store.ts'
-import type { PackedStep, RowValues } from '../sql/columns.ts'
-import { recordOf } from '../sql/fields.ts'
-import { checkpointOf, inboxOf } from '../sql/machine.ts'
-import { rowOf, type Lease, type StoredOptions } from '../sql/row.ts'
 import type { ClaimedMachine, ClaimedRow } from './claim.ts'
+import type { PackedStep, RowValues } from './columns.ts'
+import { Queue } from './queue.ts'
+import { checkpointOf, inboxOf, recordOf } from './record.ts'
+import { rowOf, type Lease, type StoredOptions } from './row.ts'
 
 /** A value from a column with JSON. */
 export const parsed = <T>(text: string | null, otherwise: T): T => (text === null ? otherwise : (JSON.parse(text) as T))
@@ -38,7 +38,7 @@ export function claimed({ values, type, attempt, maxAttempts, lease, kept, steps
 }
 
 function recordFrom(values: RowValues, type: string, lease: Lease, kept: ClaimedMachine | null): JobRecord {
-  const row = rowOf(values, { number: values[2], type, terms: null }, () => new ClaimedMachineOf(kept), lease)
+  const row = rowOf(values, new Queue(values[2], type), () => new ClaimedMachineOf(kept), lease)
   return recordOf(row, kept ?? { checkpoint: null, inbox: [] })
 }
 

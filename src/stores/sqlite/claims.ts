@@ -5,7 +5,7 @@
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import { Tick } from '../../core/job-row.ts'
 import { RenewedMap } from '../../core/renewed-map.ts'
-import type { Lease, Row } from '../sql/row.ts'
+import type { Lease, Row } from './row.ts'
 import type { Statements } from './statements.ts'
 
 /** A row of the table. */

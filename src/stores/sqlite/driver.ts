@@ -8,13 +8,13 @@ export const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
 export type DatabaseSync = sqlite.DatabaseSync
 
 /** A value of a parameter. */
-export type SqlInput = string | number | null
+export type SqlValue = string | number | null
 
 /** A prepared statement: rows are lists, integers are numbers. */
 interface DriverStatement {
-  get(...values: SqlInput[]): unknown
-  all(...values: SqlInput[]): unknown[]
-  run(...values: SqlInput[]): { readonly changes: number | bigint }
+  get(...values: SqlValue[]): unknown
+  all(...values: SqlValue[]): unknown[]
+  run(...values: SqlValue[]): { readonly changes: number | bigint }
 }
 
 /** A connection, of whatever library. */

@@ -4,7 +4,7 @@
  * searches look for them.
  */
 import type { JobState } from '../../core/lifecycle.ts'
-import type { Row } from './row-cache.ts'
+import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
 
 /** So many ended jobs may be behind; and so many of one process before it counts them. */

@@ -6,8 +6,7 @@ import { insert } from '../../core/insert.ts'
 import type { JobToInsert } from '../../core/job-row.ts'
 import type { Unit } from '../../core/unit.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
-import { noTags } from '../sql/row.ts'
-import type { Row } from './row-cache.ts'
+import { noTags, type Row } from './row.ts'
 
 export interface PackedRequest extends Omit<InsertRequest, 'jobs'> {
   readonly jobs: readonly JobToInsert[]

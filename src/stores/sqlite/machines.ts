@@ -2,18 +2,20 @@
 import { Deferred } from '../../core/cell.ts'
 import { JobMachine, type RowChange } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
-import type { CheckpointEntry } from '../../core/machine-record.ts'
+import type { CheckpointEntry, Unsupported } from '../../core/machine-record.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
-import type { PackedInboxEntry, PackedStep } from '../sql/columns.ts'
-import { machineOf, type KeptOfMachine } from '../sql/machine.ts'
-import { isSame } from '../sql/write-row.ts'
+import type { MachineValues, PackedInboxEntry, PackedStep } from './columns.ts'
 import { Contradiction } from './errors.ts'
 import type { Queues } from './queues.ts'
-import type { Row } from './row-cache.ts'
+import type { KeptOfMachine } from './record.ts'
+import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
 
-const noNames: MachineStanding = { states: [], tags: [] }
+export const noNames: MachineStanding = { states: [], tags: [] }
+
+export const isSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
+  a === b || (a.length === b.length && a.every((item, i) => item === b[i]))
 
 /** Read from the file when it is asked for. */
 class StoredMachine extends Deferred<JobMachine | null> {
@@ -44,12 +46,12 @@ class CheckpointTime extends Deferred<number> {
   }
 
   get(): number {
-    return checkpointOf(this.sql, this.row)[1]
+    return lastCheckpoint(this.sql, this.row)[1]
   }
 }
 
 /** The last checkpoint of a job that has one. */
-function checkpointOf(sql: Statements, row: Row): readonly [state: string, at: number] {
+function lastCheckpoint(sql: Statements, row: Row): readonly [state: string, at: number] {
   const seq = row.machine?.checkpoint?.seq
   const found = seq === undefined ? undefined : sql.get('checkpointAt', seq)
   if (found === undefined) throw new Contradiction(`the file has no checkpoint ${seq} of job ${row.id}`)
@@ -111,7 +113,7 @@ export class Machines {
   }
 
   checkpointState(row: Row): string | null {
-    return (row.machine?.checkpoint ?? null) === null ? null : checkpointOf(this.sql, row)[0]
+    return (row.machine?.checkpoint ?? null) === null ? null : lastCheckpoint(this.sql, row)[0]
   }
 
   keptOf(row: Row): KeptOfMachine {
@@ -167,3 +169,56 @@ export class Machines {
     this.sql.run('removeMessagesOf', numbers)
   }
 }
+
+// ── columns of a machine ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** @param checkpointAt when its last checkpoint was written */
+function machineOf(
+  [number, seq, takesCancel, lastMessage, lastRead, parent, checkins, keys, gatherMessages, ...others]: MachineValues,
+  checkpointedAttempts: number,
+  checkpointAt: Deferred<number> | number,
+): JobMachine {
+  const [gatherMs, version, unsupported, standing, deferred] = others
+  const machine = new JobMachine(parent === null ? null : { id: parent, checkins: checkins === 1 })
+  machine.version = version
+  machine.checkpoint = seq === null ? null : { number, seq }
+  machine.checkpointAt = seq === null ? 0 : checkpointAt
+  machine.checkpointedAttempts = checkpointedAttempts
+  machine.takesCancel = takesCancel === 1
+  machine.lastMessage = lastMessage
+  machine.lastRead = lastRead
+  if (deferred !== null) machine.deferred = JSON.parse(deferred) as number[]
+  if (keys !== null) machine.messageKeys = JSON.parse(keys) as string[]
+  if (gatherMessages !== null) machine.gather = { messages: gatherMessages, ms: gatherMs ?? 0 }
+  if (unsupported !== null) machine.unsupported = JSON.parse(unsupported) as Unsupported
+  if (standing !== null) {
+    const { states, tags } = JSON.parse(standing) as MachineStanding
+    machine.states = states
+    machine.tags = tags
+  }
+  return machine
+}
+
+const listText = (list: readonly unknown[]): string | null => (list.length === 0 ? null : JSON.stringify(list))
+
+/** What the column `standing` has; null of a machine without a checkpoint that stands nowhere. */
+const standingText = ({ checkpoint, states, tags }: JobMachine): string | null =>
+  checkpoint === null && states.length === 0 && tags.length === 0 ? null : JSON.stringify({ states, tags })
+
+/** The values of its columns. */
+export const machineValues = (machine: JobMachine): MachineValues => [
+  machine.checkpoint?.number ?? 0,
+  machine.checkpoint?.seq ?? null,
+  machine.takesCancel ? 1 : 0,
+  machine.lastMessage,
+  machine.lastRead,
+  machine.parent?.id ?? null,
+  machine.parent?.checkins === true ? 1 : 0,
+  listText(machine.messageKeys),
+  machine.gather?.messages ?? null,
+  machine.gather?.ms ?? null,
+  machine.version,
+  machine.unsupported === null ? null : JSON.stringify(machine.unsupported),
+  standingText(machine),
+  listText(machine.deferred),
+]

@@ -3,8 +3,7 @@
  * statement costs as much as the row that it writes.
  */
 import { jsonOf } from '../../core/cell.ts'
-import type { Sink } from '../sql/write-row.ts'
-import type { Row } from './row-cache.ts'
+import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
 
 /** The rows of the statements, the most first. */
@@ -17,8 +16,7 @@ type Shared = readonly [
   finishedAt: number | null,
 ]
 
-export class PlainEnds implements Sink {
-  readonly run: Statements['run']
+export class PlainEnds {
   private readonly sql: Statements
   private shared: Shared = [null, null, null, null]
   /** Three numbers of each: its own, and those of its CLAIM and its end. */
@@ -26,10 +24,10 @@ export class PlainEnds implements Sink {
 
   constructor(sql: Statements) {
     this.sql = sql
-    this.run = (name, ...values) => sql.run(name, ...values)
   }
 
-  plainEnd({ seq, lastSeq, lastRun, startedAt, finishedAt }: Row, claimedSeq: number): void {
+  /** A plain job has completed in its first attempt. @param claimedSeq the number of its CLAIM */
+  add({ seq, lastSeq, lastRun, startedAt, finishedAt }: Row, claimedSeq: number): void {
     const { token, worker, output } = lastRun
     const json = jsonOf(output)
     if (json !== null) {

@@ -1,6 +1,6 @@
 /** How long ended jobs are kept, and when those of each queue are looked at. */
 import type { RetentionPolicies, RetentionPolicy } from '../../core/values.ts'
-import { never } from '../sql/row.ts'
+import { never } from './columns.ts'
 import type { Statements } from './statements.ts'
 
 /** The name of the policy of all types without one: no type has it. */

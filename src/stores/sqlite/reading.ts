@@ -27,13 +27,11 @@ import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { JobFile } from './job-file.ts'
 import { noCounts, type Queue } from './queue.ts'
 import { allQueues } from './queues.ts'
-import { columns, columnsFor } from '../sql/columns.ts'
-import { fieldsOf, recordOf } from '../sql/fields.ts'
-import { termsOf } from '../sql/terms.ts'
-import { sqlite } from './dialect.ts'
-import type { ActivityValues } from './columns.ts'
-import type { Row } from './row-cache.ts'
-import { find } from './selection.ts'
+import { columns, columnsFor, type ActivityValues } from './columns.ts'
+import { fieldsOf, recordOf } from './record.ts'
+import type { Row } from './row.ts'
+import { find } from './search.ts'
+import { termsOf } from './terms.ts'
 
 const shown = (file: JobFile, row: Row): JobRecord => recordOf(row, file.machines.keptOf(row))
 
@@ -90,7 +88,7 @@ export function list<Field extends keyof JobRecord>(
 export function terms(file: JobFile, query: TermQuery): FoundTerms {
   file.writer.write()
   file.rows.flush()
-  return file.sql.answer(termsOf(sqlite, query))
+  return termsOf(file.sql, query)
 }
 
 export function counts(file: JobFile): ReadAt<Omit<Counts, 'cursor'>> {

@@ -1,11 +1,8 @@
 /** The statements of a repair. */
 import { statesTagged, type StateTag } from '../../core/lifecycle.ts'
 import { bornTimed } from '../../core/insert.ts'
-import { columns, rowTables, type RowValues } from '../sql/columns.ts'
-import { never } from '../sql/row.ts'
-import type { QueueValues } from './columns.ts'
-import { isIndexedMember } from './dialect.ts'
-import { claimable, claimed, noKey } from './state-names.ts'
+import { columns, isIndexedMember, never, noKey, rowTables, type QueueValues, type RowValues } from './columns.ts'
+import { claimable, claimed } from './state-names.ts'
 
 const states = (tag: StateTag): string => [...statesTagged(tag)].map((state) => `'${state}'`).join(', ')
 

@@ -13,7 +13,7 @@ import { isUnreadable } from './errors.ts'
 import { keyless } from './key-groups.ts'
 import { columnsByState, endsByJobs, tablesByJobs } from './repair-statements.ts'
 import type { JobFile } from './job-file.ts'
-import type { Row } from './row-cache.ts'
+import type { Row } from './row.ts'
 
 /** Jobs that are read at once. */
 const pageSize = 500
@@ -26,10 +26,10 @@ export function repair(file: JobFile): RepairAnswer {
   const restored = bringBack(file)
   const jobs = walk(file)
   repairClaims(file)
-  for (const text of columnsByState) sql.repair(text, ...(text.includes('?') ? [file.now] : []))
+  for (const text of columnsByState) sql.query(text, text.includes('?') ? [file.now] : [])
   file.ends.distribute()
-  if (sql.get('wrongEnds') !== undefined) for (const text of endsByJobs) sql.repair(text)
-  for (const text of tablesByJobs) sql.repair(text)
+  if (sql.get('wrongEnds') !== undefined) for (const text of endsByJobs) sql.query(text)
+  for (const text of tablesByJobs) sql.query(text)
   const counts = repairQueues(file)
   const highest = sql.get('highestNumber')?.[0] ?? 0
   if (highest > (sql.get('lastSeq')?.[0] ?? 0)) sql.run('append', highest, highest + 1, file.now, '[]')

@@ -3,10 +3,7 @@
  * the end of a run need not read what its claim has written.
  */
 import { RenewedMap } from '../../core/renewed-map.ts'
-import type { Row as SqlRow } from '../sql/row.ts'
-import type { Queue } from './queue.ts'
-
-export type Row = SqlRow<Queue>
+import type { Row } from './row.ts'
 
 export class RowCache {
   private readonly byId = new RenewedMap<string, Row>()

@@ -1,27 +1,26 @@
 /** Finds rows for operations. What the transaction has changed is written before a query that depends on it. */
 import { handOverRoom } from '../../core/hand-over.ts'
-import { claimable } from '../../core/compiled-arrows.ts'
 import { Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Source } from '../../core/source.ts'
 import type { SelectedRows, Selection } from '../../core/source.ts'
-import type { RowValues } from '../sql/columns.ts'
-import { inboxOf } from '../sql/machine.ts'
-import { noTags, plainTerms, Row as SqlRow, rowOf } from '../sql/row.ts'
-import { addRow } from '../sql/write-row.ts'
 import type { Claims } from './claims.ts'
+import { noKey, type RowValues } from './columns.ts'
 import type { Ends } from './ends.ts'
 import type { Machines } from './machines.ts'
 import type { Minutes } from './minutes.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
-import type { Row, RowCache } from './row-cache.ts'
-import { select } from './selection.ts'
+import { inboxOf } from './record.ts'
+import { noTags, plainTerms, Row, rowOf } from './row.ts'
+import type { RowCache } from './row-cache.ts'
+import { select } from './search.ts'
 import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
-import { noKey } from './state-names.ts'
+import { claimable } from './state-names.ts'
 import { frontOf, type Waiting } from './waiting.ts'
+import { addRow } from './write-row.ts'
 import type { Writer } from './writer.ts'
 
 interface Tables {
@@ -215,7 +214,7 @@ export class Rows implements Source<Row> {
 
   newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row {
     const queue = this.queues.of(job.type)
-    return new SqlRow(job, termsOfNew(job, queue), state, seq, came, queue)
+    return new Row(job, termsOfNew(job, queue), state, seq, came, queue)
   }
 
   add(row: Row): boolean {
@@ -224,7 +223,7 @@ export class Rows implements Source<Row> {
     const hasKeyGroup = queue.hasKeyGroup(concurrencyKey)
     if (hasKeyGroup) this.write()
     if (!addRow(this.sql, row)) return false
-    if (claimable.has(row.state)) this.waiting.add(row, hasKeyGroup)
+    if (row.state === claimable) this.waiting.add(row, hasKeyGroup)
     if (machineCell !== null && row.machine?.parent !== null) this.hasChildren = true
     return true
   }

@@ -1,4 +1,4 @@
-/** The names in statements. The states are asked of the chart: `migrations/`, which make the tables, do not know it. */
+/** The states that statements name, asked of the chart: `migrations/`, which make the tables, do not know it. */
 import { arrows, arrowsFrom, type JobState } from '../../core/lifecycle.ts'
 
 function only(states: Iterable<string>, what: string): string {
@@ -15,6 +15,3 @@ export const claimed = only(
   new Set((arrowsFrom(claimable).CLAIM ?? []).map(({ to }) => to)),
   'that a claim leads to',
 ) as JobState
-
-/** In the table of jobs that wait: no concurrency key. */
-export const noKey = ''

@@ -1,30 +1,35 @@
 /** Every statement of the store, prepared when it is first used. */
+import type { JobState } from '../../core/lifecycle.ts'
 import {
   columns,
   columnsFor,
   enqueueColumns,
+  isIndexedMember,
   machineColumns,
+  never,
   rowTables,
+  type ActivityValues,
+  type FailureValues,
   type MachineValues,
   type PackedInboxEntry,
   type PackedStep,
+  type QueueValues,
   type RowValues,
-} from '../sql/columns.ts'
-import type { JobState } from '../../core/lifecycle.ts'
-import type { Asking } from '../sql/dialect.ts'
-import { rowTexts } from '../sql/texts.ts'
-import { isIndexedMember, sqlite } from './dialect.ts'
-import type { Driver, SqlInput, StatementListener } from './driver.ts'
+} from './columns.ts'
+import type { Driver, SqlValue, StatementListener } from './driver.ts'
 import { intentTexts, type IntentRowOf } from './intent-statements.ts'
-import type { ActivityValues, FailureValues, QueueValues } from './columns.ts'
-import {
-  repairTexts,
-  type columnsByState,
-  type endsByJobs,
-  type RepairRowOf,
-  type tablesByJobs,
-} from './repair-statements.ts'
+import { repairTexts, type RepairRowOf } from './repair-statements.ts'
 
+const lifeColumns =
+  'job, queue, state, history, last_seq, token, worker, started_at, finished_at, output, place, attempt, generation, ' +
+  'due_at, held_key, left_key, due_after, error, errors, checkin, logs, cancel, settled, checkpointed_attempts, failure'
+/** What transitions change of a live job that has a row, no key and nothing rare. */
+const movedColumns =
+  'state, history, last_seq, token, worker, started_at, finished_at, output, place, attempt, generation, due_at, ' +
+  'settled, checkpointed_attempts'
+const machineParameters = ', ?'.repeat(machineColumns.split(',').length)
+const assigned = (list: string): string => list.replaceAll(/\w+/g, (name) => `${name} = ?`)
+const replaced = (list: string): string => list.replaceAll(/\w+/g, (name) => `${name} = excluded.${name}`)
 const queueColumns =
   'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines, front_rank, front_place'
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
@@ -55,9 +60,65 @@ const forgetMetaOf = (table: string): string =>
     FROM ${table} CROSS JOIN json_each(iif(json_valid(${table}.meta), ${table}.meta, NULL)) AS member
     WHERE ${table}.seq IN (SELECT value FROM json_each(?)) AND ${isIndexedMember})`
 
-// The planner keeps an index that a text names, and its order of a CROSS JOIN. `LIMIT +?`: see `dialect.ts`.
+// The planner keeps an index that a text names, and its order of a CROSS JOIN. Lists are JSON, so that one statement
+// serves any number of values. Not `LIMIT ?`: the planner peeks at a plain parameter, and prepares the statement again
+// for every value.
 const texts = {
-  ...rowTexts(sqlite),
+  existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
+  byId: `SELECT ${columns} FROM ${rowTables} WHERE jobs.id = ?`,
+  bySeq: `SELECT ${columns} FROM ${rowTables} WHERE jobs.seq = ?`,
+  holder: `SELECT ${columns} FROM lives INDEXED BY holders CROSS JOIN jobs ON jobs.seq = lives.job
+    WHERE lives.queue = ? AND held_key = ? AND held_key IS NOT NULL`,
+  anyPredecessor: 'SELECT 1 FROM lives INDEXED BY leaving WHERE left_key IS NOT NULL LIMIT 1',
+  predecessor:
+    'SELECT 1 FROM lives INDEXED BY leaving WHERE queue = ? AND left_key = ? AND left_key IS NOT NULL LIMIT 1',
+  stepsOf: 'SELECT name, result FROM steps WHERE job = ? ORDER BY step',
+  due: `SELECT ${columns} FROM lives INDEXED BY due CROSS JOIN jobs ON jobs.seq = lives.job
+    WHERE due_at <= ? ORDER BY due_at, lives.job LIMIT +?`,
+  nextDue: `SELECT due_at FROM lives INDEXED BY due WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
+  machine: `SELECT ${machineColumns} FROM machines WHERE job = ?`,
+  checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
+  checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
+  messagesAfter: 'SELECT number, at, message FROM messages WHERE job = ? AND number > ? ORDER BY number',
+  anyChild: 'SELECT 1 FROM machines INDEXED BY children WHERE parent IS NOT NULL LIMIT 1',
+  childrenOf: `SELECT id FROM machines INDEXED BY children CROSS JOIN jobs ON seq = job
+    WHERE parent = ? AND NOT EXISTS (SELECT 1 FROM lives WHERE lives.job = seq AND finished_at IS NOT NULL)
+    ORDER BY priority DESC, seq`,
+
+  addPlain: `INSERT INTO jobs (seq, id, queue, priority, max_attempts, enqueued_at, input) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO NOTHING`,
+  add: `INSERT INTO jobs (seq, id, queue, priority, max_attempts, enqueued_at, input, key, concurrency_key, tags, meta, options)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  writeJob: `UPDATE jobs SET ${assigned('max_attempts, input, tags, meta, options')} WHERE seq = ?`,
+  writePlainEnd: `INSERT INTO lives (job, state, claimed_seq, last_seq, token, worker, started_at, finished_at, output)
+    VALUES (?1, 'done', ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+  writeLife: `INSERT INTO lives (${lifeColumns}) VALUES (?${', ?'.repeat(lifeColumns.split(',').length - 1)})
+    ON CONFLICT (job) DO UPDATE SET ${replaced(lifeColumns)}, claimed_seq = NULL`,
+  writeMove: `UPDATE lives SET ${assigned(movedColumns)} WHERE job = ?`,
+  saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
+    ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
+  forgetSteps: 'DELETE FROM steps WHERE job = ?',
+  forgetNamedSteps: 'DELETE FROM steps WHERE job = ? AND name IN (SELECT value FROM json_each(?))',
+  removeSteps: 'DELETE FROM steps WHERE job IN (SELECT value FROM json_each(?))',
+  removeJobs: 'DELETE FROM jobs WHERE seq IN (SELECT value FROM json_each(?))',
+  removeLives: 'DELETE FROM lives WHERE job IN (SELECT value FROM json_each(?))',
+  writeCheckpointed: 'UPDATE lives SET checkpointed_attempts = ? WHERE job = ?',
+  writeMachine: `INSERT INTO machines (job, ${machineColumns}) VALUES (?${machineParameters})
+    ON CONFLICT (job) DO UPDATE SET ${replaced(machineColumns)}`,
+  addName: 'INSERT INTO machine_names (kind, name, job) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, last_read, standing, deferred')} WHERE job = ?`,
+  forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
+  removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
+  removeCheckpointsOf: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
+  removeMessagesOf: 'DELETE FROM messages WHERE job IN (SELECT value FROM json_each(?))',
+  addCheckpoint: 'INSERT INTO checkpoints (seq, job, number, at, note, state) VALUES (?, ?, ?, ?, ?, ?)',
+  removeCheckpoints: 'DELETE FROM checkpoints WHERE job = ? AND number <= ?',
+  addMessage: 'INSERT INTO messages (job, number, at, message) VALUES (?, ?, ?, ?)',
+  removeMessages: 'DELETE FROM messages WHERE job = ? AND number <= ?',
+  removeOtherMessages:
+    'DELETE FROM messages WHERE job = ? AND number <= ? AND number NOT IN (SELECT value FROM json_each(?))',
+  addTags: 'INSERT INTO job_tags (tag, job) SELECT value, ?1 FROM json_each(?2) WHERE TRUE ON CONFLICT DO NOTHING',
+  forgetTags: 'DELETE FROM job_tags WHERE job = ?1 AND tag IN (SELECT value FROM json_each(?2))',
   writePlainEnds16: plainEnds(16),
   writePlainEnds4: plainEnds(4),
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
@@ -394,7 +455,7 @@ export class Statements {
   }
 
   /** Runs a statement for its effect. (`run` of the driver creates a result object; `get` does not.) */
-  run(name: StatementName, ...values: SqlInput[]): void {
+  run(name: StatementName, ...values: SqlValue[]): void {
     const sql = texts[name]
     const statement = this.prepare(sql)
     this.listener?.(sql, 'before')
@@ -403,7 +464,7 @@ export class Statements {
   }
 
   /** The same, and whether it changed anything. */
-  changes(name: StatementName, ...values: SqlInput[]): boolean {
+  changes(name: StatementName, ...values: SqlValue[]): boolean {
     const sql = texts[name]
     const statement = this.prepare(sql)
     this.listener?.(sql, 'before')
@@ -412,13 +473,8 @@ export class Statements {
     return Number(changes) > 0
   }
 
-  /** Runs a statement of a repair. */
-  repair(sql: (typeof columnsByState | typeof endsByJobs | typeof tablesByJobs)[number], ...values: SqlInput[]): void {
-    this.rows(sql, values, this.occasional)
-  }
-
   /** The first row, if there is one. */
-  get<N extends keyof RowOf>(name: N, ...values: SqlInput[]): RowOf[N] | undefined {
+  get<N extends keyof RowOf>(name: N, ...values: SqlValue[]): RowOf[N] | undefined {
     const sql = texts[name]
     const statement = this.prepare(sql)
     this.listener?.(sql, 'before')
@@ -428,20 +484,16 @@ export class Statements {
     return row as RowOf[N] | undefined
   }
 
-  all<N extends keyof RowOf>(name: N, ...values: SqlInput[]): RowOf[N][] {
+  all<N extends keyof RowOf>(name: N, ...values: SqlValue[]): RowOf[N][] {
     return this.rows(texts[name], values) as unknown[] as RowOf[N][]
   }
 
-  /** Asks questions one after the other. */
-  answer<Answer>(asking: Asking<Answer>): Answer {
-    for (let step = asking.next(); ;) {
-      if (step.done === true) return step.value
-      const query = step.value
-      step = asking.next(query.decode(this.rows(query.text, query.params, this.occasional)))
-    }
+  /** Runs a text that is made when it is needed: that of a search or of a repair. */
+  query<Values extends readonly unknown[]>(sql: string, values: readonly SqlValue[] = []): Values[] {
+    return this.rows(sql, values, this.occasional) as unknown[] as Values[]
   }
 
-  private rows(sql: string, values: readonly SqlInput[], kept = this.prepared): unknown[][] {
+  private rows(sql: string, values: readonly SqlValue[], kept = this.prepared): unknown[][] {
     const statement = this.prepare(sql, kept)
     this.listener?.(sql, 'before')
     // It gives lists, as `prepare` has set it.

@@ -1,7 +1,7 @@
 /** A connection of the user, of node:sqlite or better-sqlite3, as a driver. Neither library is imported. */
 import { invalidOption } from '../../core/errors.ts'
 import type { BetterSqlite3Database, NodeSqliteDatabase, SqliteDatabase } from '../../core/open-transaction.ts'
-import type { Driver, SqlInput } from './driver.ts'
+import type { Driver, SqlValue } from './driver.ts'
 
 export interface UserDriver extends Driver {
   readonly isOpen: boolean
@@ -54,7 +54,7 @@ const ofBetterSqlite3 = (database: BetterSqlite3Database): UserDriver => ({
   prepare(sql) {
     const statement = database.prepare(sql)
     const given = /\?\d/.test(sql) ? byNumber : inTurn
-    const run = (...values: SqlInput[]) => statement.run(...given(values))
+    const run = (...values: SqlValue[]) => statement.run(...given(values))
     // It has `run` alone for what gives no rows.
     if (!statement.reader) return { run, get: run, all: (...values) => (run(...values), []) }
     statement.raw(true)
@@ -78,9 +78,9 @@ const ofBetterSqlite3 = (database: BetterSqlite3Database): UserDriver => ({
   close() {},
 })
 
-const inTurn = (values: readonly SqlInput[]): readonly SqlInput[] => values
+const inTurn = (values: readonly SqlValue[]): readonly SqlValue[] => values
 
 /** Parameters with numbers are names for it. */
-const byNumber = (values: readonly SqlInput[]): readonly [Record<string, SqlInput>] => [
+const byNumber = (values: readonly SqlValue[]): readonly [Record<string, SqlValue>] => [
   Object.fromEntries(values.map((value, i) => [i + 1, value])),
 ]

@@ -1,8 +1,9 @@
 /** The queued jobs in the order of their claims, by queue and concurrency key. */
+import { noKey } from './columns.ts'
 import type { Front, Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
-import type { Row } from './row-cache.ts'
-import { claimable, noKey } from './state-names.ts'
+import type { Row } from './row.ts'
+import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 /** So many rows of claimed jobs are left before the front of a queue. */

@@ -9,8 +9,6 @@ import { enqueueArrow } from '../../core/history.ts'
 import { RowChange, type RowTransition } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Recorder } from '../../core/recorder.ts'
-import { claimable } from '../../core/compiled-arrows.ts'
-import { needsLife, writeRow } from '../sql/write-row.ts'
 import type { Claims } from './claims.ts'
 import type { Ends } from './ends.ts'
 import type { FailureTable } from './failure-table.ts'
@@ -24,10 +22,13 @@ import { PlainEnds } from './plain-ends.ts'
 import type { Prunes } from './prunes.ts'
 import type { Queues } from './queues.ts'
 import type { Removals } from './removals.ts'
-import type { Row, RowCache } from './row-cache.ts'
+import type { Row } from './row.ts'
+import type { RowCache } from './row-cache.ts'
 import { workerSlots } from './slots.ts'
+import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 import type { Waiting } from './waiting.ts'
+import { needsLife, writeRow } from './write-row.ts'
 
 interface Tables {
   readonly sql: Statements
@@ -154,7 +155,7 @@ export class Writer implements Recorder<Row> {
     if (this.rows.length === 0) return
     const { rows } = this
     const { plainEnds } = this
-    const { cache } = this.tables
+    const { sql, cache } = this.tables
     this.rows = []
     this.hasNew = false
     let removed: Row[] | null = null
@@ -162,7 +163,7 @@ export class Writer implements Recorder<Row> {
       const was = row.change as RowChange
       if (was.isRemoved) (removed ??= []).push(row)
       else {
-        writeRow(plainEnds, row, was)
+        writeRow(sql, plainEnds, row, was)
         this.writePlace(row, was)
       }
       if (was.added !== null && was.added.messages.length > 0) this.messagesAdded(row)
@@ -191,7 +192,7 @@ export class Writer implements Recorder<Row> {
       if (isLeased) claims.begin(row)
       else claims.end(row.seq)
     } else if (isLeased && row.wakeAt !== null && was.wakeAt !== row.wakeAt) claims.extend(row.seq, row.wakeAt)
-    waiting.move(row, claimable.has(row.state))
+    waiting.move(row, row.state === claimable)
     const { state } = was
     if (was.ended === row.ended && state === row.state) return
     if (state !== null && isEnded(state)) ends.remove(row, state, was.lastSeq)

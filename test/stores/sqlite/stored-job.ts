@@ -4,8 +4,9 @@ import { failureOf } from '../../../src/core/fingerprint.ts'
 import type { ErrorRecord } from '../../../src/core/failure.ts'
 import type { JobState } from '../../../src/core/lifecycle.ts'
 import type { HistoryEntry } from '../../../src/core/record.ts'
-import { historyOf } from '../../../src/stores/sql/history.ts'
-import { never, type StoredOptions } from '../../../src/stores/sql/row.ts'
+import { never } from '../../../src/stores/sqlite/columns.ts'
+import { historyOf } from '../../../src/stores/sqlite/history.ts'
+import type { StoredOptions } from '../../../src/stores/sqlite/row.ts'
 
 export interface StoredJob {
   readonly seq: number

@@ -42,16 +42,6 @@ export const rooms: readonly RoomRow[] = [
     why: 'an adapter of a server: the core runs over a round trip to it',
   },
   {
-    room: 'src/stores/sql/',
-    may: ['src/core/'],
-    why: 'what databases with SQL share: it names none of them, and runs no statement',
-  },
-  {
-    room: 'src/stores/sqlite/',
-    may: [...contract, 'src/stores/sql/'],
-    why: 'an adapter of a database with SQL',
-  },
-  {
     room: 'src/stores/*/',
     may: contract,
     why: 'an adapter keeps the contract alone: no client, no worker, no other adapter',

@@ -1,21 +1,14 @@
-/** Writes what has changed of a row, as statements of `texts.ts` with their values: of most jobs it is one. */
+/** Writes what has changed of a row: of most jobs it is one statement. */
 import { caps } from '../../core/caps.ts'
 import { jsonOf, Packed, type Cell } from '../../core/cell.ts'
 import { JobMachine, part, type Additions, type JobRow, type RowChange } from '../../core/job-row.ts'
-import { claimable } from '../../core/compiled-arrows.ts'
-import type { MachineNameKind, MachineStanding } from '../../core/machine-tally.ts'
-import type { SqlValue } from './dialect.ts'
-import { machineValues } from './machine.ts'
+import type { MachineNameKind } from '../../core/machine-tally.ts'
+import { isSame, machineValues, noNames } from './machines.ts'
+import type { PlainEnds } from './plain-ends.ts'
 import { dueColumn, heldKeyColumn, leftKeyColumn, optionsText, textOrNull, type Row } from './row.ts'
 import { settledText } from './settled.ts'
-import type { RowStatement } from './texts.ts'
-
-/** Takes statements: it runs them at once, or keeps them until they are sent. */
-export interface Sink {
-  run(name: RowStatement, ...values: SqlValue[]): void
-  /** A plain job has completed in its first attempt. @param claimedSeq the number of its CLAIM */
-  plainEnd(row: Row, claimedSeq: number): void
-}
+import { claimable } from './state-names.ts'
+import type { Statements } from './statements.ts'
 
 /** Parts that are columns of `jobs`; of the tables of machines; the others are columns of `lives`. */
 const ofJobs = part.input | part.terms | part.attempts | part.onDead
@@ -23,18 +16,17 @@ const ofMachines = part.checkpoint | part.machine
 const ofLives = ~(ofJobs | ofMachines)
 
 /** Writes a row, but neither its lease nor its place among those that wait. */
-export function writeRow(sink: Sink, row: Row, was: RowChange): void {
+export function writeRow(sql: Statements, plainEnds: PlainEnds, row: Row, was: RowChange): void {
   const { parts, added } = was
-  if ((parts & ofJobs) !== 0) writeJob(sink, row)
-  if (was.stateIndex < 0 ? needsLife(row) : isOfLife(row, was)) writeLife(sink, row, was)
-  if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) writeMachine(sink, row, was)
-  if (added !== null) writeAdditions(sink, row, added)
-  if (row.hasReadMachine) dropRead(sink, row, was)
+  if ((parts & ofJobs) !== 0) writeJob(sql, row)
+  if (was.stateIndex < 0 ? needsLife(row) : isOfLife(row, was)) writeLife(sql, plainEnds, row, was)
+  if (row.machineCell !== null && (was.stateIndex < 0 || (parts & ofMachines) !== 0)) writeMachine(sql, row, was)
+  if (added !== null) writeAdditions(sql, row, added)
+  if (row.hasReadMachine) dropRead(sql, row, was)
 }
 
 /** Does its enqueue not tell all of a new row? */
-export const needsLife = (row: Row): boolean =>
-  row.machineCell !== null || row.key !== null || !claimable.has(row.state)
+export const needsLife = (row: Row): boolean => row.machineCell !== null || row.key !== null || row.state !== claimable
 
 /** Has something changed that is neither in its job nor in its claim? */
 function isOfLife(row: Row, was: RowChange): boolean {
@@ -50,17 +42,14 @@ function isOfLife(row: Row, was: RowChange): boolean {
 
 /** Is a CLAIM all that it has done since it was written? */
 const isClaim = ({ last }: JobRow, { state, lastSeq }: RowChange): boolean =>
-  state !== null &&
-  claimable.has(state) &&
-  last?.arrow.event === 'CLAIM' &&
-  (last.before === null || last.before.seq <= lastSeq)
+  state === claimable && last?.arrow.event === 'CLAIM' && (last.before === null || last.before.seq <= lastSeq)
 
-function writeLife(sink: Sink, row: Row, was: RowChange): void {
+function writeLife(sql: Statements, plainEnds: PlainEnds, row: Row, was: RowChange): void {
   const { seq, queue, state, lastSeq, lastRun: run } = row
-  if (row.hasLife && isMove(row, was)) return writeMove(sink, row)
+  if (row.hasLife && isMove(row, was)) return writeMove(sql, row)
   const claim = row.hasLife ? null : plainClaim(row, was)
   row.hasLife = true
-  if (claim !== null) return sink.plainEnd(row, claim)
+  if (claim !== null) return plainEnds.add(row, claim)
   const { rare } = row
   if (rare !== null) {
     // Values become texts: they may be those of a caller, who may change them.
@@ -71,7 +60,7 @@ function writeLife(sink: Sink, row: Row, was: RowChange): void {
     rare.cancelMark = packed(rare.cancelMark)
   }
   const { error, errors, checkin, logs, cancelMark, dueAfter, failure } = row.rarely
-  sink.run(
+  sql.run(
     'writeLife',
     seq,
     queue.number,
@@ -113,9 +102,9 @@ const isMove = (row: Row, was: RowChange): boolean =>
   was.ended === null &&
   (was.added === null || was.added.historyUntil === null)
 
-function writeMove(sink: Sink, row: Row): void {
+function writeMove(sql: Statements, row: Row): void {
   const { seq, state, lastSeq, lastRun: run, place, attempt, generation } = row
-  sink.run(
+  sql.run(
     'writeMove',
     state,
     row.history,
@@ -154,19 +143,19 @@ function plainClaim(row: Row, { added }: RowChange): number | null {
 const checkpointedOf = ({ machineCell, storedCheckpointed }: Row): number | null =>
   machineCell instanceof JobMachine ? machineCell.checkpointedAttempts : storedCheckpointed
 
-function writeJob(sink: Sink, row: Row): void {
+function writeJob(sql: Statements, row: Row): void {
   const { terms, seq } = row
   row.input = packed(row.input)
   const [tags, meta] = [textOrNull(terms.tags), textOrNull(terms.meta)]
-  sink.run('writeJob', terms.attempts, jsonOf(row.input), tags, meta, optionsText(row), seq)
+  sql.run('writeJob', terms.attempts, jsonOf(row.input), tags, meta, optionsText(row), seq)
   if (meta !== row.storedMeta) {
-    if (row.storedMeta !== null) sink.run('forgetMeta', seq, row.storedMeta)
-    if (meta !== null) sink.run('addMeta', seq, meta)
+    if (row.storedMeta !== null) sql.run('forgetMeta', seq, row.storedMeta)
+    if (meta !== null) sql.run('addMeta', seq, meta)
     row.storedMeta = meta
   }
   if (tags === row.storedTags) return
-  if (row.storedTags !== null) sink.run('forgetTags', seq, row.storedTags)
-  if (tags !== null) sink.run('addTags', seq, tags)
+  if (row.storedTags !== null) sql.run('forgetTags', seq, row.storedTags)
+  if (tags !== null) sql.run('addTags', seq, tags)
   row.storedTags = tags
 }
 
@@ -178,28 +167,26 @@ function packed<T>(cell: Cell<T>): Cell<T> {
 
 // ── machines ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const noNames: MachineStanding = { states: [], tags: [] }
-
-function writeMachine(sink: Sink, row: Row, was: RowChange): void {
+function writeMachine(sql: Statements, row: Row, was: RowChange): void {
   const { seq } = row
   const machine = row.machine as JobMachine
   const values = machineValues(machine)
   if (was.machine !== null && (was.parts & part.machine) === 0) {
-    sink.run('writeCheckpoint', values[0], values[1], values[2], values[4], values[12], values[13], seq)
-  } else sink.run('writeMachine', seq, ...values)
+    sql.run('writeCheckpoint', values[0], values[1], values[2], values[4], values[12], values[13], seq)
+  } else sql.run('writeMachine', seq, ...values)
   const attempts = machine.checkpointedAttempts
   if (row.storedCheckpointed !== attempts) {
-    sink.run('writeCheckpointed', attempts, seq)
+    sql.run('writeCheckpointed', attempts, seq)
     row.storedCheckpointed = attempts
   }
   const { states, tags } = was.machine ?? noNames
-  if (states !== machine.states) changeNames(sink, seq, 'state', states, machine.states)
-  if (tags !== machine.tags) changeNames(sink, seq, 'tag', tags, machine.tags)
+  if (states !== machine.states) changeNames(sql, seq, 'state', states, machine.states)
+  if (tags !== machine.tags) changeNames(sql, seq, 'tag', tags, machine.tags)
 }
 
 /** Writes the names that differ only: a step of a machine with parallel states leaves most of them. */
 function changeNames(
-  sink: Sink,
+  sql: Statements,
   seq: number,
   kind: MachineNameKind,
   before: readonly string[],
@@ -210,62 +197,54 @@ function changeNames(
     if (after.includes(name)) continue
     // One statement for a state that is left and one that is entered instead.
     const next = entered.pop()
-    if (next === undefined) sink.run('forgetName', kind, name, seq)
-    else sink.run('changeName', next, kind, name, seq)
+    if (next === undefined) sql.run('forgetName', kind, name, seq)
+    else sql.run('changeName', next, kind, name, seq)
   }
-  for (const name of entered) sink.run('addName', kind, name, seq)
+  for (const name of entered) sql.run('addName', kind, name, seq)
 }
 
 /** Writes what was added to the lists of a job, and removes from them what is to be removed. */
-function writeAdditions(sink: Sink, row: Row, added: Additions): void {
+function writeAdditions(sql: Statements, row: Row, added: Additions): void {
   const { seq } = row
   const { messages, checkpoints, forgetsCheckpoints, steps, forgetsSteps } = added
-  for (const { number, at, message } of messages) sink.run('addMessage', seq, number, at, JSON.stringify(message))
-  if (forgetsCheckpoints) sink.run('removeCheckpoints', seq, Number.MAX_SAFE_INTEGER)
+  for (const { number, at, message } of messages) sql.run('addMessage', seq, number, at, JSON.stringify(message))
+  if (forgetsCheckpoints) sql.run('removeCheckpoints', seq, Number.MAX_SAFE_INTEGER)
   for (const { number, state, seq: entry, at, note } of checkpoints) {
-    sink.run('addCheckpoint', entry, seq, number, at, note, jsonOf(state))
-    if (number > caps.checkpoints) sink.run('removeCheckpoints', seq, number - caps.checkpoints)
+    sql.run('addCheckpoint', entry, seq, number, at, note, jsonOf(state))
+    if (number > caps.checkpoints) sql.run('removeCheckpoints', seq, number - caps.checkpoints)
   }
   // A job that was never claimed has no steps.
-  if (forgetsSteps && row.startedAt !== null) sink.run('forgetSteps', seq)
+  if (forgetsSteps && row.startedAt !== null) sql.run('forgetSteps', seq)
   const forgotten: string[] = []
   for (const [name, result] of steps) {
     if (result === null) forgotten.push(name)
-    else sink.run('saveStep', seq, name, JSON.stringify(result))
+    else sql.run('saveStep', seq, name, JSON.stringify(result))
   }
-  if (forgotten.length > 0) sink.run('forgetNamedSteps', seq, JSON.stringify(forgotten))
+  if (forgotten.length > 0) sql.run('forgetNamedSteps', seq, JSON.stringify(forgotten))
 }
 
 /** Removes the messages that the machine has read, except the deferred ones. */
-function dropRead(sink: Sink, { seq, machine }: Row, was: RowChange): void {
+function dropRead(sql: Statements, { seq, machine }: Row, was: RowChange): void {
   if (machine === null) return
   const { lastRead, deferred } = machine
   if (lastRead === (was.machine?.lastRead ?? 0) && isSame(deferred, was.machine?.deferred ?? [])) return
-  if (deferred.length === 0) sink.run('removeMessages', seq, lastRead)
-  else sink.run('removeOtherMessages', seq, lastRead, JSON.stringify(deferred))
+  if (deferred.length === 0) sql.run('removeMessages', seq, lastRead)
+  else sql.run('removeOtherMessages', seq, lastRead, JSON.stringify(deferred))
 }
-
-export const isSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
-  a === b || (a.length === b.length && a.every((item, i) => item === b[i]))
 
 // ── new rows ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Adds the row of a new job. Most have nothing but an input, and a null that is bound costs as much as a value. */
-export function addRow(sink: AddingSink, row: Row): boolean {
+export function addRow(sql: Statements, row: Row): boolean {
   const { seq, id, queue, priority, terms, enqueuedAt, key, concurrencyKey } = row
   const plain = [seq, id, queue.number, priority, terms.attempts, enqueuedAt, jsonOf(row.input)]
   const [tags, meta, options] = [textOrNull(terms.tags), textOrNull(terms.meta), optionsText(row)]
   const isPlain = key === null && concurrencyKey === null && tags === null && meta === null && options === null
-  if (isPlain) return sink.changes('addPlain', ...plain)
-  if (!sink.changes('add', ...plain, key, concurrencyKey, tags, meta, options)) return false
+  if (isPlain) return sql.changes('addPlain', ...plain)
+  if (!sql.changes('add', ...plain, key, concurrencyKey, tags, meta, options)) return false
   row.storedTags = tags
   row.storedMeta = meta
-  if (tags !== null) sink.run('addTags', seq, tags)
-  if (meta !== null) sink.run('addMeta', seq, meta)
+  if (tags !== null) sql.run('addTags', seq, tags)
+  if (meta !== null) sql.run('addMeta', seq, meta)
   return true
-}
-
-interface AddingSink {
-  run(name: RowStatement, ...values: SqlValue[]): void
-  changes(name: RowStatement, ...values: SqlValue[]): boolean
 }

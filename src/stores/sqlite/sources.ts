@@ -4,15 +4,16 @@ import { isListed } from '../../core/cursor.ts'
 import type { ListOrder } from '../../core/figures.ts'
 import { isIndexedMeta } from '../../core/terms.ts'
 import type { JobFilter } from '../../core/values.ts'
-import { queueIn, stateIn } from './conditions.ts'
-import { ask, type Asking, type Condition, type Dialect, type SqlValue } from './dialect.ts'
-import { never, type StoredQueue } from './row.ts'
+import { never } from './columns.ts'
+import { queueIn, stateIn, type Condition } from './conditions.ts'
+import type { SqlValue } from './driver.ts'
+import type { Queue } from './queue.ts'
+import type { Statements } from './statements.ts'
 
 /** Rows of a table, among which jobs are searched. */
 export interface Source {
-  readonly table: string
-  /** By which it is read; null: in the order of its rows; undefined: the database chooses. */
-  readonly index: string | null | undefined
+  /** The table, with the index by which it is read: the planner does not know how many rows a partial index has. */
+  readonly from: string
   /** The column with the number of the job. */
   readonly job: string
   /** A column that has the same where the source is in the order of the enqueue, and that it is read by. */
@@ -27,20 +28,13 @@ export interface Source {
   readonly isSmall?: true
 }
 
-/** A queue, and how many jobs it has in each state. */
-interface CountedQueue extends StoredQueue {
-  /** The rank and the place up to which its jobs without a concurrency key were claimed; null = none. */
-  readonly front: readonly [rank: number, place: number] | null
-  in(state: JobState): number
-}
-
 /** What is searched: jobs of these queues in these states. */
 interface Scope {
-  readonly dialect: Dialect
+  readonly sql: Statements
   readonly filter: JobFilter
-  readonly queues: readonly CountedQueue[]
+  readonly queues: readonly Queue[]
   readonly states: readonly JobState[]
-  readonly allQueues: readonly CountedQueue[]
+  readonly allQueues: readonly Queue[]
   /** All states are those of jobs in this order. */
   readonly by: ListOrder
   /** Has the filter anything but types and states? */
@@ -71,7 +65,7 @@ const manyJobs = 100_000
 const sourcesMax = 200
 const commonPart = 20
 
-export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
+export function sourcesOf(scope: Scope): readonly Source[] {
   let best = { enqueued: wholeTable, finished: endedSince, due: inDueOrder }[scope.by](scope)
   const consider = (plan: Plan): void => {
     const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder, isSmall }) => inOrder || isSmall)
@@ -79,11 +73,11 @@ export function* sourcesOf(scope: Scope): Asking<readonly Source[]> {
   }
   if (isEndedOfMany(scope)) best = endedTogether(scope)
   else if (scope.by !== 'finished' && isApart(scope, best.jobs))
-    consider(scope.by === 'due' ? timedJobs(scope) : yield* queuesAndStates(scope))
+    consider(scope.by === 'due' ? timedJobs(scope) : queuesAndStates(scope))
   for (const sources of narrowSources(scope)) {
     const limit = Math.min(fewJobs + 1, best.jobs)
     let jobs = 0
-    for (const source of sources) jobs += yield* countUpTo(scope.dialect, source, limit)
+    for (const source of sources) jobs += countUpTo(scope.sql, source, limit)
     consider({ sources, jobs: jobs > fewJobs ? manyJobs : jobs })
   }
   return best.sources
@@ -98,45 +92,31 @@ function isApart({ queues, states, hasMore }: Scope, all: number): boolean {
 }
 
 /** How many queues and states have jobs: each is read by a statement of its own. */
-const partsOf = (queues: readonly CountedQueue[], states: readonly JobState[]): number =>
+const partsOf = (queues: readonly Queue[], states: readonly JobState[]): number =>
   queues.reduce((parts, queue) => parts + states.filter((state) => queue.in(state) > 0).length, 0)
 
-export const fromOf = (dialect: Dialect, { table, index }: Source): string => {
-  // Tables with lists of jobs are read with these.
-  if (table === 'ends' || table === 'ended' || table === 'claims') {
-    return dialect.join(table, `${dialect.elements(`${table}.jobs`)} AS each`, 'TRUE')
-  }
-  return index === undefined ? table : dialect.table(table, index)
+function countUpTo(sql: Statements, { from, own: { term, values } }: Source, limit: number): number {
+  const text = `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${term} LIMIT +?) AS counted`
+  return sql.query<[count: number]>(text, [...values, limit])[0]?.[0] ?? 0
 }
 
-const countUpTo = (dialect: Dialect, source: Source, limit: number): Asking<number> =>
-  ask({
-    text: dialect.statement(
-      `SELECT count(*) FROM (SELECT 1 FROM ${fromOf(dialect, source)} WHERE ${source.own.term} ${dialect.limit('?')}) AS counted`,
-    ),
-    params: [...source.own.values, limit],
-    decode: ([first]) => Number(first?.[0]),
-  })
-
-const jobsIn = (queues: readonly CountedQueue[], states: readonly JobState[]): number =>
+const jobsIn = (queues: readonly Queue[], states: readonly JobState[]): number =>
   queues.reduce((sum, queue) => sum + states.reduce((jobs, state) => jobs + queue.in(state), 0), 0)
 
-const among = ({ dialect, filter, queues }: Scope): Condition[] =>
-  filter.type === undefined ? [] : [queueIn(dialect, queues)]
+const among = ({ filter, queues }: Scope): Condition[] => (filter.type === undefined ? [] : [queueIn(queues)])
 
 /** The conditions for the queues and the states of the search. */
 function within(scope: Scope): Condition[] {
   const { queues, states } = scope
   const possible = jobStates.filter((state) => isListed(scope.by, state))
   const isAnyState = possible.every((state) => states.includes(state) || jobsIn(queues, [state]) === 0)
-  return [...among(scope), ...(isAnyState ? [] : [stateIn(scope.dialect, states)])]
+  return [...among(scope), ...(isAnyState ? [] : [stateIn(states)])]
 }
 
 const wholeTable = (scope: Scope): Plan => ({
   sources: [
     {
-      table: 'jobs',
-      index: null,
+      from: 'jobs NOT INDEXED',
       job: 'jobs.seq',
       own: { term: 'TRUE', values: [] },
       also: within(scope),
@@ -166,8 +146,8 @@ const isEndedOfMany = ({ queues, states, by, hasMore }: Scope): boolean =>
 
 /** They are read by one statement, and sorted. */
 function endedTogether(scope: Scope): Plan {
-  const { dialect, queues, states } = scope
-  const own = `listed.queue IN ${dialect.list('?')} AND listed.state IN ${dialect.list('?')}`
+  const { queues, states } = scope
+  const own = 'listed.queue IN (SELECT value FROM json_each(?)) AND listed.state IN (SELECT value FROM json_each(?))'
   const numbers = queues.filter((queue) => jobsIn([queue], states) > 0).map(({ number }) => number)
   const listed = source('listed', 'listed.job', own, JSON.stringify(numbers), JSON.stringify(states))
   return { sources: [{ ...listed, inOrder: false }, justEnded(scope)], jobs: jobsIn(queues, states) }
@@ -190,21 +170,21 @@ function timedJobs({ queues, states }: Scope): Plan {
 }
 
 /** The jobs of each queue and state, as far as there are any. */
-function* queuesAndStates(scope: Scope): Asking<Plan> {
-  const { dialect, queues, states } = scope
+function queuesAndStates(scope: Scope): Plan {
+  const { sql, queues, states } = scope
   const sources: Source[] = []
   for (const queue of queues) {
     for (const state of states) {
       if (isLeased(state) || queue.in(state) === 0) continue
       if (isEnded(state)) sources.push(listedIn(queue, state))
       else if (timed.has(state)) sources.push(timedOf(queue, state))
-      else sources.push(...(yield* waitingOf(scope, queue, state)))
+      else sources.push(...waitingOf(sql, queue, state))
     }
   }
   const leased = states.filter((state) => isLeased(state) && jobsIn(queues, [state]) > 0)
   if (leased.length > 0) {
-    const also = [...among(scope), stateIn(dialect, leased)]
-    sources.push({ ...source('claims', 'each.value', 'each.value > 0'), also, inOrder: false, isSmall: true })
+    const also = [...among(scope), stateIn(leased)]
+    sources.push({ ...source(listsOf('claims'), 'each.value', 'each.value > 0'), also, inOrder: false, isSmall: true })
   }
   if (states.some(isEnded)) sources.push(justEnded(scope))
   return { sources, jobs: jobsIn(queues, states) }
@@ -214,10 +194,13 @@ const timed = statesTagged('timed')
 /** Not only an event ends the wait of the job. */
 const isDue: Condition = { term: `due_at < ${never}`, values: [] }
 
+/** A table whose rows have lists of jobs, with these. The planner keeps the order of a CROSS JOIN. */
+const listsOf = (table: string): string => `${table} CROSS JOIN json_each(${table}.jobs) AS each`
+export const ended = listsOf('ended')
+
 /** Rows of a table, in the order of the search, of which all that meet a condition are searched. */
-const source = (table: string, job: string, own: string, ...values: SqlValue[]): Source => ({
-  table,
-  index: undefined,
+const source = (from: string, job: string, own: string, ...values: SqlValue[]): Source => ({
+  from,
   job,
   own: { term: own, values },
   also: [],
@@ -226,15 +209,14 @@ const source = (table: string, job: string, own: string, ...values: SqlValue[]):
 
 /** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
 const lifeSource = (index: string, inOrder: boolean, own: string, ...values: SqlValue[]): Source => ({
-  ...source('lives', 'lives.job', own, ...values),
-  index,
+  ...source(`lives INDEXED BY ${index}`, 'lives.job', own, ...values),
   inOrder,
 })
 
 /** In the order of their ends. */
-const endedOf = ({ number }: CountedQueue, state: JobState, last: number, inOrder: boolean): Source => ({
+const endedOf = ({ number }: Queue, state: JobState, last: number, inOrder: boolean): Source => ({
   ...source(
-    'ended',
+    ended,
     'each.value',
     'ended.queue = ? AND ended.state = ? AND ended.last >= ? AND each.value > 0',
     number,
@@ -245,43 +227,38 @@ const endedOf = ({ number }: CountedQueue, state: JobState, last: number, inOrde
 })
 
 /** Jobs that have ended, and are not found otherwise yet: a thousand, and those of one transaction. */
-const justEnded = (scope: Scope): Source => ({
-  ...source('ends', 'each.value', 'each.value > 0'),
-  also: [queueIn(scope.dialect, scope.queues), stateIn(scope.dialect, scope.states.filter(isEnded))],
+const justEnded = ({ queues, states }: Scope): Source => ({
+  ...source(listsOf('ends'), 'each.value', 'each.value > 0'),
+  also: [queueIn(queues), stateIn(states.filter(isEnded))],
   inOrder: false,
   isSmall: true,
 })
 
-const listedIn = ({ number }: CountedQueue, name: string): Source =>
+const listedIn = ({ number }: Queue, name: string): Source =>
   source('listed', 'listed.job', 'listed.queue = ? AND listed.state = ?', number, name)
 
 /** In the order of their enqueue. */
-const timedOf = (queue: CountedQueue, state: JobState): Source =>
+const timedOf = (queue: Queue, state: JobState): Source =>
   lifeSource('timed', true, 'lives.queue = ? AND lives.state = ? AND due_at IS NOT NULL', queue.number, state)
 
 /**
  * Jobs in a state that is neither leased nor timed nor ended: they wait. Those of one priority without a concurrency
  * key wait in the order of their enqueue, but for those that have a place of their own.
  */
-function* waitingOf({ dialect }: Scope, queue: CountedQueue, state: JobState): Asking<Source[]> {
+function waitingOf(sql: Statements, queue: Queue, state: JobState): Source[] {
   const { number, front } = queue
   const own = `waiting.queue = ? AND waiting.concurrency_key = ''`
   const ranks: number[] = []
-  for (let rank: number | undefined = front?.[0] ?? -Infinity; rank !== undefined && ranks.length <= ranksMax;) {
-    const from: number = rank === -Infinity ? -Number.MAX_SAFE_INTEGER : rank
-    const isFirst = ranks.length === 0
-    rank = yield* ask({
-      text: dialect.statement(
-        `SELECT rank FROM waiting WHERE ${own} AND rank ${isFirst ? '>=' : '>'} ? ORDER BY rank ${dialect.limit('1')}`,
-      ),
-      params: [number, from],
-      decode: ([first]) => first?.[0] as number | undefined,
-    })
-    if (rank !== undefined) ranks.push(rank)
+  for (let rank: number | undefined = front?.[0] ?? -Number.MAX_SAFE_INTEGER; ranks.length <= ranksMax;) {
+    const operator: string = ranks.length === 0 ? '>=' : '>'
+    const text = `SELECT rank FROM waiting WHERE ${own} AND rank ${operator} ? ORDER BY rank LIMIT +1`
+    rank = sql.query<[rank: number]>(text, [number, rank])[0]?.[0]
+    if (rank === undefined) break
+    ranks.push(rank)
   }
   if (ranks.length > ranksMax) {
     const all = source('waiting', 'waiting.job', 'waiting.queue = ?', number)
-    return [{ ...all, also: [stateIn(dialect, [state])], inOrder: false }]
+    return [{ ...all, also: [stateIn([state])], inOrder: false }]
   }
   const inPlace: Condition = { term: 'waiting.place = waiting.job', values: [] }
   const ofRanks = ranks.map((rank) => {
@@ -297,52 +274,35 @@ function narrowSources(scope: Scope): (readonly Source[])[] {
   const { filter, by, endedSince: number } = scope
   const also = by === 'due' ? [...within(scope), isDue] : within(scope)
   const each: (readonly Source[])[] = []
-  const narrow = (
-    table: string,
-    index: string | undefined,
-    job: string,
-    own: string,
-    ...values: SqlValue[]
-  ): Source => ({
-    ...source(table, job, own, ...values),
-    index,
+  const narrow = (...parts: Parameters<typeof source>): Source => ({
+    ...source(...parts),
     also,
     inOrder: by === 'enqueued',
   })
-  const add = (...parts: Parameters<typeof narrow>): void => void each.push([narrow(...parts)])
+  const add = (...parts: Parameters<typeof source>): void => void each.push([narrow(...parts)])
   const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
   const failures = [...new Set(failure === undefined ? [] : [failure].flat())]
   if (failures.length > 0 && failures.length <= sourcesMax) {
-    each.push(
-      failures.map((own) => narrow('lives', 'failing', 'lives.job', 'failure = ? AND failure IS NOT NULL', own)),
-    )
+    const own = 'failure = ? AND failure IS NOT NULL'
+    each.push(failures.map((one) => narrow('lives INDEXED BY failing', 'lives.job', own, one)))
   }
-  if (key !== undefined) add('jobs', 'with_key', 'jobs.seq', 'key = ? AND key IS NOT NULL', key)
+  if (key !== undefined) add('jobs INDEXED BY with_key', 'jobs.seq', 'key = ? AND key IS NOT NULL', key)
   if (concurrencyKey !== undefined) {
-    add(
-      'jobs',
-      'with_concurrency_key',
-      'jobs.seq',
-      'concurrency_key = ? AND concurrency_key IS NOT NULL',
-      concurrencyKey,
-    )
+    const own = 'concurrency_key = ? AND concurrency_key IS NOT NULL'
+    add('jobs INDEXED BY with_concurrency_key', 'jobs.seq', own, concurrencyKey)
   }
-  if (unsupported === true) add('machines', 'unsupported', 'machines.job', 'unsupported IS NOT NULL')
-  if (parent !== undefined) add('machines', 'children', 'machines.job', 'parent = ?', parent)
-  if (tag !== undefined) add('job_tags', undefined, 'job_tags.job', 'job_tags.tag = ?', tag)
+  if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
+  if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)
+  if (tag !== undefined) add('job_tags', 'job_tags.job', 'job_tags.tag = ?', tag)
   for (const [name, value] of Object.entries(filter.meta ?? {})) {
     if (!isIndexedMeta(value)) continue
     const type = typeof value === 'string' ? 'text' : 'integer'
     const own = `job_meta.value = ? AND job_meta.name = ? AND job_meta.type = '${type}'`
-    add('job_meta', undefined, 'job_meta.job', own, String(value), name)
+    add('job_meta', 'job_meta.job', own, String(value), name)
   }
   const named = 'machine_names.kind = ? AND machine_names.name = ?'
-  for (const [kind, name] of [
-    ['state', machineState],
-    ['tag', machineTag],
-  ] as const) {
-    if (name !== undefined) add('machine_names', undefined, 'machine_names.job', named, kind, name)
-  }
+  if (machineState !== undefined) add('machine_names', 'machine_names.job', named, 'state', machineState)
+  if (machineTag !== undefined) add('machine_names', 'machine_names.job', named, 'tag', machineTag)
   if (number === 0 || by !== 'enqueued') return each
   const { sources: ended } = endedSince(scope, number)
   return ended.length > sourcesMax ? each : [...each, ended]

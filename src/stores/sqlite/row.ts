@@ -1,6 +1,5 @@
 /**
- * The row of a job as SQL databases have it: columns by name, JSON as text, which is parsed when it is read. Names of
- * columns are in `columns.ts`.
+ * The row of a job as the file has it: JSON as text, which is parsed when it is read. Its columns are in `columns.ts`.
  */
 import { jsonOf, Packed, type Cell, type Deferred } from '../../core/cell.ts'
 import {
@@ -13,30 +12,22 @@ import {
   RowTransition,
   type InsertedJob,
 } from '../../core/job-row.ts'
-import { changeCounters, claimable, compiledArrow } from '../../core/compiled-arrows.ts'
+import { changeCounters, compiledArrow } from '../../core/compiled-arrows.ts'
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { NewJob } from '../../core/values.ts'
-import type { RowValues } from './columns.ts'
+import { never, type RowValues } from './columns.ts'
 import { born, historyUntil, plainHistory, withTransition, withWorkers } from './history.ts'
+import type { Queue } from './queue.ts'
 import { PackedSettled } from './settled.ts'
-
-/** The due time of a job that waits for an event alone, so that one index has all timed jobs. */
-export const never = Number.MAX_SAFE_INTEGER
+import { claimable } from './state-names.ts'
 
 /** What few jobs have: options of their enqueue, and the type of the job that is inserted if they die. */
 export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & { readonly onDead?: string }
 
-export interface StoredQueue {
-  readonly number: number
-  readonly type: string
-  /** Those of its jobs that had nothing but a priority and a number of attempts: equal ones share them. */
-  terms: Terms | null
-}
-
 /** The terms of a job without a key, tags, meta and options. */
-export function plainTerms(queue: StoredQueue, priority: number, maxAttempts: number): Terms {
+export function plainTerms(queue: Queue, priority: number, maxAttempts: number): Terms {
   const { terms, type } = queue
   if (terms !== null && terms.priority === priority && terms.attempts === maxAttempts) return terms
   return (queue.terms = new Terms({ type, priority, maxAttempts, key: null, concurrencyKey: null, tags: noTags }))
@@ -46,17 +37,17 @@ const timed = statesTagged('timed')
 
 export const noTags: readonly string[] = Object.freeze([])
 
-export class Row<Queue extends StoredQueue = StoredQueue> extends JobRow {
+export class Row extends JobRow {
   readonly queue: Queue
-  /** Its tags as the database has them, as JSON; null = none. */
+  /** Its tags as the file has them, as JSON; null = none. */
   storedTags: string | null = null
   /** The same of its meta. */
   storedMeta: string | null = null
   /** The same of the attempts that led to a checkpoint; null of a plain job. */
   storedCheckpointed: number | null = null
-  /** Has the database a row of what has become of it? */
+  /** Has the file a row of what has become of it? */
   hasLife = false
-  /** The place at which the database has it among the jobs that wait; null: not there. */
+  /** The place at which the file has it among the jobs that wait; null: not there. */
   waitsAt: number | null = null
   private text: string
   /** The number of the last transition in the text. */
@@ -126,35 +117,28 @@ const cellOf = <T>(text: string | null, otherwise: T): Cell<T> => (text === null
  * @param machineOf what it has of a machine, which is read when it is first asked for
  * @param lease that of the open claim that has it
  */
-export function rowOf<Queue extends StoredQueue>(
+export function rowOf(
   values: RowValues,
   queue: Queue,
-  machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
+  machineOf: (row: Row) => Deferred<JobMachine | null>,
   lease?: Lease,
-): Row<Queue> {
+): Row {
   const options = values[11] === null ? null : (JSON.parse(values[11]) as StoredOptions)
   const isPlain = values[7] === null && values[8] === null && values[9] === null && values[10] === null
   const terms = isPlain && options === null ? plainTerms(queue, values[3], values[4]) : termsOf(values, queue, options)
   const job = { id: values[1], input: cellOf<Json | undefined>(values[6], undefined) }
-  const row = new Row(job, terms, values[12] ?? ready, values[0], new Tick(values[5]), queue)
+  const row = new Row(job, terms, values[12] ?? claimable, values[0], new Tick(values[5]), queue)
   row.storedTags = values[9]
   row.storedMeta = values[10]
   if (values[12] !== null) readLife(row, values, machineOf)
   const onDead = options?.onDead ?? null
   if (onDead !== null) row.withRare().onDead = onDead
   if (lease !== undefined) takeLease(row, lease)
-  if (claimable.has(row.state)) row.waitsAt = row.place
+  if (row.state === claimable) row.waitsAt = row.place
   return row
 }
 
-/** The state of a job that has nothing but its enqueue. */
-const [ready] = [...claimable] as [JobState]
-
-function readLife<Queue extends StoredQueue>(
-  row: Row<Queue>,
-  values: RowValues,
-  machineOf: (row: Row<Queue>) => Deferred<JobMachine | null>,
-): void {
+function readLife(row: Row, values: RowValues, machineOf: (row: Row) => Deferred<JobMachine | null>): void {
   row.hasLife = true
   row.place = values[13] ?? row.seq
   row.attempt = values[14] ?? 1
@@ -199,7 +183,7 @@ export function takeLease(row: Row, { seq, tick, token, worker, leaseAt }: Lease
   row.wakeAt = leaseAt
 }
 
-const termsOf = (values: RowValues, { type }: StoredQueue, options: StoredOptions | null): Terms =>
+const termsOf = (values: RowValues, { type }: Queue, options: StoredOptions | null): Terms =>
   new Terms({
     type,
     priority: values[3],

@@ -1,47 +1,127 @@
 /**
- * One search over several sources, whose jobs are merged. Of sources in the order of the search a bounded number of
- * jobs is looked at.
+ * Searches for jobs by a filter, which becomes a WHERE: one search over several sources, whose jobs are merged. Of
+ * sources in the order of the search a bounded number of jobs is looked at.
  */
-import { comparePositions, inSequence, scanMax, type Position } from '../../core/cursor.ts'
+import { caps } from '../../core/caps.ts'
+import {
+  comparePositions,
+  inSequence,
+  isListed,
+  scanMax,
+  selectionAfter,
+  selectionRange,
+  type Position,
+} from '../../core/cursor.ts'
 import type { ListOrder } from '../../core/figures.ts'
-import type { RowValues } from './columns.ts'
-import { ask, termOf, valuesIn, type Asking, type Condition, type Dialect } from './dialect.ts'
-import { never } from './row.ts'
-import { fromOf, type Source } from './sources.ts'
+import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
+import type { SelectedRows, Selection } from '../../core/source.ts'
+import type { JobFilter } from '../../store.ts'
+import { columns as allColumns, never, type RowValues } from './columns.ts'
+import { conditionsOf, termOf, valuesIn, type Condition } from './conditions.ts'
+import type { Minutes } from './minutes.ts'
+import type { Queues } from './queues.ts'
+import type { Row } from './row.ts'
+import { ended, sourcesOf, type Source } from './sources.ts'
+import type { Statements } from './statements.ts'
+
+/** What a search reads. */
+interface SearchedFile {
+  readonly sql: Statements
+  readonly queues: Queues
+  readonly minutes: Minutes
+  from(values: RowValues): Row
+  /** Writes what the transaction has changed. */
+  flush(): void
+}
 
 /** In which order jobs are found, and what is read of them. */
-export interface PageRange {
+interface PageRange {
   readonly by: ListOrder
   readonly newestFirst: boolean
   /** Starts after this position; null = at the first. */
   readonly after: Position | null
   /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
   readonly until?: number
-  /** No job that matches has a lower number: that of its end in the order of ends, otherwise that of its enqueue. */
-  readonly since: number
   readonly limit: number
   readonly columns: string
 }
 
-export interface FoundPage {
+interface FoundPage {
   readonly found: readonly RowValues[]
   /** The position to go on after; null at the end. */
   readonly next: Position | null
 }
 
+/** The jobs of a page that are in an `eligible` state. */
+export function select(
+  file: SearchedFile,
+  { filter, after, limit = caps.selection }: Selection,
+  last: number,
+  eligible: (state: JobState) => boolean,
+): SelectedRows<Row> {
+  const range = selectionRange(after, last)
+  const page = {
+    by: 'enqueued',
+    newestFirst: false,
+    ...range,
+    limit: Math.min(limit, caps.selection),
+    columns: allColumns,
+  } as const
+  const { found, next } = find(file, filter, eligible, page)
+  return { rows: found.map((values) => file.from(values)), next: selectionAfter(next, range) }
+}
+
+/**
+ * The jobs of a range that pass the filter. The counts tell which states and queues can have any: those that cannot are
+ * not looked at.
+ */
+export function find(
+  file: SearchedFile,
+  filter: JobFilter,
+  eligible: (state: JobState) => boolean,
+  range: PageRange,
+): FoundPage {
+  file.flush()
+  const { sql } = file
+  const { by } = range
+  const allQueues = file.queues.all()
+  const types = filter.type === undefined ? null : [...new Set([filter.type].flat())]
+  const queues = types === null ? allQueues : types.flatMap((type) => file.queues.known(type) ?? [])
+  const wanted = filter.state === undefined ? jobStates : [filter.state].flat()
+  const isEndedOnly = filter.finishedAfter !== undefined || filter.finishedBefore !== undefined
+  const fits = (state: JobState): boolean =>
+    wanted.includes(state) && eligible(state) && isListed(by, state) && (isEnded(state) || !isEndedOnly)
+  const states = jobStates.filter((state) => fits(state) && queues.some((queue) => queue.in(state) > 0))
+  if (states.length === 0) return { found: [], next: null }
+  const conditions = conditionsOf(filter)
+  if (range.until !== undefined && states.every(isEnded))
+    conditions.push({ term: 'lives.last_seq <= ?', values: [range.until] })
+  const numberSince = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
+  const endedSince = numberSince(filter.finishedAfter)
+  const hasMore = conditions.length > 0
+  const sources = sourcesOf({ sql, filter, queues, states, allQueues, by, hasMore, endedSince })
+  const since = by === 'finished' ? endedSince : numberSince(filter.enqueuedAfter)
+  return search(sql, sources, conditions, { ...range, since })
+}
+
+interface SearchedRange extends PageRange {
+  /** No job that matches has a lower number: that of its end in the order of ends, otherwise that of its enqueue. */
+  readonly since: number
+}
+
 /** Up to `limit` jobs of the sources that meet the conditions. */
-export function* search(
-  dialect: Dialect,
+function search(
+  sql: Statements,
   sources: readonly Source[],
   conditions: readonly Condition[],
-  range: PageRange,
-): Asking<FoundPage> {
+  range: SearchedRange,
+): FoundPage {
   const { limit } = range
-  const bound = yield* boundOf(dialect, sources, conditions, range)
+  const bound = boundOf(sql, sources, conditions, range)
   let found: RowValues[] = []
   let until = bound
   for (const source of sources) {
-    found = merged(found, yield* pageOf(dialect, source, conditions, range, until), range)
+    found = merged(found, pageOf(sql, source, conditions, range, until), range)
     // One row more than the page holds shows whether there is a next page. What comes after it is not read.
     if (found.length > limit) until = positionOf(found[limit] as RowValues, range)
   }
@@ -54,41 +134,34 @@ export function* search(
  * The position up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the
  * bound.
  */
-function* boundOf(
-  dialect: Dialect,
+function boundOf(
+  sql: Statements,
   sources: readonly Source[],
   conditions: readonly Condition[],
-  range: PageRange,
-): Asking<Position | null> {
+  range: SearchedRange,
+): Position | null {
   const searched = sources.filter(({ inOrder, also }) => inOrder && (also.length > 0 || conditions.length > 0))
   const count = Math.ceil(scanMax / searched.length)
-  const bounds: Position[] = []
-  for (const source of searched) {
+  const bounds = searched.flatMap((source): Position[] => {
     const since = { term: `${numberColumn(source, range)} >= ?`, values: [range.since] }
     const own = [source.own, start(source, range), since]
-    const from = range.by === 'finished' ? rowsOf(dialect, source) : fromOf(dialect, source)
+    const from = range.by === 'finished' ? rowsOf(source) : source.from
     const text = `SELECT ${columnsOf(source, range).join(', ')} FROM ${from}
-      WHERE ${termOf(own)} ORDER BY ${orderOf(source, range)} ${dialect.limit('1', '?')}`
-    const last = yield* ask({
-      text: dialect.statement(text),
-      params: [...valuesIn(own), count - 1],
-      decode: ([first]) => first as readonly number[] | undefined,
-    })
-    if (last === undefined) continue
-    const [number, dueAt = 0] = last.toReversed() as [number, number?]
-    bounds.push({ dueAt, number })
-  }
-  const [first] = bounds.toSorted((a, b) => compare(a, b, range))
-  return first ?? null
+      WHERE ${termOf(own)} ORDER BY ${orderOf(source, range)} LIMIT +1 OFFSET +?`
+    const [last] = sql.query<[dueAt: number, number: number] | [number: number]>(text, [...valuesIn(own), count - 1])
+    if (last === undefined) return []
+    return [last.length === 2 ? { dueAt: last[0], number: last[1] } : inSequence(last[0])]
+  })
+  return bounds.toSorted((a, b) => compare(a, b, range))[0] ?? null
 }
 
-function* pageOf(
-  dialect: Dialect,
+function pageOf(
+  sql: Statements,
   source: Source,
   conditions: readonly Condition[],
-  range: PageRange,
+  range: SearchedRange,
   until: Position | null,
-): Asking<RowValues[]> {
+): RowValues[] {
   const { newestFirst, limit, columns, until: end, since } = range
   const number = numberColumn(source, range)
   const bounds = [start(source, range)]
@@ -96,12 +169,8 @@ function* pageOf(
   if (end !== undefined) bounds.push({ term: `${number} <= ?`, values: [end] })
   if (since > 0) bounds.push({ term: `${number} >= ?`, values: [since] })
   const all: readonly Condition[] = [source.own, ...bounds, ...source.also, ...conditions]
-  const text = `SELECT ${columns} FROM ${rowsOf(dialect, source)} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} ${dialect.limit('?')}`
-  return yield* ask({
-    text: dialect.statement(text),
-    params: [...valuesIn(all), limit === Infinity ? Number.MAX_SAFE_INTEGER : limit + 1],
-    decode: (rows) => rows as RowValues[],
-  })
+  const text = `SELECT ${columns} FROM ${rowsOf(source)} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} LIMIT +?`
+  return sql.query(text, [...valuesIn(all), limit + 1])
 }
 
 /**
@@ -137,13 +206,12 @@ const orderOf = (source: Source, range: PageRange): string =>
     .map((column) => (range.newestFirst ? `${column} DESC` : column))
     .join(', ')
 
-const isInOrderOfEnds = ({ table }: Source, { by }: PageRange): boolean => by === 'finished' && table === 'ended'
+const isInOrderOfEnds = ({ from }: Source, { by }: PageRange): boolean => by === 'finished' && from === ended
 
 /** The rows of the jobs of a source. */
-function rowsOf(dialect: Dialect, source: Source): string {
-  const from = fromOf(dialect, source)
-  if (source.job === 'lives.job') return dialect.join(from, 'jobs', 'jobs.seq = lives.job')
-  const jobs = source.table === 'jobs' ? from : dialect.join(from, 'jobs', `jobs.seq = ${source.job}`)
+function rowsOf({ from, job }: Source): string {
+  if (job === 'lives.job') return `${from} CROSS JOIN jobs ON jobs.seq = lives.job`
+  const jobs = job === 'jobs.seq' ? from : `${from} CROSS JOIN jobs ON jobs.seq = ${job}`
   return `${jobs} LEFT JOIN lives ON lives.job = jobs.seq`
 }
 
