@@ -57,7 +57,7 @@ const inboxWatch = () => import('../../src/stores/sqlite/inbox-watch.ts')
 const keyGroups = () => import('../../src/stores/sqlite/key-groups.ts')
 const log = () => import('../../src/stores/sqlite/log.ts')
 const queues = () => import('../../src/stores/sqlite/queues.ts')
-const rates = () => import('../../src/stores/sqlite/rate.ts')
+const rates = () => import('../../src/stores/sqlite/rates.ts')
 const rows = () => import('../../src/stores/sqlite/rows.ts')
 const machineRows = () => import('../../src/stores/sqlite/machines.ts')
 const scheduleTable = () => import('../../src/stores/sqlite/schedules.ts')
@@ -919,7 +919,7 @@ const machines: readonly Mutant[] = [
     'contract: schedules: overlap supersede: a waiting job is cancelled at once; a running one is marked, and the new one waits for its end',
     inMethod(rows, 'Rows', 'from', (from, all) => (values) => {
       const found = from(values)
-      all.cache.delete(found.id)
+      all.file.cache.delete(found.id)
       return found
     }),
   ),

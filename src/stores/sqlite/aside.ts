@@ -16,7 +16,7 @@ import { rowOf, type Row } from './row.ts'
 import { claimable, claimed } from './state-names.ts'
 
 /** What a read makes; null if a text that is stored is no JSON, or something is missing. */
-function unlessUnreadable<T>(read: () => T): T | null {
+export function unlessUnreadable<T>(read: () => T): T | null {
   try {
     return read()
   } catch (error) {
@@ -90,7 +90,7 @@ export function move({ sql, cache, claims, ends }: JobFile, [seq, id]: RowValues
 
 /** Takes a job out of what is counted of its queue, and lets those go on that wait for it. */
 function leave(file: JobFile, values: RowValues, isClaimed: boolean): void {
-  const { queues, hints, keyGroups, failures, prunes, rows, unit } = file
+  const { queues, hints, keyGroups, failures, retention, rows, unit } = file
   const queue = queues.at(values[2])
   const [written, failure, key] = [values[12] ?? claimable, values[33], values[7]]
   const state = written === claimable && isClaimed ? claimed : written
@@ -100,8 +100,8 @@ function leave(file: JobFile, values: RowValues, isClaimed: boolean): void {
     const job = { concurrencyKey: values[8], priority: values[3], place, keyWeight: 1 }
     if (queue.hasKeyGroup(job.concurrencyKey)) keyGroups.moved(queue, job, { state, place }, null)
     if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, values[21] ?? 0, -1)
-    if (isEnded(state)) prunes.changed(queue.number)
-    else if (values[32] !== null) queues.countMachine(queue, standingOf(file, values[0]), -1)
+    if (isEnded(state)) retention.changed(queue.number)
+    else if (values[32] !== null) queues.changing(queue).countMachine(standingOf(file, values[0]), -1)
     if (isLeased(state)) hints.look(queue)
   }
   if (isEnded(state) || key === null || rows.hasPredecessor(queue.type, key)) return

@@ -41,10 +41,10 @@ export class CallQueue {
   }
 
   /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT */
-  async open(clock: Clock, makeHost: () => EngineRunner): Promise<void> {
+  async open(clock: Clock, makeRunner: () => EngineRunner): Promise<void> {
     if (this.opened++ === 0) {
       this.clock = clock
-      this.engine = makeHost()
+      this.engine = makeRunner()
       this.opening = this.engine.open()
     }
     try {
@@ -67,10 +67,10 @@ export class CallQueue {
     this.opened = 0
     this.retryTimer?.cancel()
     this.retryTimer = null
-    const { engine: host } = this
+    const { engine } = this
     this.engine = null
     this.rejectAll(closed(this.path))
-    await host?.close()
+    await engine?.close()
   }
 
   ask<M extends Method>(method: M, ...args: Arguments<M>): Promise<Answer<M>> {
@@ -88,9 +88,9 @@ export class CallQueue {
    * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT
    */
   askNow<M extends Method>(method: M, ...args: Arguments<M>): Answer<M> {
-    const { engine: host, clock } = this
-    if (this.opened === 0 || host?.readNow === undefined || clock === null) throw closed(this.path)
-    const outcome = host.readNow({ method, args }, Math.floor(clock.now()))
+    const { engine, clock } = this
+    if (this.opened === 0 || engine?.readNow === undefined || clock === null) throw closed(this.path)
+    const outcome = engine.readNow({ method, args }, Math.floor(clock.now()))
     if (outcome.kind !== 'done') throw asError(outcome.error)
     this.notify(outcome.hints)
     const [reply] = outcome.replies
@@ -102,9 +102,9 @@ export class CallQueue {
 
   /** The state of a claimed job within a transaction of the user. @throws JobchartError STORE_UNAVAILABLE */
   standingWithin(lease: Lease): Standing {
-    const { engine: host, clock } = this
-    if (this.opened === 0 || host?.standingWithin === undefined || clock === null) throw closed(this.path)
-    return host.standingWithin(lease, Math.floor(clock.now()))
+    const { engine, clock } = this
+    if (this.opened === 0 || engine?.standingWithin === undefined || clock === null) throw closed(this.path)
+    return engine.standingWithin(lease, Math.floor(clock.now()))
   }
 
   watch(listener: (hint: Hint) => void): () => void {
@@ -130,14 +130,14 @@ export class CallQueue {
   }
 
   private async work(): Promise<void> {
-    const { engine: host, clock } = this
+    const { engine, clock } = this
     const calls = this.calls.slice(0, batchSize)
     // It may have been closed since this turn was scheduled.
-    if (host === null || clock === null || calls.length === 0) {
+    if (engine === null || clock === null || calls.length === 0) {
       this.working = false
       return
     }
-    const run = host.run(
+    const run = engine.run(
       calls.map(({ method, args }) => ({ method, args })),
       Math.floor(clock.now()),
       this.busySince === null ? 0 : clock.monotonic() - this.busySince,

@@ -11,7 +11,7 @@ import { lastAt } from './history.ts'
 import type { JobFile } from './job-file.ts'
 import { before, keyless } from './key-groups.ts'
 import type { Queue } from './queue.ts'
-import { freeAt, freeClaims, spend } from './rate.ts'
+import { freeAt, freeClaims, spend } from './rates.ts'
 import type { KeptOfMachine } from './record.ts'
 import type { Lease, Row } from './row.ts'
 import { frontOf } from './waiting.ts'
@@ -46,7 +46,8 @@ export function claim(file: JobFile, request: ClaimRequest): ClaimedRows {
   for (const own of request.demand) {
     const queue = file.queues.known(own.type)
     if (queue !== undefined && !queue.paused) {
-      file.queues.setKeyTerms(queue, termsAfter(queue.keyTerms, own, request.startedAt, file.now))
+      const terms = termsAfter(queue.keyTerms, own, request.startedAt, file.now)
+      if (terms !== queue.keyTerms) file.queues.changing(queue).keyTerms = terms
     }
     const demand = queue === undefined ? own : demandUnder(queue.keyTerms, own)
     const source = queue && new QueueSource(file, queue, demand)
@@ -125,7 +126,7 @@ export function queuedSince(file: JobFile, type: string): number | null {
   if (queue === undefined) return null
   const hasKeyGroups = queue.keyed || queue.clock !== null
   if (!hasKeyGroups) {
-    file.rows.write()
+    file.writer.write()
     file.waiting.write()
     const head = file.sql.get('headOfQueue', queue.number, ...frontOf(queue, null))
     if (head === undefined) return null

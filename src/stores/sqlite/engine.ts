@@ -9,7 +9,7 @@ import { JobFile } from './job-file.ts'
 import { setAside } from './aside.ts'
 import { openDatabase, type FileOptions } from './database.ts'
 import { driverOf, type Driver, type StatementListener } from './driver.ts'
-import { isBusy, isCorrupt, isTrouble, isUnreadable, isUnsupported, newer, removed, storeError } from './errors.ts'
+import { isBusy, isCorrupt, isFileFault, isUnreadable, newer, removed, storeError } from './errors.ts'
 import { catchUp } from './catch-up.ts'
 import { fileVersion } from './migrations/index.ts'
 import { OpenFiles } from './open-files.ts'
@@ -107,7 +107,7 @@ export class Engine {
       // What cannot be read may be what hints are made of.
       const blind = careful && calls[0]?.method === 'repair'
       const replies = this.transaction({ changes, now, careful, blind }, work)
-      return { kind: 'done', replies, hints: this.takeHints() }
+      return { kind: 'done', replies, hints: this.connection?.file.takeHints() ?? [] }
     } catch (failure) {
       let error: unknown = failure
       try {
@@ -179,7 +179,7 @@ export class Engine {
       const { shared } = this.options
       if (changes && shared !== undefined) carryOutFirst(file, shared.user.id)
       const answer = work(file)
-      file.hints.checkSlots((type) => file.rows.handOverRoom(type))
+      file.hints.checkSlots((type) => file.writer.handOverRoom(type))
       if (changes) file.finish()
       sql.run('commit')
       file.carriedOut.commit()
@@ -251,10 +251,6 @@ export class Engine {
       if (isBusy(error) || isFileFault(error) || (isUnreadable(error) && !careful)) throw error
       return { error: storeError(error, this.options.path) }
     }
-  }
-
-  private takeHints(): Hint[] {
-    return this.connection === null ? [] : this.connection.file.takeHints()
   }
 
   private connected(): Connection {
@@ -344,9 +340,6 @@ export class Engine {
     if (isFileFault(error)) this.close()
   }
 }
-
-/** A failure of the file itself, and not of the call. */
-const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error) || isUnsupported(error)
 
 /** A transaction of the user is open on the connection. */
 const held = (path: string): JobchartError =>

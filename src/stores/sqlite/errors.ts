@@ -38,7 +38,7 @@ export const isBusy = (error: unknown): boolean => {
 }
 
 /** Is it a failure of the computer (disk full, I/O error), which may pass? */
-export const isTrouble = (error: unknown): boolean => {
+const isTrouble = (error: unknown): boolean => {
   const code = resultCode(error)
   return code !== null && [readonly, ioError, full, cannotOpen].includes(code)
 }
@@ -49,7 +49,9 @@ export const isCorrupt = (error: unknown): error is Error => {
 }
 
 /** A failure of the file itself, and not of the call. */
-export const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error)
+export const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error) || isUnsupported(error)
+
+const isUnsupported = (error: unknown): boolean => error instanceof JobchartError && error.code === 'UNSUPPORTED'
 
 /** The content of the file contradicts itself. */
 export class Contradiction extends Error {}
@@ -141,8 +143,6 @@ export const newer = (path: string, version: number, known: number): JobchartErr
     `${path} was written by a newer jobchart: it has version ${version}, this one knows ${known}`,
     { hint: 'Update jobchart in this process, or give it another file.' },
   )
-
-export const isUnsupported = (error: unknown): boolean => error instanceof JobchartError && error.code === 'UNSUPPORTED'
 
 const noDatabase = (path: string, cause: unknown): JobchartError =>
   new JobchartError('STORE_CORRUPT', `${path} is no SQLite file, or its beginning is damaged`, {

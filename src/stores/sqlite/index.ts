@@ -231,7 +231,7 @@ const forBulk = (callQueue: CallQueue): BulkStore => ({
 
 /** What was claimed, without the jobs whose data cannot be read: these are set aside. */
 function handedOut(callQueue: CallQueue, answer: ClaimedRows): ClaimAnswer | Promise<ClaimAnswer> {
-  const { shortfalls: dry, unreadable } = answer
+  const { shortfalls, unreadable } = answer
   const bad: number[] = []
   const jobs = answer.jobs.flatMap((job): ClaimedJob[] => {
     try {
@@ -244,7 +244,7 @@ function handedOut(callQueue: CallQueue, answer: ClaimedRows): ClaimAnswer | Pro
   })
   const given = (ids: readonly string[]): ClaimAnswer => ({
     jobs,
-    shortfalls: dry,
+    shortfalls,
     ...(ids.length > 0 && { unreadable: ids }),
   })
   return bad.length === 0

@@ -19,9 +19,8 @@ import { KeyGroups } from './key-groups.ts'
 import { LogWriter } from './log.ts'
 import { Machines } from './machines.ts'
 import { Minutes } from './minutes.ts'
-import { Prunes } from './prunes.ts'
+import { Retention } from './retention.ts'
 import { Queues } from './queues.ts'
-import { Removals } from './removals.ts'
 import type { Row } from './row.ts'
 import { RowCache } from './row-cache.ts'
 import { Rows } from './rows.ts'
@@ -43,8 +42,7 @@ export class JobFile {
   readonly failures: FailureTable
   readonly heat: HeatTable
   readonly minutes: Minutes
-  readonly prunes: Prunes
-  readonly removals: Removals
+  readonly retention: Retention
   readonly claims: Claims
   readonly ends: Ends
   readonly waiting: Waiting
@@ -67,7 +65,7 @@ export class JobFile {
     this.failures = new FailureTable(sql, this.queues)
     this.heat = new HeatTable(sql, this.queues)
     this.minutes = new Minutes(sql)
-    this.prunes = new Prunes(sql)
+    this.retention = new Retention(sql)
     this.machines = new Machines(sql, this.queues)
     this.waiting = new Waiting(sql, this.queues)
     this.keyGroups = new KeyGroups(sql, this.queues, this.waiting)
@@ -75,9 +73,8 @@ export class JobFile {
     this.ends = new Ends(sql)
     this.inboxWatch = new InboxWatch(sql, this.hints, this.claims)
     this.schedules = new ScheduleTable(sql, this.hints)
-    this.removals = new Removals(sql, this.machines, this.cache)
     this.writer = new Writer(this)
-    this.rows = new Rows(this, () => this.seq)
+    this.rows = new Rows(this)
     this.unit = new Unit(this.rows, this.writer)
   }
 
@@ -102,7 +99,7 @@ export class JobFile {
     this.unit.now = now
     if (stale) {
       this.queues.markStale()
-      this.prunes.forget()
+      this.retention.forget()
       this.cache.clear()
       this.claims.forget()
       this.unit.seq = this.sql.get('lastSeq')?.[0] ?? 0
@@ -125,7 +122,7 @@ export class JobFile {
   /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
     this.flush()
-    this.prunes.write()
+    this.retention.write()
     this.queues.write()
     this.heat.write(this.now)
     this.inboxWatch.finish()
@@ -135,7 +132,7 @@ export class JobFile {
 
   /** Returns and removes the hints of committed transactions. */
   takeHints(): Hint[] {
-    return this.hints.take((type) => this.rows.backlogOf(type))
+    return this.hints.take((type) => this.queues.backlogOf(type))
   }
 
   /** Answers item by item. Where a call has failed before, an item that throws fails alone, and has no effect. */
@@ -185,7 +182,7 @@ export class JobFile {
     this.heat.forget()
     this.inboxWatch.forget()
     this.hints.forget()
-    this.prunes.forget()
+    this.retention.forget()
     this.minutes.forget()
   }
   private forgetRows(): void {

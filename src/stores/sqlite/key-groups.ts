@@ -10,9 +10,9 @@ import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { limits } from '../../core/limits.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import type { Demand } from '../../store.ts'
-import { KeyRates } from './key-rates.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
+import { KeyRates } from './rates.ts'
 import type { RowChange } from '../../core/job-row.ts'
 import { noKey } from './columns.ts'
 import { keyWeightOf, type Row } from './row.ts'
@@ -134,7 +134,7 @@ export class KeyGroups {
   /** From now on the keys of the queue share the claims by weight. */
   private beginShares(queue: Queue): void {
     this.waiting.removeTaken(queue)
-    this.queues.setClock(queue, 0)
+    this.queues.changing(queue).clock = 0
     for (const [key, leasedCount] of this.sql.all('keyGroups', queue.number)) {
       this.write(queue, key, this.withHead(queue, key, { leasedCount, first: null, start: 0 }))
     }
@@ -148,7 +148,7 @@ export class KeyGroups {
     const { first } = this.read(queue, groupKeyOf(row))
     const finish = first?.finish ?? 0
     const clock = clockAfter(queue.clock ?? 0, finish)
-    this.queues.setClock(queue, clock)
+    this.queues.changing(queue).clock = clock
     this.sql.run('startKeyGroup', startAfter(clock, finish, row.keyWeight), queue.number, groupKeyOf(row))
   }
 
@@ -214,13 +214,8 @@ function withFirst(queue: Queue, group: KeyGroup, { priority, place, keyWeight }
 
 /** Orders groups by finish, if they have one, then by their first job. */
 function goesFirst(
-  [, priority, place, finish = 0]: readonly [key: string, priority: number, place: number, finish?: number],
-  [, otherPriority, otherPlace, otherFinish = 0]: readonly [
-    key: string,
-    priority: number,
-    place: number,
-    finish?: number,
-  ],
+  [, priority, place, finish = 0]: FirstGroup,
+  [, otherPriority, otherPlace, otherFinish = 0]: FirstGroup,
 ): boolean {
   return finish === otherFinish ? before(priority, place, [otherPriority, otherPlace]) : finish < otherFinish
 }

@@ -155,8 +155,8 @@ export class Machines {
     const before = was.machine === null || was.state === null || isEnded(was.state) ? noNames : was.machine
     const after = machine === null || was.isRemoved || isEnded(row.state) ? noNames : machine
     if (isSame(before.states, after.states) && isSame(before.tags, after.tags)) return
-    this.queues.countMachine(queue, before, -1)
-    this.queues.countMachine(queue, after, 1)
+    this.queues.changing(queue).countMachine(before, -1)
+    this.queues.changing(queue).countMachine(after, 1)
   }
 
   /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */

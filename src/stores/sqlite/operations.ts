@@ -3,12 +3,9 @@
  * threads.
  */
 import type {
-  ActivityQuery,
   CancelRequest,
   CheckpointRequest,
-  ClaimRequest,
   ExtendRequest,
-  FailureMergeChange,
   FailureQuery,
   HeatQuery,
   Lease,
@@ -16,9 +13,6 @@ import type {
   RetentionPolicies,
   ReindexRequest,
   SendRequest,
-  TermQuery,
-  QueueChange,
-  WorkerInfo,
   DropInbox,
   EditedInput,
 } from '../../store.ts'
@@ -77,7 +71,7 @@ import {
 const writing = {
   insert: (file: JobFile, requests: readonly (PackedRequest | Unpackable)[]) =>
     file.each(requests, (request) => insertPacked(file.unit, request), refused),
-  claim: (file: JobFile, request: ClaimRequest) => claim(file, request),
+  claim,
   settle: (file: JobFile, settlements: readonly Settlement[]) =>
     file.each(settlements, (settlement) => settle(file.unit, settlement), settleFailed),
   extend: (file: JobFile, { worker: id, leaseMs, heartbeats }: ExtendRequest) => {
@@ -95,15 +89,15 @@ const writing = {
   retry: (file: JobFile, ids: readonly string[], fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
     retry(file.unit, ids, fromStart, dropInbox, edit),
   discard: (file: JobFile, ids: readonly string[]) => discardAside(file, discard(file.unit, ids)),
-  setAside: (file: JobFile, numbers: readonly number[]) => setAside(file, numbers),
-  repair: (file: JobFile) => repair(file),
+  setAside,
+  repair,
   promote: (file: JobFile, limit: number) => promote(file.unit, limit),
   rescue: (file: JobFile, limit: number) => withAbandoned(rescue(file.unit, limit), file, new BulkRows(file)),
-  retain: (file: JobFile, policies: RetentionPolicies) => file.prunes.retain(policies),
+  retain: (file: JobFile, policies: RetentionPolicies) => file.retention.retain(policies),
   prune: (file: JobFile, limit: number) => prune(new Pruning(file), limit),
-  changeQueue: (file: JobFile, type: string, change: QueueChange) => changeQueue(file, type, change),
-  changeFailureMerges: (file: JobFile, change: FailureMergeChange) => changeFailureMerges(file, change),
-  worker: (file: JobFile, id: string, info: WorkerInfo | null) => worker(file, id, info),
+  changeQueue,
+  changeFailureMerges,
+  worker,
   putSchedules: (file: JobFile, requests: readonly PutSchedule[]) =>
     file.each(requests, (request) => putSchedule(file.schedules, request), putScheduleFailed),
   pauseSchedule: (file: JobFile, request: PauseSchedule) => pauseSchedule(file.schedules, request),
@@ -111,7 +105,7 @@ const writing = {
     names.filter((name) => file.schedules.removeSchedule(name)),
   fireSchedules: (file: JobFile, requests: readonly FireSchedule<JobToInsert>[]) =>
     file.each(requests, (request) => fireSchedule(file.unit, file.schedules, request), fireScheduleFailed),
-  carryOut: (file: JobFile, limit: number) => carryOutAnswer(file, limit),
+  carryOut: carryOutAnswer,
   startBulk: (file: JobFile, request: StartBulk) => startBulk(file.unit, new BulkRows(file), request),
   advanceBulk: (file: JobFile, request: AdvanceBulk) => advanceBulk(file.unit, new BulkRows(file), request),
   stopBulk: (file: JobFile, request: StopBulk) => stopBulk(file.unit, new BulkRows(file), request),
@@ -119,21 +113,21 @@ const writing = {
 
 const reading = {
   confirm: (file: JobFile, leases: readonly Lease[]) => leases.map((lease) => confirm(file.unit, lease)),
-  checkpoints: (file: JobFile, id: string) => checkpoints(file, id),
-  get: (file: JobFile, ids: readonly string[]) => get(file, ids),
+  checkpoints,
+  get,
   list: (file: JobFile, query: ListQuery) => list(file, query),
-  counts: (file: JobFile) => counts(file),
-  machineCounts: (file: JobFile, type: string) => machineCounts(file, type),
+  counts,
+  machineCounts,
   heat: ({ heat, now }: JobFile, query: HeatQuery) => heat.read(query, now),
-  queues: (file: JobFile) => queueInfos(file),
-  queue: (file: JobFile, type: string) => queueInfo(file, type),
+  queues: queueInfos,
+  queue: queueInfo,
   queuedSince: (file: JobFile, types: readonly string[]) => types.map((type) => queuedSince(file, type)),
-  activity: (file: JobFile, query: ActivityQuery) => activity(file, query),
+  activity,
   failures: (file: JobFile, query: FailureQuery) => file.failures.list(query),
-  failureMerges: (file: JobFile) => failureMerges(file),
-  workers: (file: JobFile) => workers(file),
-  terms: (file: JobFile, query: TermQuery) => terms(file, query),
-  unreadable: (file: JobFile) => unreadable(file),
+  failureMerges,
+  workers,
+  terms,
+  unreadable,
   schedules: (file: JobFile, names?: readonly string[]) => file.schedules.list(names),
   bulkOperations: (file: JobFile, only?: 'running') => latestFirst(new BulkRows(file).all(only)),
   dueSchedules: (file: JobFile, request: DueSchedulesRequest) => file.schedules.due(request),

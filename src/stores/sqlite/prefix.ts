@@ -1,13 +1,22 @@
-/** Names of the store's tables and indexes in a database that is not its own. */
+/** The store's tables and indexes in a database that is not its own, and their names. */
 import { migrations } from './migrations/index.ts'
 
-/** What the store has in such a database besides the tables of the migrations. */
-const ownTables = ['meta', 'intents', 'carried_out']
+/**
+ * The store's tables besides those of a file of its own. `meta` says whose tables they are. `intents` has what calls in
+ * transactions of users ask for, until it is carried out; it has no row numbers, so that `last_insert_rowid()` of the
+ * user stays what it is. `carried_out` has the calls that another process has carried out than that which has made
+ * them, and what was refused.
+ */
+export const ownTables = `
+  CREATE TABLE meta (application TEXT NOT NULL, version INTEGER NOT NULL) STRICT;
+  INSERT INTO meta VALUES ('jobchart', 0);
+  CREATE TABLE intents (number INTEGER PRIMARY KEY, receipt TEXT NOT NULL, intents TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE carried_out (receipt TEXT PRIMARY KEY, at INTEGER NOT NULL, refused TEXT) STRICT, WITHOUT ROWID;`
 
 const made = (sql: string): string[] =>
   Array.from(sql.matchAll(/CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)/g), ([, name]) => name as string)
 
-const names = [...new Set([...migrations.flatMap(made), ...ownTables])]
+const names = [...new Set([...migrations, ownTables].flatMap(made))]
 const anyName = names.join('|')
 
 /** A name stands behind one of these words, or before the name of a column. Many columns are called like a table. */

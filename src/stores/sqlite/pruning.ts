@@ -28,11 +28,11 @@ export class Pruning implements PruneUnit<Ended> {
   }
 
   typesToPrune(limit: number): readonly string[] {
-    return this.file.prunes.due(this.now, limit).map((queue) => this.file.queues.at(queue).type)
+    return this.file.retention.due(this.now, limit).map((queue) => this.file.queues.at(queue).type)
   }
 
   retentionOf(type: string): RetentionPolicy | null {
-    return this.file.prunes.retentionOf(type)
+    return this.file.retention.of(type)
   }
 
   endedCount(type: string, state: EndedState): number {
@@ -49,7 +49,7 @@ export class Pruning implements PruneUnit<Ended> {
   removeEnded(jobs: readonly Ended[]): void {
     const [first] = jobs
     if (first === undefined) return
-    const { sql, ends, removals, queues, failures } = this.file
+    const { sql, ends, writer, queues, failures } = this.file
     const { queue, state } = first
     const oldest = oldestOf(this.file) - 1
     const numbers = jobs.map(({ seq }) => seq)
@@ -59,7 +59,7 @@ export class Pruning implements PruneUnit<Ended> {
       const failure = more.get(seq)?.[2] ?? null
       if (state === 'dead' && failure !== null) failures.countDead(queue.number, failure, finishedAt, -1)
     }
-    removals.removeRows(
+    writer.removeJobs(
       numbers.map((seq) => {
         const [, tags = null, , checkpointed = null] = more.get(seq) ?? []
         return { seq, isMachine: checkpointed !== null, tags }
@@ -71,10 +71,10 @@ export class Pruning implements PruneUnit<Ended> {
   }
 
   lookAgain(type: string, at: number): void {
-    this.file.prunes.lookAgain(this.file.queues.of(type).number, at)
+    this.file.retention.lookAgain(this.file.queues.of(type).number, at)
   }
 
   get nextLookAt(): number {
-    return this.file.prunes.nextLookAt
+    return this.file.retention.nextLookAt
   }
 }

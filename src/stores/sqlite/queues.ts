@@ -1,11 +1,9 @@
 /** The queues of the file: read when they are needed, written at the end of a transaction. */
 import { addTo, noActivity, oldestPeriod, periodNames, periodStart, type Counted } from '../../core/activity.ts'
-import type { HeldTerms } from '../../core/key-terms.ts'
-import type { MachineStanding } from '../../core/machine-tally.ts'
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
-import { Queue, type Front } from './queue.ts'
+import { Queue } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** The number of all queues together in the table of activity: none has it. */
@@ -13,14 +11,10 @@ export const allQueues = 0
 
 const backlogStates = statesTagged('backlog')
 
-/** What queues were before something that may be taken back; null = they were not there. */
-type Before = Map<
-  Queue,
-  Pick<
-    Queue,
-    'counts' | 'keyed' | 'clock' | 'keyRate' | 'keyTerms' | 'minuteAt' | 'minute' | 'machines' | 'front'
-  > | null
->
+/** What may be taken back of a queue. */
+const memento = ({ counts, minute, keyed, clock, keyRate, keyTerms, minuteAt, machines, front }: Queue) => {
+  return { counts: { ...counts }, minute: [...minute], keyed, clock, keyRate, keyTerms, minuteAt, machines, front }
+}
 
 export class Queues {
   private readonly sql: Statements
@@ -31,8 +25,8 @@ export class Queues {
   private allFresh = false
   /** Those with changes that are not written yet. */
   private readonly unwritten = new Set<Queue>()
-  /** The state at the savepoint, while there is one. */
-  private before: Before | null = null
+  /** What queues were at the savepoint, while there is one; null = they were not there. */
+  private before: Map<Queue, ReturnType<typeof memento> | null> | null = null
   /** Jobs that wait to run, of all types; null = unknown. */
   private waiting: number | null = null
   /** Numbers of the paused queues when they were last read; null = unknown. */
@@ -79,55 +73,36 @@ export class Queues {
     return [...this.byNumber.values()]
   }
 
-  /** A queue has changed: it is written at the end of the transaction. */
-  changed(queue: Queue): void {
+  /** A queue is about to change: it is written at the end of the transaction. */
+  changing(queue: Queue): Queue {
+    if (this.before !== null && !this.before.has(queue)) this.before.set(queue, memento(queue))
     this.unwritten.add(queue)
+    return queue
   }
 
-  /** Jobs that wait to run, of all types. */
-  backlog(): number {
+  /** Jobs that wait to run, of a type or of all types (null). */
+  backlogOf(type: string | null): number {
+    if (type !== null) return this.known(type)?.backlog ?? 0
     return (this.waiting ??= this.all().reduce((sum, queue) => sum + queue.backlog, 0))
   }
 
   /** So many more of its jobs are in a state; negative: fewer. */
   count(queue: Queue, state: JobState, by: number): void {
-    this.remind(queue)
-    this.add(queue, state, by)
-    this.unwritten.add(queue)
+    this.changing(queue).count(state, by)
+    if (this.waiting !== null && backlogStates.has(state)) this.waiting += by
   }
 
   /** One of its jobs goes from one state to another. */
   move(queue: Queue, from: JobState, to: JobState): void {
-    this.remind(queue)
-    this.add(queue, from, -1)
-    this.add(queue, to, 1)
-    this.unwritten.add(queue)
-  }
-
-  private add(queue: Queue, state: JobState, by: number): void {
-    queue.count(state, by)
-    if (this.waiting !== null && backlogStates.has(state)) this.waiting += by
-  }
-
-  /** One more or one fewer of its jobs that have not ended has a machine in these states and with these tags. */
-  countMachine(queue: Queue, standing: MachineStanding, by: 1 | -1): void {
-    this.remind(queue)
-    queue.countMachine(standing, by)
-    this.unwritten.add(queue)
-  }
-
-  countOutcome(queue: Queue, outcome: string): void {
-    this.remind(queue)
-    queue.countOutcome(outcome)
-    this.unwritten.add(queue)
+    this.count(queue, from, -1)
+    this.count(queue, to, 1)
   }
 
   /** Adds a transition to its activity. */
   countActivity(queue: Queue, counted: Counted, ms: number, now: number): void {
-    this.remind(queue)
+    this.changing(queue)
     if (queue.isPastMinute(now)) this.turnMinute(queue, now)
     addTo(queue.minute, counted, ms)
-    this.unwritten.add(queue)
   }
 
   /** Ends the current minute of a queue, begins another, and removes the periods that are no longer kept. */
@@ -140,48 +115,6 @@ export class Queues {
     }
     queue.minuteAt = periodStart('minute', now)
     queue.minute = noActivity()
-  }
-
-  setFront(queue: Queue, front: Front | null): void {
-    this.remind(queue)
-    queue.front = front
-    this.unwritten.add(queue)
-  }
-
-  setClock(queue: Queue, clock: number): void {
-    this.remind(queue)
-    queue.clock = clock
-    this.unwritten.add(queue)
-  }
-
-  setKeyRate(queue: Queue, keyRate: string | null): void {
-    this.remind(queue)
-    queue.keyRate = keyRate
-    this.unwritten.add(queue)
-  }
-
-  setKeyTerms(queue: Queue, keyTerms: HeldTerms | null): void {
-    if (keyTerms === queue.keyTerms) return
-    this.remind(queue)
-    queue.keyTerms = keyTerms
-    this.unwritten.add(queue)
-  }
-
-  /** Remembers what a queue was, if that may be needed. */
-  private remind(queue: Queue): void {
-    if (this.before === null || this.before.has(queue)) return
-    const { keyed, clock, keyRate, keyTerms, minuteAt, machines, front } = queue
-    this.before.set(queue, {
-      counts: { ...queue.counts },
-      keyed,
-      clock,
-      keyRate,
-      keyTerms,
-      minuteAt,
-      minute: [...queue.minute],
-      machines,
-      front,
-    })
   }
 
   /** Sets a savepoint. */

@@ -67,7 +67,7 @@ export function list<Field extends keyof JobRecord>(
     if (by !== 'due') return inSequence(by === 'finished' ? row.lastSeq : row.seq)
     return row.dueAt === null ? undefined : { dueAt: row.dueAt, number: row.seq }
   }
-  const { found, next } = find(file.rows, filter, () => true, {
+  const { found, next } = find(file, filter, {
     by,
     newestFirst: order === 'newest',
     after: after === undefined ? null : positionAt(by, after, positionOf),
@@ -86,8 +86,7 @@ export function list<Field extends keyof JobRecord>(
 
 /** Terms of ids, keys, tags and meta, with what the transaction has written. */
 export function terms(file: JobFile, query: TermQuery): FoundTerms {
-  file.writer.write()
-  file.rows.flush()
+  file.flush()
   return termsOf(file.sql, query)
 }
 
@@ -127,8 +126,7 @@ export function changeFailureMerges(file: JobFile, change: FailureMergeChange): 
 export function changeQueue(file: JobFile, type: string, { paused }: QueueChange): QueueInfo {
   const queue = file.queues.of(type)
   if (queue.paused === paused) return queueInfo(file, type)
-  queue.paused = paused
-  file.queues.changed(queue)
+  file.queues.changing(queue).paused = paused
   file.queues.pauseChanged(queue)
   file.hints.switched(queue)
   return queueInfo(file, type)

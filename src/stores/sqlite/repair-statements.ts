@@ -112,7 +112,6 @@ export const repairTexts = {
 export interface RepairRowOf {
   jobsAfter: RowValues
   rowsAside: RowValues
-  forgetEnds: 'DELETE FROM ends WHERE NOT json_valid(jobs) OR NOT json_valid(groups)'
   claimsToRepair: [claim: number, jobs: string]
   stillClaimed: [job: number]
   wrongEnds: [1]

@@ -8,8 +8,7 @@ import type { MachineCounts } from '../../core/figures.ts'
 import type { RepairAnswer } from '../../store.ts'
 import { valueOf } from '../../core/cell.ts'
 import { failureOf } from '../../core/fingerprint.ts'
-import { move, readable, unreadable } from './aside.ts'
-import { isUnreadable } from './errors.ts'
+import { move, readable, unlessUnreadable, unreadable } from './aside.ts'
 import { keyless } from './key-groups.ts'
 import { columnsByState, endsByJobs, tablesByJobs } from './repair-statements.ts'
 import type { JobFile } from './job-file.ts'
@@ -95,14 +94,8 @@ function repairFailure({ sql }: JobFile, { seq, rarely }: Row): void {
 }
 
 /** A text that is JSON, or another one. */
-function orElse<T>(text: string | null, otherwise: T): T {
-  try {
-    return text === null ? otherwise : (JSON.parse(text) as T)
-  } catch (error) {
-    if (isUnreadable(error)) return otherwise
-    throw error
-  }
-}
+const orElse = <T>(text: string | null, otherwise: T): T =>
+  text === null ? otherwise : (unlessUnreadable(() => JSON.parse(text) as T) ?? otherwise)
 
 /** Counts of jobs of each queue. @returns how many were wrong */
 function repairQueues({ sql }: JobFile): number {

@@ -1,5 +1,4 @@
 /** Finds rows for operations. What the transaction has changed is written before a query that depends on it. */
-import { handOverRoom } from '../../core/hand-over.ts'
 import { Terms, type JobToInsert, type Tick } from '../../core/job-row.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
@@ -7,7 +6,6 @@ import type { Source } from '../../core/source.ts'
 import type { SelectedRows, Selection } from '../../core/source.ts'
 import type { Claims } from './claims.ts'
 import { noKey, type RowValues } from './columns.ts'
-import type { Ends } from './ends.ts'
 import type { Machines } from './machines.ts'
 import type { Minutes } from './minutes.ts'
 import type { Queue } from './queue.ts'
@@ -16,7 +14,6 @@ import { inboxOf } from './record.ts'
 import { noTags, plainTerms, Row, rowOf } from './row.ts'
 import type { RowCache } from './row-cache.ts'
 import { select } from './search.ts'
-import { workerSlots } from './slots.ts'
 import type { Statements } from './statements.ts'
 import { claimable } from './state-names.ts'
 import { frontOf, type Waiting } from './waiting.ts'
@@ -31,64 +28,38 @@ interface Tables {
   readonly cache: RowCache
   readonly claims: Claims
   readonly waiting: Waiting
-  readonly ends: Ends
   readonly writer: Writer
+  /** The number of the last transition. */
+  readonly seq: number
+  /** Writes what the transaction has changed, and where it is found. */
   flush(): void
 }
 
 export class Rows implements Source<Row> {
-  readonly sql: Statements
-  readonly queues: Queues
-  readonly minutes: Minutes
-  readonly cache: RowCache
-  private readonly machines: Machines
-  private readonly claims: Claims
-  private readonly waiting: Waiting
-  private readonly writer: Writer
-  private readonly file: Tables
+  readonly file: Tables
   now = 0
-  /** The number of the last transition. */
-  private readonly lastSeq: () => number
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
 
-  constructor(file: Tables, lastSeq: () => number) {
-    const { sql, queues, machines, minutes, cache, claims, waiting, writer } = file
+  constructor(file: Tables) {
     this.file = file
-    this.sql = sql
-    this.queues = queues
-    this.machines = machines
-    this.minutes = minutes
-    this.cache = cache
-    this.claims = claims
-    this.waiting = waiting
-    this.writer = writer
-    this.lastSeq = lastSeq
   }
 
+  /** Begins a transaction. */
   begin(now: number): void {
     this.now = now
     this.hasChildren = null
   }
 
-  /** Writes what the transaction has changed. */
-  write(): void {
-    this.writer.write()
-  }
-
-  /** Writes also where it is found. */
-  flush(): void {
-    this.file.flush()
-  }
-
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   find(id: string): Row | undefined {
-    const known = this.cache.get(id)
+    const { cache, writer, sql } = this.file
+    const known = cache.get(id)
     if (known !== undefined) return known.isRemoved ? undefined : known
     // New rows are not remembered: most are not asked for before the transaction ends.
-    this.writer.writeNew()
-    const values = this.sql.get('byId', id)
+    writer.writeNew()
+    const values = sql.get('byId', id)
     return values === undefined ? undefined : this.from(values)
   }
 
@@ -98,20 +69,21 @@ export class Rows implements Source<Row> {
 
   /** The row of a job that has been read. */
   from(values: RowValues): Row {
-    const known = this.cache.get(values[1])
+    const known = this.file.cache.get(values[1])
     if (known !== undefined) return known
     const row = this.partOf(values)
-    this.cache.add(row)
+    this.file.cache.add(row)
     return row
   }
 
   /** A row of which some columns alone were read. It is not remembered, and must not be changed. */
   partOf(values: RowValues): Row {
+    const { cache, claims, queues, machines } = this.file
     const [seq] = values
-    this.cache.meet(seq)
+    cache.meet(seq)
     // An ended job has no lease.
-    const lease = values[12] === null || values[21] === null ? this.claims.of(seq) : undefined
-    return rowOf(values, this.queues.at(values[2]), this.machines.of, lease)
+    const lease = values[12] === null || values[21] === null ? claims.of(seq) : undefined
+    return rowOf(values, queues.at(values[2]), machines.of, lease)
   }
 
   private found(rows: readonly RowValues[]): Row[] {
@@ -123,97 +95,102 @@ export class Rows implements Source<Row> {
   }
 
   existing(ids: readonly string[]): ReadonlyMap<string, string> {
-    this.write()
-    const found = this.sql.all('existing', JSON.stringify(ids))
-    return new Map(found.map(([id, queue]) => [id, this.queues.at(queue).type]))
+    const { sql, queues, writer } = this.file
+    writer.write()
+    const found = sql.all('existing', JSON.stringify(ids))
+    return new Map(found.map(([id, queue]) => [id, queues.at(queue).type]))
   }
 
   holder(type: string, key: string): Row | undefined {
-    const queue = this.queues.known(type)
+    const { sql, queues, writer } = this.file
+    const queue = queues.known(type)
     if (queue === undefined) return undefined
-    this.write()
-    const values = this.sql.get('holder', queue.number, key)
+    writer.write()
+    const values = sql.get('holder', queue.number, key)
     return values === undefined ? undefined : this.from(values)
   }
 
   hasPredecessor(type: string, key: string): boolean {
-    const queue = this.queues.known(type)
+    const { sql, queues, writer } = this.file
+    const queue = queues.known(type)
     if (queue === undefined) return false
-    this.write()
+    writer.write()
     // Most files have no such job: then no key is queried.
-    this.writer.hasLeaving ??= this.sql.get('anyPredecessor') !== undefined
-    return this.writer.hasLeaving && this.sql.get('predecessor', queue.number, key) !== undefined
+    writer.hasLeaving ??= sql.get('anyPredecessor') !== undefined
+    return writer.hasLeaving && sql.get('predecessor', queue.number, key) !== undefined
   }
 
   /** The first jobs of a queue that have this concurrency key, or none. */
   ready(queue: Queue, key: string | null, limit: number): RowValues[] {
-    this.write()
-    this.waiting.write()
-    const all = this.sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
+    const { sql, waiting, writer } = this.file
+    writer.write()
+    waiting.write()
+    const all = sql.all('ready', queue.number, key ?? noKey, ...frontOf(queue, key), limit)
     // Most have nothing but their enqueue: of the others the rest is read.
     const others = all.flatMap((values) => (values[12] === null ? [] : values[0]))
     if (others.length === 0) return all
-    const whole = new Map(this.sql.all('bySeqs', JSON.stringify(others)).map((values) => [values[0], values]))
+    const whole = new Map(sql.all('bySeqs', JSON.stringify(others)).map((values) => [values[0], values]))
     return all.map((values) => whole.get(values[0]) ?? values)
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
-    return select(this, selection, this.lastSeq(), (state) => states.has(state))
+    const { found, next } = select(this.file, selection, states)
+    return { rows: this.found(found), next }
   }
 
   children({ id }: Row): readonly Row[] {
-    this.write()
+    const { sql, writer } = this.file
+    writer.write()
     // Most files have no child jobs: then they are not queried.
-    this.hasChildren ??= this.sql.get('anyChild') !== undefined
-    return this.hasChildren ? this.sql.all('childrenOf', id).flatMap(([child]) => this.find(child) ?? []) : []
+    this.hasChildren ??= sql.get('anyChild') !== undefined
+    return this.hasChildren ? sql.all('childrenOf', id).flatMap(([child]) => this.find(child) ?? []) : []
   }
 
   due(limit: number): readonly Row[] {
-    this.write()
-    return this.found(this.sql.all('due', this.now, limit))
+    this.file.writer.write()
+    return this.found(this.file.sql.all('due', this.now, limit))
   }
 
   expired(limit: number): readonly Row[] {
-    this.write()
-    return this.claims.expired(this.now, limit).flatMap((job) => this.numbered(job) ?? [])
+    this.file.writer.write()
+    return this.file.claims.expired(this.now, limit).flatMap((job) => this.numbered(job) ?? [])
   }
 
   private numbered(job: number): Row | undefined {
-    const values = this.sql.get('bySeq', job)
+    const values = this.file.sql.get('bySeq', job)
     return values === undefined ? undefined : this.from(values)
   }
 
   nextDueAt(): number | null {
-    this.write()
-    return this.sql.get('nextDue')?.[0] ?? null
+    this.file.writer.write()
+    return this.file.sql.get('nextDue')?.[0] ?? null
   }
 
   nextExpiryAt(): number | null {
-    this.write()
-    return this.claims.nextExpiry()
+    this.file.writer.write()
+    return this.file.claims.nextExpiry()
   }
 
   backlogOf(type: string | null): number {
-    return type === null ? this.queues.backlog() : (this.queues.known(type)?.backlog ?? 0)
+    return this.file.queues.backlogOf(type)
   }
 
   isPaused(type: string): boolean {
-    return this.queues.known(type)?.paused === true
+    return this.file.queues.known(type)?.paused === true
   }
 
   inbox(row: Row): readonly InboxEntry[] {
-    return inboxOf(this.machines.inbox(row))
+    return inboxOf(this.file.machines.inbox(row))
   }
 
   handOverRoom(type: string): number {
-    this.write()
-    return handOverRoom(type, workerSlots(this.sql, this.claims, this.now), (each) => this.queues.known(each))
+    return this.file.writer.handOverRoom(type)
   }
 
   // ── adding ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   newRow(job: JobToInsert, state: JobState, seq: number, came: Tick): Row {
-    const queue = this.queues.of(job.type)
+    const queue = this.file.queues.of(job.type)
     return new Row(job, termsOfNew(job, queue), state, seq, came, queue)
   }
 
@@ -221,9 +198,9 @@ export class Rows implements Source<Row> {
     const { queue, concurrencyKey, machineCell } = row
     // The first job of a key group is read from the table: what has left it must have been written before.
     const hasKeyGroup = queue.hasKeyGroup(concurrencyKey)
-    if (hasKeyGroup) this.write()
-    if (!addRow(this.sql, row)) return false
-    if (row.state === claimable) this.waiting.add(row, hasKeyGroup)
+    if (hasKeyGroup) this.file.writer.write()
+    if (!addRow(this.file.sql, row)) return false
+    if (row.state === claimable) this.file.waiting.add(row, hasKeyGroup)
     if (machineCell !== null && row.machine?.parent !== null) this.hasChildren = true
     return true
   }

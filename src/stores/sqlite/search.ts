@@ -14,13 +14,12 @@ import {
 } from '../../core/cursor.ts'
 import type { ListOrder } from '../../core/figures.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
-import type { SelectedRows, Selection } from '../../core/source.ts'
+import type { Selection } from '../../core/source.ts'
 import type { JobFilter } from '../../store.ts'
 import { columns as allColumns, never, type RowValues } from './columns.ts'
 import { conditionsOf, termOf, valuesIn, type Condition } from './conditions.ts'
 import type { Minutes } from './minutes.ts'
 import type { Queues } from './queues.ts'
-import type { Row } from './row.ts'
 import { ended, sourcesOf, type Source } from './sources.ts'
 import type { Statements } from './statements.ts'
 
@@ -29,7 +28,8 @@ interface SearchedFile {
   readonly sql: Statements
   readonly queues: Queues
   readonly minutes: Minutes
-  from(values: RowValues): Row
+  /** The number of the last transition. */
+  readonly seq: number
   /** Writes what the transaction has changed. */
   flush(): void
 }
@@ -52,14 +52,13 @@ interface FoundPage {
   readonly next: Position | null
 }
 
-/** The jobs of a page that are in an `eligible` state. */
+/** The jobs of a page that are in one of the states. */
 export function select(
   file: SearchedFile,
   { filter, after, limit = caps.selection }: Selection,
-  last: number,
-  eligible: (state: JobState) => boolean,
-): SelectedRows<Row> {
-  const range = selectionRange(after, last)
+  states: ReadonlySet<JobState>,
+): { readonly found: readonly RowValues[]; readonly next: string | null } {
+  const range = selectionRange(after, file.seq)
   const page = {
     by: 'enqueued',
     newestFirst: false,
@@ -67,8 +66,8 @@ export function select(
     limit: Math.min(limit, caps.selection),
     columns: allColumns,
   } as const
-  const { found, next } = find(file, filter, eligible, page)
-  return { rows: found.map((values) => file.from(values)), next: selectionAfter(next, range) }
+  const { found, next } = find(file, filter, page, states)
+  return { found, next: selectionAfter(next, range) }
 }
 
 /**
@@ -78,8 +77,8 @@ export function select(
 export function find(
   file: SearchedFile,
   filter: JobFilter,
-  eligible: (state: JobState) => boolean,
   range: PageRange,
+  eligible?: ReadonlySet<JobState>,
 ): FoundPage {
   file.flush()
   const { sql } = file
@@ -90,7 +89,7 @@ export function find(
   const wanted = filter.state === undefined ? jobStates : [filter.state].flat()
   const isEndedOnly = filter.finishedAfter !== undefined || filter.finishedBefore !== undefined
   const fits = (state: JobState): boolean =>
-    wanted.includes(state) && eligible(state) && isListed(by, state) && (isEnded(state) || !isEndedOnly)
+    wanted.includes(state) && isListed(by, state) && (isEnded(state) || !isEndedOnly) && eligible?.has(state) !== false
   const states = jobStates.filter((state) => fits(state) && queues.some((queue) => queue.in(state) > 0))
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(filter)

@@ -13,25 +13,13 @@ import type { Driver, StatementListener } from './driver.ts'
 import { isBusy, newer, storeError } from './errors.ts'
 import { checkPath } from './file-identity.ts'
 import { applicationId, fileVersion, migrations } from './migrations/index.ts'
-import { prefixed, prefixedNames } from './prefix.ts'
+import { ownTables, prefixed, prefixedNames } from './prefix.ts'
 import { Statements } from './statements.ts'
 import { userDriver, type UserDriver } from './user-driver.ts'
 
 /** How long the tables wait for other processes, ms: they may be making them. */
 const openBusyMs = 5_000
 const triesMs = 5
-
-/**
- * The store's tables besides those of a file of its own. `meta` says whose tables they are. `intents` has what calls in
- * transactions of users ask for, until it is carried out; it has no row numbers, so that `last_insert_rowid()` of the
- * user stays what it is. `carried_out` has the calls that another process has carried out than that which has made
- * them, and what was refused.
- */
-const ownTables = `
-  CREATE TABLE meta (application TEXT NOT NULL, version INTEGER NOT NULL) STRICT;
-  INSERT INTO meta VALUES ('jobchart', 0);
-  CREATE TABLE intents (number INTEGER PRIMARY KEY, receipt TEXT NOT NULL, intents TEXT NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE carried_out (receipt TEXT PRIMARY KEY, at INTEGER NOT NULL, refused TEXT) STRICT, WITHOUT ROWID;`
 
 export class UserDatabase {
   readonly database: SqliteDatabase

@@ -18,7 +18,7 @@ export function userDriver(database: SqliteDatabase): UserDriver {
   throw invalidOption('database', 'an open SQLite database', database, hint)
 }
 
-const has = (value: unknown, ...methods: readonly string[]): value is object =>
+export const hasMethods = (value: unknown, ...methods: readonly string[]): value is object =>
   typeof value === 'object' &&
   value !== null &&
   methods.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
@@ -27,10 +27,10 @@ export const isSqliteDatabase = (value: unknown): value is SqliteDatabase =>
   isNodeSqlite(value) || isBetterSqlite3(value)
 
 const isNodeSqlite = (value: unknown): value is NodeSqliteDatabase =>
-  has(value, 'prepare', 'exec', 'location') && 'isTransaction' in value
+  hasMethods(value, 'prepare', 'exec', 'location') && 'isTransaction' in value
 
 const isBetterSqlite3 = (value: unknown): value is BetterSqlite3Database =>
-  has(value, 'prepare', 'exec', 'pragma') && 'inTransaction' in value
+  hasMethods(value, 'prepare', 'exec', 'pragma') && 'inTransaction' in value
 
 const ofNodeSqlite = (database: NodeSqliteDatabase): UserDriver => ({
   prepare(sql) {

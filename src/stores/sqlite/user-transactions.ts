@@ -13,8 +13,9 @@ import { endsLease, endWritten, leaseOfIntents, type TxFate, type TxIntent } fro
 import type { Counts, Lease, Standing, StateCounts } from '../../store.ts'
 import { receiptOf } from './carry-out.ts'
 import { isBusy, isReading, storeError } from './errors.ts'
+import { noCounts } from './queue.ts'
 import type { UserDatabase } from './user-database.ts'
-import { isSqliteDatabase } from './user-driver.ts'
+import { hasMethods, isSqliteDatabase } from './user-driver.ts'
 
 /** Of so many calls it is remembered what has become of them; of more if their transaction is open. */
 const fatesMax = 50_000
@@ -177,8 +178,6 @@ export class UserTransactions {
   }
 }
 
-const noCounts = Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<keyof StateCounts, number>
-
 // ── transactions of libraries ──────────────────────────────────────────────────────────────────────────────────────
 
 interface DrizzleLike {
@@ -188,12 +187,7 @@ interface DrizzleLike {
 const isDrizzle = (tx: unknown): tx is DrizzleLike => hasMethods(tx, 'rollback', 'get', 'run')
 
 const isKysely = (tx: unknown): tx is KyselyTransaction =>
-  hasMethods(tx, 'executeQuery') && (tx as { readonly isTransaction?: unknown }).isTransaction === true
-
-const hasMethods = (value: unknown, ...names: readonly string[]): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
+  hasMethods(tx, 'executeQuery') && 'isTransaction' in tx && tx.isTransaction === true
 
 async function ask(tx: KyselyTransaction, sql: string): Promise<{ readonly rows: readonly unknown[] }> {
   const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] } as const

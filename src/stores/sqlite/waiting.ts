@@ -68,7 +68,7 @@ export class Waiting {
       row.waitsAt = null
     }
     queue.taken = (queue.taken ?? this.countTaken(queue)) + rows.length
-    this.queues.setFront(queue, [-priority, place])
+    this.queues.changing(queue).front = [-priority, place]
     if (queue.taken >= takenMax) this.removeTaken(queue)
   }
 
@@ -83,7 +83,7 @@ export class Waiting {
     const { front } = queue
     if (front === null) return
     this.sql.run('takeWaiting', queue.number, noKey, ...front)
-    this.queues.setFront(queue, null)
+    this.queues.changing(queue).front = null
   }
 
   /** Writes what is not written yet. */

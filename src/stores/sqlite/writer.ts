@@ -9,6 +9,7 @@ import { enqueueArrow } from '../../core/history.ts'
 import { RowChange, type RowTransition } from '../../core/job-row.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Recorder } from '../../core/recorder.ts'
+import type { WorkerInfo } from '../../store.ts'
 import type { Claims } from './claims.ts'
 import type { Ends } from './ends.ts'
 import type { FailureTable } from './failure-table.ts'
@@ -19,12 +20,10 @@ import type { KeyGroups } from './key-groups.ts'
 import { oldestOf, type LogWriter } from './log.ts'
 import type { Machines } from './machines.ts'
 import { PlainEnds } from './plain-ends.ts'
-import type { Prunes } from './prunes.ts'
+import type { Retention } from './retention.ts'
 import type { Queues } from './queues.ts'
-import type { Removals } from './removals.ts'
 import type { Row } from './row.ts'
 import type { RowCache } from './row-cache.ts'
-import { workerSlots } from './slots.ts'
 import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 import type { Waiting } from './waiting.ts'
@@ -37,8 +36,7 @@ interface Tables {
   readonly keyGroups: KeyGroups
   readonly failures: FailureTable
   readonly heat: HeatTable
-  readonly prunes: Prunes
-  readonly removals: Removals
+  readonly retention: Retention
   readonly claims: Claims
   readonly ends: Ends
   readonly waiting: Waiting
@@ -98,7 +96,7 @@ export class Writer implements Recorder<Row> {
   }
 
   log(row: Row, entry: RowTransition | null): void {
-    const { queues, log, hints, prunes } = this.tables
+    const { queues, log, hints, retention } = this.tables
     const { queue, id } = row
     if (entry === null) {
       const arrow = enqueueArrow(row.state)
@@ -113,7 +111,7 @@ export class Writer implements Recorder<Row> {
     const { from, to } = arrow
     if (from === null || from === to) return
     queues.move(queue, from, to)
-    if (isEnded(from) || isEnded(to)) prunes.changed(queue.number)
+    if (isEnded(from) || isEnded(to)) retention.changed(queue.number)
     hints.moved(queue, id, from, to)
   }
 
@@ -127,7 +125,7 @@ export class Writer implements Recorder<Row> {
 
   countOutcome(type: string, outcome: string): void {
     const { queues } = this.tables
-    queues.countOutcome(queues.of(type), outcome)
+    queues.changing(queues.of(type)).countOutcome(outcome)
   }
 
   countHeat({ queue, id }: Row, name: string, count: number): void {
@@ -135,12 +133,20 @@ export class Writer implements Recorder<Row> {
   }
 
   refused(type: string | null, isHandOver: boolean): void {
-    const { sql, claims, queues, hints } = this.tables
-    if (type === null) return hints.refused(null, queues.backlog())
-    if (!isHandOver) return hints.refused(type, queues.known(type)?.backlog ?? 0)
+    const { queues, hints } = this.tables
+    if (isHandOver && type !== null) return hints.refusedHandOver(type, this.handOverRoom(type))
+    hints.refused(type, queues.backlogOf(type))
+  }
+
+  /** How many more jobs of a type may be handed over now, by the leases of the registered workers. */
+  handOverRoom(type: string): number {
     this.write()
-    const room = handOverRoom(type, workerSlots(sql, claims, this.now), (each) => queues.known(each))
-    hints.refusedHandOver(type, room)
+    const { sql, claims, queues } = this.tables
+    const leased = claims.countByWorker()
+    const workers = sql.all('workers').map(([id, text, seenAt]) => {
+      return { info: JSON.parse(text) as WorkerInfo, silentMs: this.now - seenAt, leasedCount: leased.get(id) ?? 0 }
+    })
+    return handOverRoom(type, workers, (each) => queues.known(each))
   }
 
   // ── later ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,16 +206,34 @@ export class Writer implements Recorder<Row> {
   }
 
   private remove(rows: readonly Row[]): void {
-    const { ends, removals, queues, prunes, cache } = this.tables
+    const { ends, queues, retention, cache } = this.tables
     const removed = rows.map(({ seq, isMachine, storedTags }) => ({ seq, isMachine, tags: storedTags }))
-    removals.removeRows(removed, oldestOf(this.tables) - 1)
+    this.removeJobs(removed, oldestOf(this.tables) - 1)
     for (const row of rows) {
       const { id, queue, state, lastSeq } = row
       ends.remove(row, state, lastSeq)
       queues.count(queue, state, -1)
-      prunes.changed(queue.number)
+      retention.changed(queue.number)
       cache.delete(id)
     }
+  }
+
+  /**
+   * Removes ended jobs, and what is kept beside their rows: one statement for each table serves any number of them.
+   * @param logged the ids of jobs with a transition after this number are kept for the log; Infinity = none has one
+   */
+  removeJobs(jobs: readonly RemovedJob[], logged: number): void {
+    const { sql, cache, machines } = this.tables
+    for (const { seq } of jobs) cache.meet(seq)
+    const numbers = numbersOf(jobs)
+    if (logged < Infinity) sql.run('addGone', numbers, logged)
+    sql.run('removeSteps', numbers)
+    sql.run('removeMeta', numbers)
+    sql.run('removeJobs', numbers)
+    sql.run('removeLives', numbers)
+    const withMachine = jobs.filter(({ isMachine }) => isMachine)
+    if (withMachine.length > 0) machines.remove(numbersOf(withMachine))
+    for (const { seq, tags } of jobs) if (tags !== null) sql.run('forgetTags', seq, tags)
   }
 
   private messagesAdded({ id, isLeased }: Row): void {
@@ -236,6 +260,15 @@ export class Writer implements Recorder<Row> {
     if (row.key !== null && !row.holdsKey && to !== null && !isEnded(to)) this.hasLeaving = true
   }
 }
+
+interface RemovedJob {
+  readonly seq: number
+  readonly isMachine: boolean
+  readonly tags: string | null
+}
+
+/** The numbers of jobs, as the JSON that the statements take. */
+const numbersOf = (jobs: readonly RemovedJob[]): string => JSON.stringify(jobs.map(({ seq }) => seq))
 
 /** Most jobs are counted and found by their states alone. */
 const isFoundByMore = (row: Row, { failure }: RowChange): boolean =>

@@ -6,7 +6,7 @@ import type { Statements } from './statements.ts'
 /** The name of the policy of all types without one: no type has it. */
 const others = ''
 
-export class Prunes {
+export class Retention {
   private readonly sql: Statements
   /** Queues with an ended job more or less than at the last look, not written yet. */
   private readonly unwritten = new Set<number>()
@@ -27,7 +27,7 @@ export class Prunes {
     if (hasChanged) this.sql.run('lookAtAll')
   }
 
-  retentionOf(type: string): RetentionPolicy | null {
+  of(type: string): RetentionPolicy | null {
     const text = (this.sql.get('retention', type) ?? this.sql.get('retention', others))?.[0]
     return text === undefined ? null : (JSON.parse(text) as RetentionPolicy)
   }
