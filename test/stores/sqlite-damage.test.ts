@@ -238,6 +238,14 @@ test('damage that is of no job sets none aside', async () => {
   expect(idsOf(await take(store))).toEqual(ids)
 })
 
+test('a repair rebuilds what a queue tells of its jobs, also where that is the null of JSON', async () => {
+  const { store, harm } = await opened()
+  await put(store, ...ids.map((id) => newJob(id)))
+  harm(`UPDATE queues SET counts = 'null', activity = 'null', machines = 'null'`)
+  expect(await store.repair?.()).toEqual({ jobs: 5, restored: [], unreadable: [], counts: 1 })
+  expect(idsOf(await take(store))).toEqual(ids)
+})
+
 // ── repair ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A sound file with jobs of all kinds, as bytes. */

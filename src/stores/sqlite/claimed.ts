@@ -1,5 +1,4 @@
 /** A claimed job, as its worker gets it, made of what has left the engine. */
-import { Deferred } from '../../core/cell.ts'
 import { JobMachine } from '../../core/job-row.ts'
 import type { JobMeta, JobRecord } from '../../core/record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -38,21 +37,9 @@ export function claimed({ values, type, attempt, maxAttempts, lease, kept, steps
 }
 
 function recordFrom(values: RowValues, type: string, lease: Lease, kept: ClaimedMachine | null): JobRecord {
-  const row = rowOf(values, new Queue(values[2], type), () => new ClaimedMachineOf(kept), lease)
+  const machine = kept === null ? null : Object.assign(new JobMachine(null), kept.machine)
+  const row = rowOf(values, new Queue(values[2], type), () => machine, lease)
   return recordOf(row, kept ?? { checkpoint: null, inbox: [] })
-}
-
-class ClaimedMachineOf extends Deferred<JobMachine | null> {
-  private readonly kept: ClaimedMachine | null
-
-  constructor(kept: ClaimedMachine | null) {
-    super()
-    this.kept = kept
-  }
-
-  get(): JobMachine | null {
-    return this.kept === null ? null : Object.assign(new JobMachine(null), this.kept.machine)
-  }
 }
 
 const unpackedSteps = (steps: readonly PackedStep[]): Readonly<Record<string, Json>> | null =>

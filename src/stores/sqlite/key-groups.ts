@@ -87,10 +87,10 @@ export class KeyGroups {
   }
 
   /** The key of the next job to claim among those with fewer than `perKey` leased jobs, and a free claim. */
-  first(queue: Queue, demand: Demand, now: number): string | undefined {
-    const { keyRate } = demand.limits
+  first(queue: Queue, { limits: { perKey, keyRate }, keyShares }: Demand, now: number): string | undefined {
+    const order = keyShares === true ? 'firstShare' : 'firstKeyGroup'
     for (;;) {
-      const key = this.firstKey(queue, demand)
+      const key = this.firstAmong(queue, order, perKey ?? Infinity)?.[0]
       if (key === undefined || keyRate === undefined || key === keyless) return key
       if (this.rates.isFree(queue, key, keyRate, now)) return key
     }
@@ -107,11 +107,6 @@ export class KeyGroups {
   /** When the first key that only its rate limit keeps back may be claimed from; null if there is none. */
   limitedUntil(queue: Queue, { limits: { perKey, keyRate } }: Demand): number | null {
     return keyRate === undefined ? null : this.rates.limitedUntil(queue, perKey ?? Infinity)
-  }
-
-  /** The key of the group that goes first among those with fewer than `perKey` leased jobs that are not set aside. */
-  private firstKey(queue: Queue, { limits: { perKey }, keyShares }: Demand): string | undefined {
-    return this.firstAmong(queue, keyShares === true ? 'firstShare' : 'firstKeyGroup', perKey ?? Infinity)?.[0]
   }
 
   /**

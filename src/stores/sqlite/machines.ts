@@ -18,35 +18,16 @@ export const isSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
   a === b || (a.length === b.length && a.every((item, i) => item === b[i]))
 
 /** Read from the file when it is asked for. */
-class StoredMachine extends Deferred<JobMachine | null> {
-  private readonly sql: Statements
-  private readonly row: Row
+class Unread<T> extends Deferred<T> {
+  private readonly read: () => T
 
-  constructor(sql: Statements, row: Row) {
+  constructor(read: () => T) {
     super()
-    this.sql = sql
-    this.row = row
+    this.read = read
   }
 
-  get(): JobMachine {
-    const values = this.sql.get('machine', this.row.seq)
-    if (values === undefined) return new JobMachine(null)
-    return machineOf(values, this.row.storedCheckpointed ?? 0, new CheckpointTime(this.sql, this.row))
-  }
-}
-
-class CheckpointTime extends Deferred<number> {
-  private readonly sql: Statements
-  private readonly row: Row
-
-  constructor(sql: Statements, row: Row) {
-    super()
-    this.sql = sql
-    this.row = row
-  }
-
-  get(): number {
-    return lastCheckpoint(this.sql, this.row)[1]
+  get(): T {
+    return this.read()
   }
 }
 
@@ -87,7 +68,12 @@ export class Machines {
   }
 
   /** What the row of a job that was read has of a machine. */
-  readonly of = (row: Row): Deferred<JobMachine | null> => new StoredMachine(this.sql, row)
+  readonly of = (row: Row): Deferred<JobMachine> =>
+    new Unread(() => {
+      const values = this.sql.get('machine', row.seq)
+      if (values === undefined) return new JobMachine(null)
+      return machineOf(values, row.storedCheckpointed ?? 0, new Unread(() => lastCheckpoint(this.sql, row)[1]))
+    })
 
   /** Messages that are kept: unread ones, and deferred ones. */
   inbox({ seq, machine }: Row): readonly PackedInboxEntry[] {

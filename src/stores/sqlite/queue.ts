@@ -4,7 +4,7 @@ import type { Terms } from '../../core/job-row.ts'
 import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
-import type { MachineCounts, StateCounts } from '../../store.ts'
+import type { Counts, MachineCounts, StateCounts } from '../../store.ts'
 import type { QueueValues } from './columns.ts'
 import { claimable } from './state-names.ts'
 
@@ -16,6 +16,19 @@ export const noCounts: StateCounts = Object.fromEntries(jobStates.map((state) =>
   JobState,
   number
 >
+
+/** The counts of a queue from its row. */
+export const countsFrom = (text: string): Record<JobState, number> => ({
+  ...noCounts,
+  ...(JSON.parse(text) as Partial<StateCounts>),
+})
+
+/** The counts of all types together, and of each. */
+export function countsOf(types: readonly (readonly [type: string, counts: StateCounts])[]): Omit<Counts, 'cursor'> {
+  const total = { ...noCounts }
+  for (const [, counts] of types) for (const state of jobStates) total[state] += counts[state]
+  return { ...total, types: Object.fromEntries(types) }
+}
 
 /** A place among jobs that wait. */
 export type Front = readonly [rank: number, place: number]
@@ -83,7 +96,7 @@ export class Queue {
     const figures = JSON.parse(activity) as number[]
     this.minute = noActivity().map((none, i) => figures[i] ?? none)
     this.machines = machines
-    this.counts = { ...noCounts, ...(JSON.parse(counts) as Partial<StateCounts>) }
+    this.counts = countsFrom(counts)
     return this
   }
 

@@ -4,7 +4,6 @@ import { bucketsOf, firstPeriod, periodStart } from '../../core/activity.ts'
 import { valueOf } from '../../core/cell.ts'
 import { caps } from '../../core/caps.ts'
 import { mergesAfter, type FailureMerge, type FailureMergeChange } from '../../core/failure-merges.ts'
-import { jobStates } from '../../core/lifecycle.ts'
 import { inSequence, isListed, pageCursor, positionAt, type Position } from '../../core/cursor.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type {
@@ -16,7 +15,6 @@ import type {
   MachineCounts,
   QueueActivity,
   QueueInfo,
-  StateCounts,
   QueueChange,
   TermQuery,
   WorkerInfo,
@@ -25,7 +23,7 @@ import type {
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { JobFile } from './job-file.ts'
-import { noCounts, type Queue } from './queue.ts'
+import { countsOf, noCounts, type Queue } from './queue.ts'
 import { allQueues } from './queues.ts'
 import { columns, columnsFor, type ActivityValues } from './columns.ts'
 import { fieldsOf, recordOf } from './record.ts'
@@ -91,11 +89,7 @@ export function terms(file: JobFile, query: TermQuery): FoundTerms {
 }
 
 export function counts(file: JobFile): ReadAt<Omit<Counts, 'cursor'>> {
-  const queues = file.queues.all()
-  const total = { ...noCounts }
-  for (const queue of queues) for (const state of jobStates) total[state] += queue.counts[state]
-  const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
-  return { answer: { ...total, types: Object.fromEntries(types) }, seq: file.seq }
+  return { answer: countsOf(file.queues.all().map((queue) => [queue.type, queue.stateCounts()])), seq: file.seq }
 }
 
 export function machineCounts(file: JobFile, type: string): MachineCounts {

@@ -1,7 +1,7 @@
 /**
  * The row of a job as the file has it: JSON as text, which is parsed when it is read. Its columns are in `columns.ts`.
  */
-import { jsonOf, Packed, type Cell, type Deferred } from '../../core/cell.ts'
+import { jsonOf, Packed, type Cell } from '../../core/cell.ts'
 import {
   JobRow,
   RareFields,
@@ -120,7 +120,7 @@ const cellOf = <T>(text: string | null, otherwise: T): Cell<T> => (text === null
 export function rowOf(
   values: RowValues,
   queue: Queue,
-  machineOf: (row: Row) => Deferred<JobMachine | null>,
+  machineOf: (row: Row) => Cell<JobMachine | null>,
   lease?: Lease,
 ): Row {
   const options = values[11] === null ? null : (JSON.parse(values[11]) as StoredOptions)
@@ -138,7 +138,7 @@ export function rowOf(
   return row
 }
 
-function readLife(row: Row, values: RowValues, machineOf: (row: Row) => Deferred<JobMachine | null>): void {
+function readLife(row: Row, values: RowValues, machineOf: (row: Row) => Cell<JobMachine | null>): void {
   row.hasLife = true
   row.place = values[13] ?? row.seq
   row.attempt = values[14] ?? 1

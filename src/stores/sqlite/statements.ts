@@ -17,7 +17,6 @@ import {
   type RowValues,
 } from './columns.ts'
 import type { Driver, SqlValue, StatementListener } from './driver.ts'
-import { intentTexts, type IntentRowOf } from './intent-statements.ts'
 import { repairTexts, type RepairRowOf } from './repair-statements.ts'
 
 const lifeColumns =
@@ -341,15 +340,32 @@ const texts = {
   nextTick: `SELECT min(due_at) FROM (
     SELECT min(due_at) AS due_at FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL
     UNION ALL SELECT due_at FROM schedules WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1)`,
-  ...repairTexts,
-  ...intentTexts,
   firstTick: 'SELECT min(due_at) FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL',
+
+  // Calls in transactions of the user: for their tables see `prefix.ts`.
+  addIntents: `INSERT INTO intents (number, receipt, intents)
+    SELECT coalesce(max(number), 0) + 1, ?, ? FROM intents`,
+  countIntents: 'SELECT count(*) FROM (SELECT 1 FROM intents LIMIT +?)',
+  intents: 'SELECT number, receipt, intents FROM intents ORDER BY number LIMIT +?',
+  receipts: 'SELECT receipt FROM intents',
+  otherEnds: `SELECT count(*) FROM intents WHERE receipt <> ? AND CASE WHEN json_valid(intents) THEN
+    intents ->> '$[0].kind' = 'settle' AND intents ->> '$[0].request.token' = ? AND intents -> '$[0].request.id' = ? END`,
+  removeIntents: 'DELETE FROM intents WHERE number = ?',
+  addCarriedOut: 'INSERT OR REPLACE INTO carried_out (receipt, at, refused) VALUES (?, ?, ?)',
+  carriedOut: 'SELECT receipt FROM carried_out WHERE receipt IN (SELECT value FROM json_each(?))',
+  refusals: 'SELECT refused FROM carried_out WHERE refused IS NOT NULL LIMIT +?',
+  forgetRefusals: `UPDATE carried_out SET refused = NULL
+    WHERE receipt IN (SELECT receipt FROM carried_out WHERE refused IS NOT NULL LIMIT +?)`,
+  forgetCarriedOut: 'DELETE FROM carried_out WHERE at < ? AND refused IS NULL',
+  countsOfQueues: 'SELECT type, counts FROM queues',
+
+  ...repairTexts,
 } as const
 
 type StatementName = keyof typeof texts
 
 /** The rows that the statements return. */
-interface RowOf extends RepairRowOf, IntentRowOf {
+interface RowOf extends RepairRowOf {
   version: [number]
   fileVersion: [number]
   lastSeq: [number | null]
@@ -436,6 +452,13 @@ interface RowOf extends RepairRowOf, IntentRowOf {
   dueSchedules: [record: string]
   nextTick: [dueAt: number | null]
   firstTick: [dueAt: number | null]
+  countIntents: [count: number]
+  intents: [number: number, receipt: string, intents: string]
+  receipts: [receipt: string]
+  otherEnds: [count: number]
+  carriedOut: [receipt: string]
+  refusals: [refused: string]
+  countsOfQueues: [type: string, counts: string]
 }
 
 /** The maximum number of cached statements of lists: there is one for each combination of filters. */

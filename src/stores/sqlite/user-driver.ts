@@ -3,7 +3,7 @@ import { invalidOption } from '../../core/errors.ts'
 import type { BetterSqlite3Database, NodeSqliteDatabase, SqliteDatabase } from '../../core/open-transaction.ts'
 import type { Driver, SqlValue } from './driver.ts'
 
-export interface UserDriver extends Driver {
+export interface UserDriver extends Omit<Driver, 'close'> {
   readonly isOpen: boolean
   /** The path of the file; null of a database in memory. */
   readonly path: string | null
@@ -47,7 +47,6 @@ const ofNodeSqlite = (database: NodeSqliteDatabase): UserDriver => ({
     return database.isOpen
   },
   path: database.isOpen ? database.location() : null,
-  close() {},
 })
 
 const ofBetterSqlite3 = (database: BetterSqlite3Database): UserDriver => ({
@@ -75,7 +74,6 @@ const ofBetterSqlite3 = (database: BetterSqlite3Database): UserDriver => ({
     return database.open
   },
   path: database.memory ? null : database.name,
-  close() {},
 })
 
 const inTurn = (values: readonly SqlValue[]): readonly SqlValue[] => values

@@ -8,12 +8,11 @@
  */
 import { describe, JobchartError } from '../../core/errors.ts'
 import type { KyselyTransaction, OpenTransaction, SynchronousTransaction } from '../../core/open-transaction.ts'
-import { jobStates } from '../../core/lifecycle.ts'
 import { endsLease, endWritten, leaseOfIntents, type TxFate, type TxIntent } from '../../core/tx-intent.ts'
-import type { Counts, Lease, Standing, StateCounts } from '../../store.ts'
+import type { Counts, Lease, Standing } from '../../store.ts'
 import { receiptOf } from './carry-out.ts'
 import { isBusy, isReading, storeError } from './errors.ts'
-import { noCounts } from './queue.ts'
+import { countsFrom, countsOf } from './queue.ts'
 import type { UserDatabase } from './user-database.ts'
 import { hasMethods, isSqliteDatabase } from './user-driver.ts'
 
@@ -50,14 +49,7 @@ export class UserTransactions {
 
   /** Jobs by state, and by type and state, as the transaction sees them. */
   counts(): Omit<Counts, 'cursor'> {
-    const types: Record<string, StateCounts> = {}
-    const total = { ...noCounts }
-    for (const [type, text] of this.user.sql.all('countsOfQueues')) {
-      const counts = { ...noCounts, ...(JSON.parse(text) as Partial<StateCounts>) }
-      types[type] = counts
-      for (const state of jobStates) total[state] += counts[state]
-    }
-    return { ...total, types }
+    return countsOf(this.user.sql.all('countsOfQueues').map(([type, text]) => [type, countsFrom(text)]))
   }
 
   areKept(receipts: readonly string[]): boolean[] {
