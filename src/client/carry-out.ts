@@ -12,19 +12,33 @@ interface CarryOutOptions {
   readonly logger: Logger
 }
 
-/** @param goesOn false: nothing more is carried out @throws JobchartError STORE_UNAVAILABLE */
-export async function carryOutAll({ store, hub, logger }: CarryOutOptions, goesOn: () => boolean): Promise<void> {
+/**
+ * @param goesOn false: nothing more is carried out
+ * @returns the jobs whose inserts are left for later: see `CarryOutAnswer.held`
+ * @throws JobchartError STORE_UNAVAILABLE
+ */
+export async function carryOutAll(
+  { store, hub, logger }: CarryOutOptions,
+  goesOn: () => boolean,
+): Promise<ReadonlySet<string>> {
+  const held = new Set<string>()
   const { transactions } = store
-  if (transactions === undefined) return
+  if (transactions === undefined) return held
   for (let more = true; more && goesOn();) {
     const answer = await transactions.carryOut(batchSize)
     hub.emitAll(answer.transitions)
     for (const { intent, error } of answer.refused) {
       logger.warn('a call in a transaction was refused after the commit', { ...namesOf(intent), error })
     }
+    for (const id of answer.held.flatMap(insertedBy)) held.add(id)
     more = answer.more
   }
+  return held
 }
+
+/** The ids of the jobs that an intent inserts. */
+export const insertedBy = ({ kind, request }: TxIntent): readonly string[] =>
+  kind === 'insert' ? request.jobs.map(({ id }) => id) : []
 
 /** What a log line names of an intent: not its payload. */
 function namesOf({ kind, request }: TxIntent): { readonly kind: string; readonly ids: readonly string[] } {

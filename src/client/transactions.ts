@@ -7,7 +7,7 @@ import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { OpenTransaction, Store, SynchronousTransaction, TxFate, TxIntent } from '../store.ts'
-import { carryOutAll } from './carry-out.ts'
+import { carryOutAll, insertedBy } from './carry-out.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Timers } from './timers.ts'
 
@@ -43,6 +43,8 @@ export interface TxWrite {
 
 class Write implements TxWrite {
   readonly receipt: string
+  /** The jobs that it inserts. */
+  readonly ids: readonly string[]
   readonly at: number
   nextAt: number
   /** As it was told last: a store is asked again only for what was open. */
@@ -53,8 +55,9 @@ class Write implements TxWrite {
   private readonly watch: (write: Write) => void
 
   /** @param firstMs when it is asked for at first */
-  constructor(receipt: string, now: number, firstMs: number, watch: (write: Write) => void) {
+  constructor(receipt: string, ids: readonly string[], now: number, firstMs: number, watch: (write: Write) => void) {
     this.receipt = receipt
+    this.ids = ids
     this.at = now
     this.nextAt = now + firstMs
     this.watch = watch
@@ -109,7 +112,7 @@ export class Transactions {
     if (this.closed !== null) throw this.closed
     const { transactions } = this.options.store
     if (transactions === undefined) throw this.unsupported('such as postgresStore')
-    return this.written(await transactions.write(tx, intents), everyMs.least)
+    return this.written(await transactions.write(tx, intents), intents, everyMs.least)
   }
 
   /** As `write`, and it is written when this returns. @throws as `write` */
@@ -118,7 +121,7 @@ export class Transactions {
     const { transactions } = this.options.store
     if (transactions?.synchronous === undefined) throw this.unsupported('which is sqliteStore({ database })')
     // It may have committed when this turn of the event loop ends.
-    return this.written(transactions.synchronous.write(tx, intents), 0)
+    return this.written(transactions.synchronous.write(tx, intents), intents, 0)
   }
 
   private unsupported(which: string): JobchartError {
@@ -127,8 +130,9 @@ export class Transactions {
     return new JobchartError('UNSUPPORTED', `the store ${name} cannot join this transaction of the caller`, { hint })
   }
 
-  private written(receipt: string, firstMs: number): TxWrite {
-    const write = new Write(receipt, this.now, firstMs, (each) => this.watch(each))
+  private written(receipt: string, intents: readonly TxIntent[], firstMs: number): TxWrite {
+    const ids = intents.flatMap(insertedBy)
+    const write = new Write(receipt, ids, this.now, firstMs, (each) => this.watch(each))
     if (this.watched.size < watchedMax) this.watch(write)
     return write
   }
@@ -176,11 +180,12 @@ export class Transactions {
     try {
       const fates = (await this.options.store.transactions?.fates(open.map(({ receipt }) => receipt))) ?? []
       open.forEach((write, i) => (write.fate = fates[i] ?? 'open'))
+      let held: ReadonlySet<string> = new Set()
       if (due.some(({ fate }) => fate === 'committed' || fate === 'unknown')) {
         await this.options.ready()
-        await carryOutAll(this.options, () => this.closed === null)
+        held = await carryOutAll(this.options, () => this.closed === null)
       }
-      for (const write of due) this.settle(write)
+      for (const write of due) if (!write.ids.some((id) => held.has(id))) this.settle(write)
     } catch (error) {
       for (const write of due) write.nextAt = this.now + everyMs.most
       if (this.closed === null)

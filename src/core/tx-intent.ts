@@ -67,6 +67,8 @@ export interface CarryOutAnswer {
   /** The transitions of other jobs than those that were inserted. */
   readonly transitions: readonly WrittenTransition[]
   readonly refused: readonly RefusedIntent[]
+  /** Left for later: they change a job whose row somebody else holds, such as the handler that ends it. */
+  readonly held: readonly TxIntent[]
   /** Was the limit reached? Then the caller calls again. */
   readonly more: boolean
 }

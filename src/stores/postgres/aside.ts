@@ -141,6 +141,7 @@ export async function committed(ask: Ask, schema: Schema, { revisions, ...change
     heat: [],
     ...changes,
   }
-  const commit: Commit = { epoch: '', revisions, cells: [], rooms: new Map(), slots: new Map(), writes: () => writes }
+  const conditions = { revisions, cells: [], rooms: new Map(), slots: new Map() }
+  const commit: Commit = { epoch: '', waits: false, ...conditions, writes: () => writes }
   return (await commitInTurn(ask, schema, commit)).base !== null
 }

@@ -104,6 +104,7 @@ export class Commits {
       }
       if (commit.epoch !== epoch.current) return ['epoch']
       if (locked.length === 0) return stale.stale
+      if (!commit.waits) return locked.map((id) => `held ${id}`)
       if (systemClock.monotonic() > until) throw heldByOthers(this.store.where, locked)
       await pause(20)
     }

@@ -57,6 +57,8 @@ export interface Writes {
 export interface Commit {
   /** That of the server when it was begun, see `StorePort.epoch`. */
   readonly epoch: string
+  /** Is a row waited for that somebody else holds? Otherwise it is named: `held ID`. */
+  readonly waits: boolean
   /** The revisions of the jobs that were read (`revisionOf`); null: there was none. */
   readonly revisions: ReadonlyMap<string, string | null>
   readonly cells: readonly CellValue[]
@@ -140,6 +142,7 @@ export function commitOf(transaction: Transaction): Commit {
   }))
   return {
     epoch: set.epoch,
+    waits: set.held === null,
     revisions,
     cells: expected,
     rooms,

@@ -42,7 +42,8 @@ export interface Server {
   /**
    * Writes what a transaction has changed, if everything is as it was read.
    * @returns or the names of what has changed meanwhile: `row ID`, `CELLS FIELD`, `backlog`, `slots N TYPE`, `time`,
-   * `epoch`; `fences`: a committed transaction ends one of the leases, and must be carried out first
+   * `epoch`; `fences`: a committed transaction ends one of the leases, and must be carried out first; `held ID`: a row
+   * that it was not to wait for
    */
   commit(transaction: Transaction): Answer<Written | readonly string[]>
   readonly commitEach?: CommitEach
@@ -102,6 +103,8 @@ interface Preparation<T> {
   readonly inLine?: boolean
   /** What is done instead if anything has changed meanwhile. */
   readonly instead?: () => Promise<T>
+  /** Does it leave out what changes a job whose row somebody else holds? Otherwise the commit waits for it. */
+  readonly leavesHeld?: boolean
   /** What is done instead if jobs have changed meanwhile, with the page that was found by a filter. */
   readonly apart?: (page: SelectedIds | null) => Promise<T>
 }
@@ -191,6 +194,7 @@ export class RemoteDriver {
   async writeInTurn<T>(operate: (transaction: Transaction) => T, prepare: Preparation<T>): Promise<T> {
     const begin = (): { set: WorkingSet; needs: readonly Need[] } => {
       const set = this.newSet()
+      if (prepare.leavesHeld === true) set.held = new Set()
       prepare.believe?.(set)
       return { set, needs: (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id)) }
     }
@@ -208,8 +212,12 @@ export class RemoteDriver {
       if (prepare.apart !== undefined && changed.length > 0)
         return prepare.apart([...set.selections.values()][0] ?? null)
       if (outcome.includes('fences') && this.unfence !== null) await this.writeInTurn(...this.unfence())
+      const held = outcome.flatMap((name) => (name.startsWith('held ') ? [name.slice(5)] : []))
       if (outcome.includes('epoch')) ({ set, needs } = begin())
-      else {
+      else if (held.length > 0) {
+        for (const id of held) set.held?.add(id)
+        needs = []
+      } else {
         set.forget(outcome)
         needs = outcome.flatMap(needOf)
       }

@@ -5,7 +5,7 @@ import { areIntents } from '../../core/intent-checks.ts'
 import { endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, TxIntent } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
-import type { Need } from './needs.ts'
+import { NotLoaded, type Need } from './needs.ts'
 import { insertRequest } from './operations.ts'
 import { partMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
@@ -37,23 +37,41 @@ export function carryingOut(limit: number) {
     parsed.set(text, kept)
     return kept
   }
+  /** Calls that change a job whose row somebody else holds. They keep their places, and others go on behind them. */
+  const held = new Set<KeptIntents>()
+  let loaded = most
   const operate = (each: Transaction): CarryOutAnswer => {
-    const found = each.set.valuesOf('intents').slice(0, most).map(parse)
+    const values = each.set.valuesOf('intents')
+    if (values.length === loaded && loaded < most + held.size) {
+      loaded = most + held.size
+      throw new NotLoaded([needed(loaded)])
+    }
+    const found = values.slice(0, loaded).map(parse)
     const outcomes = each.each(
       found,
-      (kept) => (remove(each, kept) ? carryOutCall(each, kept) : nothing),
-      (error, kept) => (remove(each, kept) ? refusedBy(error, kept.intents) : nothing),
+      (kept) => {
+        if (!remove(each, kept)) return nothing
+        const outcome = carryOutCall(each, kept)
+        if (each.changes.rows.some(({ id }) => each.set.held?.has(id))) {
+          held.add(kept)
+          throw new TypeError('somebody else holds the row of a job')
+        }
+        return outcome
+      },
+      (error, kept) => (!held.has(kept) && remove(each, kept) ? refusedBy(error, kept.intents) : nothing),
     )
     return {
       count: outcomes.reduce((sum, { count }) => sum + count, 0),
       transitions: outcomes.flatMap(({ transitions }) => transitions),
       refused: outcomes.flatMap(({ refused }) => refused),
-      more: found.length === most,
+      held: found.filter((kept) => held.has(kept)).flatMap(({ intents }) => intents),
+      more: found.length - held.size >= most,
     }
   }
-  const need: Need = { kind: 'values', cells: 'intents', limit: most }
-  return [operate, { needs: [need] }] as const
+  return [operate, { needs: [needed(most)], leavesHeld: true }] as const
 }
+
+const needed = (limit: number): Need => ({ kind: 'values', cells: 'intents', limit })
 
 /** Of what no call has left, only the row is removed. */
 function keptIntents(text: string): KeptIntents {

@@ -118,7 +118,7 @@ export interface StorePort {
   /**
    * Carries out a commit in one atomic step, if `staleOf` names nothing: writes documents, cells and log entries, and
    * folds the figures (`foldFigures`).
-   * @returns the number of its first transition; or the names of what is stale
+   * @returns the number of its first transition; or the names of what is stale, or held: see `Commit.waits`
    */
   commit(commit: Commit): Answer<number | readonly string[]>
   find(query: FindQuery): Answer<Found>

@@ -84,6 +84,8 @@ export class WorkingSet {
   readonly selections = new Map<string, SelectedIds>()
   /** Items of a call that have failed. */
   readonly failures = new Map<unknown, ErrorRecord>()
+  /** Jobs that are left out, because somebody else holds their rows; null: the commit waits for them. */
+  held: Set<string> | null = null
   counts: ReadonlyMap<string, number> | null = null
   private believedCounts: ReadonlyMap<string, number> | null = null
   /** Free slots for jobs that are handed over, by type. */

@@ -82,5 +82,5 @@ export function carryOutAnswer(file: JobFile, limit: number): CarryOutAnswer {
   file.sql.run('forgetCarriedOut', file.now - knownMs)
   const { count, transitions } = file.carriedOut.take()
   const refused = refusals.flatMap(([text]) => JSON.parse(text) as RefusedIntent[])
-  return { count, transitions, refused, more: refusals.length === limit }
+  return { count, transitions, refused, held: [], more: refusals.length === limit }
 }

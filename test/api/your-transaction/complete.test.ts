@@ -404,3 +404,72 @@ test('an attempt has one end: another one is refused in its transaction, beside 
   const { rows } = await pg.query(`SELECT kind FROM ${schema}.cells WHERE kind IN ('intents', 'fences')`)
   expect(rows).toEqual([])
 })
+
+test('while the end of a job is open, what would end it is left for later, and holds up nobody', async () => {
+  const opened = Promise.withResolvers<void>()
+  const committing = Promise.withResolvers<void>()
+  handler = async (input, ctx) => {
+    if (input !== 'open') return input
+    await inTransaction(async (tx) => {
+      await ctx.complete(tx, 'kept')
+      opened.resolve()
+      await committing.promise
+    })
+    return 'ignored'
+  }
+  const other = new PgClient(server().url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  const runtime = await started()
+  const within = async <T>(call: (tx: PgClient) => Promise<T>): Promise<T> => {
+    await other.query('BEGIN')
+    const answer = await call(other)
+    await other.query('COMMIT')
+    return answer
+  }
+  const job = await runtime.enqueue(work, 'open', { unique: { key: 'one' } })
+  await opened.promise
+  const supersede = { unique: { key: 'one', onConflict: 'supersede' } } as const
+  const next = await within((tx) => runtime.enqueue(work, 'next', { ...supersede, tx }))
+  await within((tx) => runtime.cancel(job.id, { tx }))
+  const free = await within((tx) => runtime.enqueue(work, 'free', { tx }))
+  expect(await free.result({ timeout: '20s' })).toBe('free')
+  await expect(next.stored({ timeout: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+  expect(warnings).toEqual([])
+  committing.resolve()
+  expect(await job.result()).toBe('kept')
+  expect(await next.result()).toBe('next')
+  expect([next.outcome, (await job.record()).state]).toEqual(['inserted', 'done'])
+})
+
+test('calls that are left for later keep their places, and however many there are, the others are carried out', async () => {
+  const store = postgresStore({ url: server().url, schema })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  await put(store, newJob('held'))
+  const { jobs } = await ask(store)
+  const other = new PgClient(server().url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  const transactions = store.transactions!
+  await other.query('BEGIN')
+  const end: TxIntent = { kind: 'settle', request: { ...lease(jobs[0]!), event: 'COMPLETE', to: 'done' } }
+  await transactions.write(other, [end])
+  const cancel = { kind: 'cancel', request: { ids: ['held'], reason: null, graceMs: 0 } } as const
+  const inserted = (id: string): TxIntent => ({ kind: 'insert', request: { jobs: [newJob(id)], capacity: null } })
+  for (const intent of [cancel, cancel, inserted('first'), inserted('second')]) {
+    await inTransaction((tx) => transactions.write(tx, [intent]))
+  }
+  const held = [{ kind: 'cancel' }, { kind: 'cancel' }]
+  expect(await transactions.carryOut(1)).toMatchObject({ count: 1, held, more: true })
+  expect(await transactions.carryOut(1)).toMatchObject({ count: 1, held, more: true })
+  expect(await transactions.carryOut(1)).toMatchObject({ count: 0, held, more: false })
+  expect((await store.list({ order: 'newest', fields: ['id'] })).map(({ id }) => id)).toEqual([
+    'second',
+    'first',
+    'held',
+  ])
+  await other.query('COMMIT')
+  expect(await transactions.carryOut(10)).toMatchObject({ count: 3, held: [], refused: [], more: false })
+  expect((await recordOf(store, 'held')).state).toBe('done')
+})
