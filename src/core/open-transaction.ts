@@ -9,7 +9,7 @@
 export interface PgTransaction {
   /** `T`: a transaction is open. */
   getTransactionStatus(): string | null
-  query(text: string, values: string[]): PromiseLike<unknown>
+  query(text: string): PromiseLike<unknown>
 }
 
 /** What Kysely's `db.transaction().execute` passes, and `db.startTransaction()` returns. */
@@ -45,7 +45,7 @@ export interface PostgresJsTransaction {
 /** A query runner of TypeORM, after `startTransaction`. */
 export interface TypeOrmQueryRunner {
   readonly isTransactionActive: boolean
-  query(query: string, parameters: string[]): PromiseLike<unknown>
+  query(query: string): PromiseLike<unknown>
 }
 
 /** What `dataSource.transaction` of TypeORM passes. */

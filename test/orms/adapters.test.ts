@@ -161,6 +161,25 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
       expect((await kept()).jobs).toEqual(['a'])
     })
 
+    test('a write that is not awaited is part of its transaction, or refused', async () => {
+      for (const turns of [0, 1, 2, 3, 5, 8, 13, 21, 34, 55]) {
+        let writing: Promise<unknown> = Promise.resolve()
+        const late = async (tx: OpenTransaction): Promise<void> => {
+          for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+          await store.write(tx, [intent(`a${turns}`)])
+        }
+        const failing = library.transaction(async ({ tx, run }) => {
+          await run(`INSERT INTO ${schema}.rows VALUES ('a')`)
+          writing = late(tx).catch(() => {})
+          throw new Error('no')
+        })
+        await expect(failing).rejects.toThrow()
+        // postgres.js never answers a statement behind the end of its transaction.
+        await Promise.race([writing, library.transaction(({ run }) => run('SELECT 1'))])
+      }
+      expect(await kept()).toEqual({ jobs: [], rows: [] })
+    })
+
     test('a transaction on another database is refused', async () => {
       const other = await open(urlOf('postgres'))
       try {

@@ -396,7 +396,7 @@ test('what is no open transaction of the store is refused, and nothing is stored
   await expect(pg.query('nonsense')).rejects.toThrow('syntax')
   await expect(client.enqueue(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
   // Its client hears of the failure before it hears that the transaction is aborted.
-  const early: OpenTransaction = { getTransactionStatus: () => 'T', query: (sql, values) => pg.query(sql, values) }
+  const early: OpenTransaction = { getTransactionStatus: () => 'T', query: (sql: string) => pg.query(sql) }
   await expect(client.enqueue(echo, 1, { tx: early })).rejects.toMatchObject({
     code: 'TX_NOT_OPEN',
     cause: { code: '25P02' },
@@ -422,6 +422,22 @@ test('what is no open transaction of the store is refused, and nothing is stored
   const memory = createClient({ jobs, store: memoryStore() })
   onTestFinished(() => memory.close())
   await expect(memory.enqueue(echo, 1, { tx: pg })).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+})
+
+test('a call that is not awaited before the end of its transaction is refused, and nothing is stored', async () => {
+  const codes: unknown[] = []
+  for (const end of ['ROLLBACK', 'COMMIT']) {
+    await pg.query('BEGIN')
+    await pg.query('SELECT 1')
+    const call = client
+      .enqueue(echo, end, { tx: pg })
+      .catch((error: unknown) => codes.push((error as Error & { code: string }).code))
+    await pg.query(end)
+    await call
+  }
+  expect(codes).toEqual(['TX_NOT_OPEN', 'TX_NOT_OPEN'])
+  const { rows } = await pg.query(`SELECT field FROM ${schema}.cells WHERE kind = 'intents'`)
+  expect([rows, (await client.counts()).queued]).toEqual([[], 0])
 })
 
 test('a wait for the commit has limits of its own', async () => {

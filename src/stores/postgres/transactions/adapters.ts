@@ -32,10 +32,15 @@ export interface Adapter {
   readonly send: (statement: Statement, parameter: string) => PromiseLike<unknown>
 }
 
-/** Calls a function of the database that takes a text and returns one. */
-export async function callThrough({ send }: Adapter, name: string, parameter: string): Promise<string> {
+/**
+ * Calls a function of the database that takes a text and returns one.
+ * @throws JobchartError TX_NOT_OPEN if the server says so; what the library throws
+ */
+export async function callThrough({ library, send }: Adapter, name: string, parameter: string): Promise<string> {
   const answer = await send({ before: `SELECT ${name}(`, behind: '::text) AS answer' }, parameter)
-  return textOf(answer)
+  const text = textOf(answer)
+  if (text === null) throw notOpen(`${library} has sent its end before this call`)
+  return text
 }
 
 /** @throws JobchartError TX_NOT_OPEN if it is nothing that a statement can be sent through, or not open */
@@ -81,7 +86,7 @@ function pg(tx: PgTransaction): Adapter {
     library: 'pg',
     closed: status === 'T' ? null : why,
     tellsState: true,
-    send: (statement, parameter) => tx.query(numbered(statement), [parameter]),
+    send: (statement, parameter) => tx.query(inBlock(statement, parameter)),
   }
 }
 
@@ -154,7 +159,7 @@ const queryRunner = (tx: TypeOrmQueryRunner): Adapter => ({
   library: 'TypeORM',
   closed: tx.isTransactionActive ? null : 'no transaction of this query runner is active',
   tellsState: true,
-  send: (statement, parameter) => tx.query(numbered(statement), [parameter]),
+  send: (statement, parameter) => tx.query(inBlock(statement, parameter)),
 })
 
 function entityManager({ queryRunner: runner }: TypeOrmTransaction): Adapter {
@@ -183,8 +188,20 @@ const drizzle = (tx: DrizzleTransaction): Adapter => ({
   library: 'Drizzle',
   closed: null,
   tellsState: false,
-  send: ({ before, behind }, parameter) => tx.execute(`${before}${literal(parameter)}${behind}`),
+  send: (statement, parameter) => tx.execute(withLiteral(statement, parameter)),
 })
+
+const withLiteral = ({ before, behind }: Statement, parameter: string): string =>
+  `${before}${literal(parameter)}${behind}`
+
+/**
+ * Does nothing, and answers without a row, outside of a transaction: of a call that is not awaited, COMMIT or ROLLBACK
+ * may be sent before it, while the library still says that the transaction is open. A statement without parameters is
+ * one message, and begins when its own transaction does.
+ */
+const inBlock = (statement: Statement, parameter: string): string =>
+  `${withLiteral(statement, parameter)}
+  WHERE pg_catalog.now() OPERATOR(pg_catalog.<>) pg_catalog.statement_timestamp()`
 
 /** With `E`, a backslash is one whatever `standard_conforming_strings` says. */
 const literal = (text: string): string => `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
@@ -192,8 +209,9 @@ const literal = (text: string): string => `E'${text.replaceAll('\\', '\\\\').rep
 // ── answers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The only value of an answer: of its first row, whatever the library, or a plugin of it, calls the column. */
-function textOf(answer: unknown): string {
+function textOf(answer: unknown): string | null {
   const rows = Array.isArray(answer) ? answer : (answer as { readonly rows?: unknown } | null)?.rows
+  if (Array.isArray(rows) && rows.length === 0) return null
   const [row] = Array.isArray(rows) ? (rows as unknown[]) : []
   const [value] = typeof row === 'object' && row !== null ? (Object.values(row) as unknown[]) : []
   if (typeof value === 'string') return value
