@@ -255,9 +255,15 @@ export class Worker {
     })
   }
 
-  /** Aborts every run, and abandons those that have not ended after `graceMs`. */
+  /**
+   * For a stop: aborts every run, and abandons those that have not ended after `graceMs`. Transactions that handlers
+   * have left open are waited for no longer, either: if one commits later, another runtime carries it out.
+   */
   abort(reason: JobchartError, graceMs: number): void {
+    const { transactions, timers } = this.options.connection
     for (const run of this.runs.all()) run.abortWithin(reason, graceMs)
+    const timer = timers.after(graceMs, () => transactions.close(reason))
+    void this.idle().then(() => timer.cancel())
     // A test that awaits the stop cannot advance its clock meanwhile.
     this.options.settings.clock.pass?.(graceMs, () => this.runs.size > 0)
   }

@@ -187,6 +187,31 @@ test('a handler that ends before its transaction is asked for until it has ended
   expect(await effects()).toEqual([1])
 })
 
+test('a stop that aborts waits no longer than its grace for a transaction, which counts if it commits later', async () => {
+  const opened = Promise.withResolvers<void>()
+  const other = new PgClient(server().url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  handler = async (input, ctx) => {
+    const tx = input === 'returns' ? pg : other
+    await tx.query('BEGIN')
+    await add(tx, ctx.attempt)
+    await ctx.complete(tx, input)
+    if (input === 'returns') return
+    opened.resolve()
+    await new Promise(() => {})
+  }
+  const runtime = await started()
+  const ids: string[] = []
+  for (const input of ['returns', 'stays']) ids.push((await runtime.enqueue(work, input)).id)
+  await opened.promise
+  await runtime.stop({ mode: 'abort', grace: 1 })
+  await Promise.all([pg.query('COMMIT'), other.query('COMMIT')])
+  const next = await started()
+  expect(await Promise.all(ids.map(async (id) => (await next.job(work, id))?.result()))).toEqual(['returns', 'stays'])
+  expect(await effects()).toEqual([1, 1])
+})
+
 test('an attempt fails, or is postponed, with the transaction of its handler', async () => {
   handler = async (_, ctx) => {
     await inTransaction(async (tx) => {
