@@ -39,6 +39,8 @@ export interface TxWrite {
    * @throws JobchartError TX_ROLLED_BACK; STOPPED if the client is closed before
    */
   settled(): Promise<boolean>
+  /** Is it known by now that the transaction was rolled back, or its savepoint? The store is asked. */
+  isRolledBack(): Promise<boolean>
 }
 
 class Write implements TxWrite {
@@ -52,15 +54,21 @@ class Write implements TxWrite {
   readonly waiters: { resolve: (isCertain: boolean) => void; reject: (error: JobchartError) => void }[] = []
   /** null: not known yet; a boolean: carried out. */
   private outcome: JobchartError | boolean | null = null
-  private readonly watch: (write: Write) => void
+  private readonly transactions: Pick<Transactions, 'watch' | 'fateOf'>
 
   /** @param firstMs when it is asked for at first */
-  constructor(receipt: string, ids: readonly string[], now: number, firstMs: number, watch: (write: Write) => void) {
+  constructor(
+    receipt: string,
+    ids: readonly string[],
+    now: number,
+    firstMs: number,
+    transactions: Pick<Transactions, 'watch' | 'fateOf'>,
+  ) {
     this.receipt = receipt
     this.ids = ids
     this.at = now
     this.nextAt = now + firstMs
-    this.watch = watch
+    this.transactions = transactions
   }
 
   get hasEnded(): boolean {
@@ -72,8 +80,13 @@ class Write implements TxWrite {
       if (typeof this.outcome === 'boolean') return resolve(this.outcome)
       if (this.outcome !== null) return reject(this.outcome)
       this.waiters.push({ resolve, reject })
-      this.watch(this)
+      this.transactions.watch(this)
     })
+  }
+
+  async isRolledBack(): Promise<boolean> {
+    if (this.outcome !== null) return this.outcome instanceof JobchartError && this.outcome.code === 'TX_ROLLED_BACK'
+    return (await this.transactions.fateOf(this)) === 'rolledBack'
   }
 
   /** @param outcome an error, or whether it is certain that it has committed */
@@ -132,7 +145,7 @@ export class Transactions {
 
   private written(receipt: string, intents: readonly TxIntent[], firstMs: number): TxWrite {
     const ids = intents.flatMap(insertedBy)
-    const write = new Write(receipt, ids, this.now, firstMs, (each) => this.watch(each))
+    const write = new Write(receipt, ids, this.now, firstMs, this)
     if (this.watched.size < watchedMax) this.watch(write)
     return write
   }
@@ -149,7 +162,14 @@ export class Transactions {
     return this.options.timers.clock.monotonic()
   }
 
-  private watch(write: Write): void {
+  /** What is known of it: of a store that would wait for a later transaction, what it has told last. */
+  async fateOf({ receipt, fate }: Write): Promise<TxFate> {
+    const { transactions } = this.options.store
+    if (transactions === undefined || transactions.counts !== undefined) return fate
+    return (await transactions.fates([receipt]))[0] ?? fate
+  }
+
+  watch(write: Write): void {
     if (this.closed !== null) return write.end(this.closed)
     this.watched.add(write)
     const isAwaited = write.waiters.length > 0

@@ -29,6 +29,7 @@ import type { OpenTransaction, SynchronousTransaction } from './open-transaction
 import type { ParkedStanding } from './machine-values.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
+import type { StepTransaction } from './steps.ts'
 import type { TraceContext } from './telemetry.ts'
 import type { Divergence, LivedEvent, RecordedLife } from './recorded-life.ts'
 import type { TypeLimits } from './values.ts'
@@ -311,11 +312,7 @@ export interface MachineRunContext {
   readonly steps: Readonly<Record<string, Json>> | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   /** @returns as `StepsOptions.save` */
-  readonly saveStep: (
-    name: string,
-    result: Json,
-    tx: OpenTransaction | null,
-  ) => Promise<(() => Promise<boolean>) | null>
+  readonly saveStep: (name: string, result: Json, tx: OpenTransaction | null) => Promise<StepTransaction | null>
   /**
    * The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null.
    */

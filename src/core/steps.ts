@@ -8,12 +8,20 @@ import { limits, payloadLimits } from './limits.ts'
 import type { OpenTransaction } from './open-transaction.ts'
 import { copyPayload, toPayload, type Json } from './payload.ts'
 
+/** What tells of the transaction that has the result of a step. */
+export interface StepTransaction {
+  /** When it has ended: has it committed? */
+  readonly committed: () => Promise<boolean>
+  /** Is it known by now that it was rolled back, or its savepoint? */
+  readonly isRolledBack: () => Promise<boolean>
+}
+
 /** The results of the completed steps of a job, and their size. */
 export class StepResults {
   private readonly jobId: string
   private readonly results = new Map<string, { readonly result: Json; readonly chars: number }>()
-  /** Of results whose transactions may be open. */
-  private readonly transactions = new Map<string, Promise<void>>()
+  /** Of results whose transactions may be open, or were rolled back. */
+  private readonly transactions = new Map<string, { decided: Promise<void>; isRolledBack: () => Promise<boolean> }>()
   /** Characters of all results as JSON. */
   private chars = 0
 
@@ -41,19 +49,27 @@ export class StepResults {
   }
 
   /** Adds a result when its transaction has committed. */
-  addIf(name: string, result: Json, committed: Promise<boolean>): void {
-    const decided = committed.then((isKept) => {
+  addIf(name: string, result: Json, { committed, isRolledBack }: StepTransaction): void {
+    const decided = committed().then((isKept) => {
+      if (!isKept) return
       this.transactions.delete(name)
-      if (isKept) this.add(name, result)
+      this.add(name, result)
     })
     // Who asks for the step again gets the error.
     decided.catch(() => {})
-    this.transactions.set(name, decided)
+    this.transactions.set(name, { decided, isRolledBack })
+  }
+
+  /** Was the result rolled back with its transaction? Then the step may be run again, by the first one that asks. */
+  async takeRolledBack(name: string): Promise<boolean> {
+    const kept = this.transactions.get(name)
+    if (kept === undefined || !(await kept.isRolledBack())) return false
+    return this.transactions.get(name) === kept && this.transactions.delete(name)
   }
 
   /** Resolves when it is known whether the transaction of a result has committed; undefined if there is none. */
   undecided(name: string): Promise<void> | undefined {
-    return this.transactions.get(name)
+    return this.transactions.get(name)?.decided
   }
 
   forget(name: string): void {
@@ -87,16 +103,16 @@ interface StepsOptions {
   readonly refusal: () => JobchartError | null
   /**
    * Keeps the result of a step with the job.
-   * @returns null if it is kept; in a transaction, what tells whether it has committed
+   * @returns null if it is kept; in a transaction, what tells of it
    * @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE
    */
-  readonly save: (key: string, result: Json, tx: OpenTransaction | null) => Promise<(() => Promise<boolean>) | null>
+  readonly save: (key: string, result: Json, tx: OpenTransaction | null) => Promise<StepTransaction | null>
 }
 
 /** The steps of one attempt. */
 export class Steps {
   private readonly options: StepsOptions
-  /** Names that this attempt has used. The name of a step that failed is free again. */
+  /** Names that this attempt has used. The name of a step that failed, or was rolled back, is free again. */
   private readonly used = new Set<string>()
 
   constructor(options: StepsOptions) {
@@ -105,20 +121,23 @@ export class Steps {
 
   /** Returns the stored result of a step, or runs its work and stores the result. */
   async once<T>(name: string, work: () => T | PromiseLike<T>, tx: OpenTransaction | null = null): Promise<T> {
-    this.use(name)
+    checkName(name)
+    if (this.used.has(name)) await this.free(name)
+    this.used.add(name)
     const { results, key = sameKey, refusal, save } = this.options
     try {
       const undecided = results.undecided(key(name))
       if (undecided !== undefined) await undecided
       const stored = results.find(key(name))
-      if (stored !== undefined) return fromStored(stored) as T
+      if (stored !== undefined && tx === null) return fromStored(stored) as T
       const refused = refusal()
       if (refused !== null) throw refused
-      results.checkRoom(name)
-      const result = toStored(await work(), name)
+      if (stored === undefined) results.checkRoom(name)
+      // In a transaction also what is stored is written again: that tells whether the transaction is being repeated.
+      const result = stored ?? toStored(await work(), name)
       const committed = await save(key(name), result, tx)
       if (committed === null) results.add(key(name), result)
-      else results.addIf(key(name), result, committed())
+      else results.addIf(key(name), result, committed)
       return fromStored(copyPayload(result)) as T
     } catch (error) {
       this.used.delete(name)
@@ -136,21 +155,21 @@ export class Steps {
     return undecided.length === 0 ? null : Promise.allSettled(undecided)
   }
 
-  /** @throws JobchartError INVALID_OPTION, DUPLICATE_STEP */
-  private use(name: string): void {
-    const max = limits.stepNameCharsMax
-    if (typeof name !== 'string' || name.length > max || !name.isWellFormed()) {
-      throw invalidOption('name of a step', `text of ${max} characters at most`, name)
-    }
-    if (this.used.has(name)) {
-      throw new JobchartError(
-        'DUPLICATE_STEP',
-        `${this.options.attempt} has used the step name ${describe(name)} before`,
-        { hint: 'Give every step of an attempt its own name; in a loop one per item, such as `charge:${order.id}`.' },
-      )
-    }
-    this.used.add(name)
+  /** A handler repeats a transaction that was rolled back: the step in it, too. @throws JobchartError DUPLICATE_STEP */
+  private async free(name: string): Promise<void> {
+    const { results, key = sameKey, attempt } = this.options
+    if (await results.takeRolledBack(key(name))) return
+    throw new JobchartError('DUPLICATE_STEP', `${attempt} has used the step name ${describe(name)} before`, {
+      hint: 'Give every step of an attempt its own name; in a loop one per item, such as `charge:${order.id}`.',
+    })
   }
+}
+
+/** @throws JobchartError INVALID_OPTION */
+function checkName(name: unknown): void {
+  const max = limits.stepNameCharsMax
+  if (typeof name === 'string' && name.length <= max && name.isWellFormed()) return
+  throw invalidOption('name of a step', `text of ${max} characters at most`, name)
 }
 
 const sameKey = (name: string): string => name

@@ -39,7 +39,7 @@ import type { Batches } from './batches.ts'
 import type { ConfirmedLease } from './lease-clock.ts'
 import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
-import { StepResults, Steps } from '../core/steps.ts'
+import { StepResults, Steps, type StepTransaction } from '../core/steps.ts'
 import { isThenable } from '../core/thenable.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Waits } from '../client/waits.ts'
@@ -58,7 +58,7 @@ export interface ContextServices {
     name: string,
     result: Json,
     tx: OpenTransaction | null,
-  ) => Promise<(() => Promise<boolean>) | null>
+  ) => Promise<StepTransaction | null>
   /** End the attempt with a transaction. @throws as `ctx.complete` */
   readonly complete: (run: Run, tx: OpenTransaction, output: unknown) => Promise<void>
   readonly fail: (run: Run, tx: OpenTransaction, error: unknown) => Promise<void>

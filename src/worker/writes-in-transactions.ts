@@ -6,6 +6,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Json } from '../core/payload.ts'
 import type { Settlement } from '../core/settlement.ts'
+import type { StepTransaction } from '../core/steps.ts'
 import type { Transactions, TxWrite } from '../client/transactions.ts'
 import type { OpenTransaction, SynchronousTransaction, TxIntent } from '../store.ts'
 import { runIsOver, type Run } from './attempt.ts'
@@ -26,10 +27,9 @@ export interface WritesInTransactions {
   readonly checkRunning: (run: Run) => void
   /**
    * Keeps the result of a step with a transaction.
-   * @returns tells whether it has committed, when it has ended
    * @throws as `settle`
    */
-  readonly keepStep: (run: Run, tx: OpenTransaction, name: string, result: Json) => Promise<() => Promise<boolean>>
+  readonly keepStep: (run: Run, tx: OpenTransaction, name: string, result: Json) => Promise<StepTransaction>
 }
 
 export function writesInTransactions({ transactions, refusal, leaseMs }: RunTransactionOptions): WritesInTransactions {
@@ -71,7 +71,7 @@ export function writesInTransactions({ transactions, refusal, leaseMs }: RunTran
       const { id, attempt, token } = run.claimed
       const request = { id, attempt, token, steps: { [name]: result } }
       const written = await write(run, tx, { kind: 'extend', request, leaseMs }, null)
-      return () => hasCommitted(written)
+      return { committed: () => hasCommitted(written), isRolledBack: () => written.isRolledBack() }
     },
   }
 }

@@ -245,6 +245,41 @@ test('a step is kept with its rows, or neither', async () => {
   expect(await effects()).toEqual([1, 2])
 })
 
+test('a handler repeats a transaction that was rolled back with the step in it, and no other step', async () => {
+  const codes: unknown[] = []
+  handler = async (_, ctx) => {
+    const charge = (n: number): Promise<number> => ctx.step('charge', () => add(pg, n).then(() => n), { tx: pg })
+    const refused = async (): Promise<void> => {
+      await charge(0).catch((error: unknown) => codes.push((error as JobchartError).code))
+    }
+    for (const n of [1, 2]) {
+      const rolledBack = inTransaction(async () => {
+        await charge(n)
+        throw new Error('could not serialize')
+      })
+      await expect(rolledBack).rejects.toThrow('could not serialize')
+    }
+    await inTransaction(async () => {
+      await pg.query('SAVEPOINT a')
+      await charge(3)
+      await pg.query('ROLLBACK TO a')
+      // Only one of those that repeat it at once.
+      expect(await Promise.allSettled([charge(4), charge(4)])).toMatchObject([
+        { status: 'fulfilled', value: 4 },
+        { status: 'rejected', reason: { code: 'DUPLICATE_STEP' } },
+      ])
+      await refused()
+    })
+    await inTransaction(refused)
+    if (ctx.attempt === 1) throw new Error('again')
+  }
+  const job = await (await started()).enqueue(work, 1)
+  await job.result()
+  expect((await job.record()).errors.map(({ error }) => error.message)).toEqual(['again'])
+  expect(codes).toEqual(Array(4).fill('DUPLICATE_STEP'))
+  expect(await effects()).toEqual([4])
+})
+
 test('a durable promise of a machine keeps a step with its rows, and does not repeat it', async () => {
   const runtime = await started()
   const job = await runtime.enqueue(chargeJob)
