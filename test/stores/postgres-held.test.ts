@@ -84,7 +84,19 @@ test('nobody waits for a transaction with calls in it, however long it is open',
 })
 
 /** Without `cells`: a commit that writes one that a stranger holds waits for it, see docs/postgres.md. */
-const tables = ['meta', 'jobs', 'terms', 'fronts', 'claims', 'completions', 'log', 'moves', 'figures', 'folds']
+const tables = [
+  'meta',
+  'jobs',
+  'terms',
+  'fronts',
+  'claims',
+  'completions',
+  'checkpoints',
+  'log',
+  'moves',
+  'figures',
+  'folds',
+]
 
 /** In the short form a stranger holds rows of all tables at once. */
 for (const held of isLong ? tables.map((table) => [table]) : [tables]) {

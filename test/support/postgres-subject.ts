@@ -59,7 +59,19 @@ export class Schemas {
   }
 
   private async empty(schema: string): Promise<void> {
-    const tables = ['jobs', 'terms', 'fronts', 'claims', 'completions', 'cells', 'log', 'moves', 'figures', 'aside']
+    const tables = [
+      'jobs',
+      'terms',
+      'fronts',
+      'claims',
+      'completions',
+      'checkpoints',
+      'cells',
+      'log',
+      'moves',
+      'figures',
+      'aside',
+    ]
     const removed = tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')
     const database = await (this.database ??= this.connect())
     await database.query(`${removed} UPDATE ${schema}.folds SET upto = 0; ${forget}`)

@@ -112,6 +112,7 @@ async function leaving(ask: Ask, schema: string, row: ResultRow): Promise<Correc
     failure: failure === null ? null : textOfColumn(failure as string),
     finishedAt: finishedAt as number | null,
     machine: machineOfTerms((terms ?? []) as string[]),
+    checkpoints: [],
   } as unknown as JobDocument
   const keys = key === null ? none : await keyRepairs(ask, schema, [keyName(before.type, textOfColumn(key as string))])
   return {

@@ -1,7 +1,9 @@
 /** Jobs as rows: a document, and the columns of it that are looked at by a statement. */
-import { numberedDocument, timerOf, type JobDocument } from '../remote/document.ts'
+import { caps } from '../../core/caps.ts'
+import type { CheckpointEntry } from '../../core/machine-record.ts'
+import { numberedDocument, numberedEntry, timerOf, withLastCheckpoint, type JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
-import type { ResultRow } from './connection.ts'
+import type { Ask, ResultRow } from './connection.ts'
 import { plainDocumentFrom } from './plain.ts'
 import { jobTerms } from './terms.ts'
 import { columnOrNull, columnText, concurrencyColumn } from './texts.ts'
@@ -94,5 +96,29 @@ const rowOf = (job: JobDocument): Record<string, unknown> => ({
   enqueued_at: job.enqueuedAt,
   rev: job.rev,
   ...followingOf(job),
-  doc: JSON.stringify(job),
+  doc: JSON.stringify(withLastCheckpoint(job)),
 })
+
+/** The checkpoints that a commit keeps apart, see the function `keep_checkpoints`; null: nothing of them changes. */
+export function keptText(jobs: Writes['jobs']): string | null {
+  const kept = jobs.flatMap(({ before, after }) => {
+    const known = before?.checkpoints.at(-1)?.number ?? 0
+    const { checkpoints, seq: job } = after ?? { checkpoints: [], seq: before?.seq }
+    const first = checkpoints[0]?.number ?? 0
+    const hasBegunAnew = known > 1 && first !== known
+    if (checkpoints.length <= 1 && !hasBegunAnew) return []
+    const gone = (checkpoints.at(-1)?.number ?? 0) - caps.checkpoints
+    return { job, first, gone, entries: checkpoints.slice(0, -1).map((each) => JSON.stringify(each)) }
+  })
+  return kept.length === 0 ? null : JSON.stringify(kept)
+}
+
+/** @param id of the job. @returns its checkpoints before the last one */
+export async function earlierCheckpoints(ask: Ask, schema: string, id: string): Promise<readonly CheckpointEntry[]> {
+  const rows = await ask(
+    `SELECT c.entry, c.base::float8 FROM ${schema}.checkpoints c
+      WHERE c.job = (SELECT j.seq FROM ${schema}.jobs j WHERE j.id = $1) ORDER BY c.number`,
+    [columnText(id)],
+  )
+  return rows.map(([entry, base]) => numberedEntry(JSON.parse(entry as string) as CheckpointEntry, base as number))
+}

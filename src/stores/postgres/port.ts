@@ -8,6 +8,7 @@ import { Aside } from './aside.ts'
 import { Commits } from './commit.ts'
 import { closed, failed, headColumns, type Ask, type Connection } from './connection.ts'
 import type { FigureReader } from './figures.ts'
+import { earlierCheckpoints } from './jobs.ts'
 import { load } from './loading.ts'
 import { readLog } from './log.ts'
 import { migrate } from './migrate.ts'
@@ -108,9 +109,12 @@ const readsOf = (
   ask: Ask,
   schema: string,
   aside: Aside,
-): Required<Pick<StorePort, 'read' | 'firstQueued' | 'find' | 'findIds' | 'ended' | 'terms'>> => ({
+): Required<
+  Pick<StorePort, 'read' | 'firstQueued' | 'earlierCheckpoints' | 'find' | 'findIds' | 'ended' | 'terms'>
+> => ({
   read: (wanted, into) => aside.reading(() => load(ask, schema, wanted, into)),
   firstQueued: (types) => firstQueued(ask, schema, types),
+  earlierCheckpoints: (id) => earlierCheckpoints(ask, schema, id),
   find: (query) => aside.reading(() => find(ask, schema, query)),
   findIds: (query) => findIds(ask, schema, query),
   ended: (query) => findEnded(ask, schema, query),

@@ -61,6 +61,7 @@ async function repairOn(link: Link, options: Schema): Promise<RepairAnswer> {
   const restored = await bringBack(steps)
   const walked = await walk(steps)
   await repairTerms(steps)
+  await repairCheckpoints(steps)
   await repairKeys(steps, walked)
   const figures = await repairFigures(steps)
   return { ...figures, restored, unreadable: await steps.look((ask) => unreadable(ask, schema)) }
@@ -208,6 +209,14 @@ async function repairTerms(steps: Steps): Promise<void> {
       SELECT u.term, j.seq FROM unnest($1::text[], $2::bigint[]) AS u(term, job)
       JOIN ${schema}.jobs j ON j.seq = u.job AND u.term = ANY(j.terms) ON CONFLICT DO NOTHING`,
   })
+}
+
+/** Those of jobs that are gone. Of those that were set aside some may be brought back. */
+const repairCheckpoints = async ({ schema, mend }: Steps): Promise<void> => {
+  const isGone = `NOT EXISTS (SELECT FROM ${schema}.jobs j WHERE j.seq = c.job)`
+  await mend((ask) =>
+    ask(`DELETE FROM ${schema}.checkpoints c WHERE ${isGone} AND NOT EXISTS (SELECT FROM ${schema}.aside)`),
+  )
 }
 
 async function mendTerms(

@@ -258,12 +258,16 @@ function inboxOf({ machine, change }: JobRow, before: readonly InboxEntry[]): re
   return all.filter(({ number }) => number > lastRead || deferred.includes(number))
 }
 
+/** A document without the checkpoints before the last one: see `StorePort.earlierCheckpoints`. */
+export const withLastCheckpoint = (document: JobDocument): JobDocument =>
+  document.checkpoints.length > 1 ? { ...document, checkpoints: document.checkpoints.slice(-1) } : document
+
 // ── numbers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A document with the numbers that the commit has given. */
 export function numberedDocument(document: JobDocument, base: number): JobDocument {
-  const given = (seq: number): number => (seq >= pending ? seq - pending + base : seq)
-  const withSeq = <T extends { readonly seq: number }>(each: T): T => ({ ...each, seq: given(each.seq) })
+  const given = (seq: number): number => givenNumber(seq, base)
+  const withSeq = <T extends { readonly seq: number }>(each: T): T => numberedEntry(each, base)
   const { machine } = document
   return {
     ...document,
@@ -281,6 +285,14 @@ export function numberedDocument(document: JobDocument, base: number): JobDocume
     },
   }
 }
+
+const givenNumber = (seq: number, base: number): number => (seq >= pending ? seq - pending + base : seq)
+
+/** An entry of a document with the number that the commit has given. */
+export const numberedEntry = <T extends { readonly seq: number }>(entry: T, base: number): T => ({
+  ...entry,
+  seq: givenNumber(entry.seq, base),
+})
 
 const numberedCopy = <T>(answer: T, base: number): T => numbered(structuredClone(answer), base)
 

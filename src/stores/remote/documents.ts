@@ -5,7 +5,7 @@ import { isEnded } from '../../core/lifecycle.ts'
 import type { Answer, Hint } from '../../store.ts'
 import { cellName } from './cells.ts'
 import { commitOf, hintsOf } from './commit.ts'
-import { LoadedDocument } from './document.ts'
+import { LoadedDocument, withLastCheckpoint } from './document.ts'
 import type { Server, Written } from './driver.ts'
 import { countsFrom } from './figures.ts'
 import type { Need } from './needs.ts'
@@ -130,12 +130,14 @@ export class DocumentServer implements Server {
     const writes = commit.writes(base)
     this.tell([...hintsOf(writes, transaction), ...this.missed()])
     for (const { type, isHandOver } of changes.refusals) if (type !== null && isHandOver) this.waiting.add(type)
+    const isApart = this.port.earlierCheckpoints !== undefined
     const after = new Map(writes.jobs.map((job) => [job.id, job.after]))
     return {
       base,
       rowOf({ id }) {
         const document = after.get(id) ?? null
-        return document === null ? null : new LoadedDocument(document)
+        if (document === null) return null
+        return new LoadedDocument(isApart ? withLastCheckpoint(document) : document)
       },
     }
   }

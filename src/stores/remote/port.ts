@@ -22,6 +22,7 @@ import type {
   TransactionStore,
 } from '../../store.ts'
 import type { CellKind } from './cells.ts'
+import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { Commit } from './commit.ts'
 import type { JobDocument } from './document.ts'
 import type { EndedFacts, EndedQuery } from './ended.ts'
@@ -121,6 +122,13 @@ export interface StorePort {
    * @returns the number of its first transition; or the names of what is stale, or held: see `Commit.waits`
    */
   commit(commit: Commit): Answer<number | readonly string[]>
+  /**
+   * The checkpoints of a job before the last one, by rising numbers. A port that has this keeps them apart, and answers
+   * documents with the last one alone: those of a commit may have others before it, which are to be kept. If the first
+   * of a document has number n, those kept apart from n on are forgotten: the job has begun anew. Default: documents
+   * have all.
+   */
+  earlierCheckpoints?(id: string): Answer<readonly CheckpointEntry[]>
   find(query: FindQuery): Answer<Found>
   /** The ids of what `find` would answer, without documents; null: by `find`. Default: by `find`. */
   findIds?(query: FindQuery): Answer<FoundIds | null>

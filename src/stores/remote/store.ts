@@ -11,6 +11,7 @@ import {
   type Position,
 } from '../../core/cursor.ts'
 import { jobStates } from '../../core/lifecycle.ts'
+import type { CheckpointEntry } from '../../core/machine-record.ts'
 import { isOfIds, recordOfId } from '../../core/record-fields.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
@@ -184,7 +185,7 @@ const queriesOf = (
   reading: Reading,
   read: <T>(ask: () => Promise<T>) => Promise<T>,
 ): Pick<Store, Queries> => ({
-  checkpoints: (id) => read(async () => structuredClone([...((await reading.documents([id]))[0]?.checkpoints ?? [])])),
+  checkpoints: (id) => read(() => reading.checkpoints(id)),
   get: (ids) =>
     read(async () => (await reading.documents(ids)).map((each) => each && recordOfDocument(structuredClone(each)))),
   list: (query) => read(() => reading.list(query)),
@@ -245,6 +246,15 @@ class Reading {
     const wanted = [...new Set(ids)].map((id) => ({ kind: 'row', id }) as const)
     if (ids.length > 0) await this.read(wanted, { ...ignored, row: (id, each) => void documents.set(id, each) })
     return ids.map((id) => documents.get(id) ?? null)
+  }
+
+  async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
+    const [document] = await this.documents([id])
+    const last = document?.checkpoints ?? []
+    const first = last[0]?.number ?? 0
+    // Others may have come since the document was read, or the job has begun anew.
+    const earlier = first > 1 ? ((await this.port.earlierCheckpoints?.(id)) ?? []) : []
+    return structuredClone([...earlier.filter(({ number }) => number < first), ...last])
   }
 
   async values(cells: CellKind): Promise<readonly string[]> {

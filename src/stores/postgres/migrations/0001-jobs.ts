@@ -64,6 +64,34 @@ CREATE INDEX jobs_by_concurrency ON @schema@.jobs (concurrency, seq) WHERE concu
 CREATE INDEX jobs_by_failure ON @schema@.jobs (failure, seq) WHERE failure IS NOT NULL;
 CREATE INDEX jobs_unsupported ON @schema@.jobs (seq) WHERE unsupported;
 
+-- Checkpoints of machines before the last one, which the document has: it is written each time that a message comes.
+CREATE TABLE @schema@.checkpoints (
+  job bigint NOT NULL,
+  number int NOT NULL,
+  base bigint NOT NULL,
+  entry text NOT NULL,
+  PRIMARY KEY (job, number)
+);
+
+-- Keeps checkpoints. "kept": of each job "entries", the first of which has the number "first": those that it had from
+-- there on are forgotten, as it has begun anew, and so are those up to the number "gone".
+CREATE FUNCTION @schema@.keep_checkpoints(kept json, base bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM @schema@.checkpoints c WHERE c.ctid = ANY(ARRAY(
+    SELECT o.ctid FROM json_to_recordset(kept) AS k(job bigint, first int) CROSS JOIN LATERAL (
+      SELECT x.ctid FROM @schema@.checkpoints x WHERE x.job = k.job AND x.number >= k.first FOR UPDATE NOWAIT) o));
+  -- Not from the first one on, as long as a transaction is open that began before. What a stranger holds goes later.
+  DELETE FROM @schema@.checkpoints c WHERE c.ctid = ANY(ARRAY(
+    SELECT o.ctid FROM json_to_recordset(kept) AS k(job bigint, gone int) CROSS JOIN LATERAL (
+      SELECT x.ctid FROM @schema@.checkpoints x WHERE x.job = k.job AND x.number BETWEEN k.gone - 50 AND k.gone
+      FOR UPDATE SKIP LOCKED) o));
+  INSERT INTO @schema@.checkpoints (job, number, base, entry)
+    SELECT k.job, k.first + e.n - 1, keep_checkpoints.base, e.entry
+    FROM json_to_recordset(kept) AS k(job bigint, first int, gone int, entries json)
+    CROSS JOIN LATERAL json_array_elements_text(k.entries) WITH ORDINALITY AS e(entry, n)
+    WHERE k.first + e.n - 1 > k.gone;
+END $$;
+
 -- The tags of jobs, members of their meta, and states and tags of their machines, as texts: see "terms.ts". Jobs of a
 -- term are found in the order of their numbers, and terms in the order of their texts.
 CREATE TABLE @schema@.terms (term text COLLATE "C" NOT NULL, job bigint NOT NULL, PRIMARY KEY (term, job));
@@ -362,7 +390,7 @@ BEGIN
 END $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "written": the rows of jobs, as JSON.
+-- "written": the rows of jobs, as JSON. "kept": see "keep_checkpoints"; null: nothing.
 -- "stale": what is not as it was read, by the names that "staleOf" gives. "locked": rows that somebody else holds. An
 -- open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not ended.
 -- "fences" is stale if such a transaction has committed, and is to be carried out first.
@@ -370,7 +398,7 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  written json, gone_ids text[], cell_kinds text[], cell_fields text[], cell_values text[],
+  written json, gone_ids text[], kept json, cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_leases int[], move_body text
 ) RETURNS TABLE (base bigint, stale text[], locked text[], unfolded bigint)
@@ -463,6 +491,7 @@ BEGIN
       ON CONFLICT DO NOTHING;
   END IF;
 
+  IF kept IS NOT NULL THEN PERFORM @schema@.keep_checkpoints(kept, v_base); END IF;
   IF cell_kinds <> '{}' THEN
     DELETE FROM @schema@.cells c WHERE c.ctid = ANY(ARRAY(
       SELECT o.ctid FROM unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value) CROSS JOIN LATERAL (
