@@ -8,7 +8,8 @@
  * - A store owns the values passed to it; the caller owns the values it returns. Neither changes the other's
  *   afterwards.
  * - If one item of a call (a request, a settlement, a heartbeat) cannot be written, that item alone fails: its answer
- *   is `failed` with the error, nothing of it was written, and the other items are written and answered as usual.
+ *   is `failed` with the error, nothing of it was written, and the other items are written and answered as usual. The
+ *   code STORE_UNAVAILABLE says that somebody else holds what an insert or a cancel changes: it may be repeated soon.
  * - A method rejects with JobchartError STORE_UNAVAILABLE if the store cannot be reached. The write may or may not have
  *   happened; the caller may repeat it, because inserts are idempotent by id and settlements by token.
  *

@@ -23,6 +23,7 @@ import { findOptions, findTextMax, type FindOptions, type FindResult } from '../
 import { find } from '../client/find.ts'
 import { Report, type JobOutcome } from '../core/report.ts'
 import { inBatches } from '../client/batches.ts'
+import { whileHeld } from '../client/held.ts'
 import { wholePage } from '../client/pages.ts'
 import { followPressure, followTransitions } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'
@@ -326,7 +327,8 @@ export abstract class StoreClient implements Client {
     }
     // An open store needs no await: the cancel is submitted in this turn, before other events of the process.
     if (!this.connection.opened) await this.connection.ready()
-    const act = (ids: readonly string[]): Promise<CancelAnswer> => this.submitCancel({ ids, ...terms }, priority)
+    const act = (ids: readonly string[]): Promise<CancelAnswer> =>
+      whileHeld(() => this.submitCancel({ ids, ...terms }, priority))
     await inBatches(selection.ids, act, report, this.connection.settings.clock)
     return report.made()
   }

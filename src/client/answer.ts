@@ -2,6 +2,7 @@
 import { JobchartError } from '../core/errors.ts'
 import { reviveError, type ErrorRecord } from '../core/failure.ts'
 import type { Answer } from '../store.ts'
+import { HeldError } from './held.ts'
 
 /** Calls `ok` or `failed`: synchronously if the answer is a value. Errors thrown by the two are not caught. */
 export function whenAnswered<T>(ask: () => Answer<T>, ok: (answer: T) => void, failed: (error: unknown) => void): void {
@@ -36,7 +37,12 @@ export function refusedBy(store: string, what: string, error: ErrorRecord | unde
   if (error?.code === 'STORE_CORRUPT') {
     return new JobchartError('STORE_CORRUPT', message, { hint: 'Restore a backup, or recover the file.' })
   }
-  return new JobchartError('STORE_REFUSED', `the ${store} store could not write ${what}: ${message}`, {
+  const refusal = `the ${store} store could not write ${what}: ${message}`
+  if (error?.code === 'STORE_UNAVAILABLE') {
+    const { hint = 'Nothing of it was written. Call again.' } = error
+    return new HeldError('STORE_UNAVAILABLE', refusal, { hint, cause: reviveError(error) })
+  }
+  return new JobchartError('STORE_REFUSED', refusal, {
     hint: 'Nothing of it was written. See `cause`: the data may be invalid; if it is valid, report a bug of the store.',
     ...(error !== undefined && { cause: reviveError(error) }),
   })

@@ -26,6 +26,8 @@ export class InsertCall<T = unknown> implements InsertRequest {
   private readonly finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T
   private resolve: (value: T) => void = nothing
   private failed: Failed = nothing
+  /** Until when it is tried again if somebody else holds what it changes; null: that was not so. */
+  heldUntil: number | null = null
   /** null for most calls: no signal and no timeout. */
   private waitLimit: WaitLimit | null = null
 

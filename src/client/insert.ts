@@ -2,12 +2,13 @@
  * Inserts jobs. Calls of the same turn of the event loop share one write (group commit), and each gets its own answer.
  * Calls that find no room wait in the order of arrival: those of a type with a capacity in a line of their own.
  */
-import type { Timer } from '../core/clock.ts'
+import { systemClock, type Timer } from '../core/clock.ts'
 import { counted } from '../core/counted.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import { TurnBudget } from '../core/turn-budget.ts'
 import type { InsertAnswer, NewJob, QueueLimit, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from './answer.ts'
+import { HeldError, heldMs } from './held.ts'
 import { InsertCall, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
 
@@ -65,6 +66,8 @@ export class Inserter {
   /** By type; null: of the types without a capacity of their own. Those of a try come to the end: each has its turn. */
   private readonly lines = new Map<string | null, Line>()
   private writing: readonly InsertCall[] = []
+  /** Calls that are tried again soon, because somebody else holds what they change. */
+  private readonly held = new Set<InsertCall>()
   private flushing = false
   private roomTimer: Timer | null = null
   /** Why all calls are refused; null while they are accepted. */
@@ -88,7 +91,7 @@ export class Inserter {
 
   /** Number of calls without an answer. */
   get pending(): number {
-    return this.newCalls.length + this.waiting + this.writing.length
+    return this.newCalls.length + this.waiting + this.writing.length + this.held.size
   }
 
   private get waiting(): number {
@@ -158,6 +161,8 @@ export class Inserter {
     // The store is still open: calls that wait for the next turn are written.
     if (this.flushScheduled && !this.flushing) this.flush()
     this.closed = error
+    for (const call of this.held) call.reject(error)
+    this.held.clear()
     this.refuseWaiting(error)
     this.repeat?.cancel()
     this.repeatNow()
@@ -345,13 +350,27 @@ export class Inserter {
         else call.done(null)
       } else if (answer.some((each) => each.outcome === 'id-taken')) call.reject(idTaken(answer))
       else if (outcome === 'failed') {
-        call.reject(refusedBy(this.options.store.name, `job ${answer[0]?.id}`, answer[0]?.error))
+        const error = refusedBy(this.options.store.name, `job ${answer[0]?.id}`, answer[0]?.error)
+        if (!this.tryLater(call, error)) call.reject(call.givenUp ?? error)
       } else {
         this.options.inserted(call.jobs, answer)
         call.done(answer)
       }
     }
     for (const line of lines) line.adjust()
+  }
+
+  /** @returns false: it is not tried again */
+  private tryLater(call: InsertCall, error: JobchartError): boolean {
+    if (!(error instanceof HeldError) || this.closed !== null || call.givenUp !== null) return false
+    const now = systemClock.monotonic()
+    call.heldUntil ??= now + heldMs.most
+    if (now > call.heldUntil) return false
+    this.held.add(call)
+    this.options.timers.after(heldMs.every, () => {
+      if (this.held.delete(call)) this.accept(call, null)
+    })
+    return true
   }
 
   private leaveLine(call: InsertCall): void {
@@ -364,6 +383,7 @@ export class Inserter {
       return
     }
     this.leaveLine(call)
+    this.held.delete(call)
     this.newCalls = this.newCalls.filter((each) => each !== call)
     call.reject(error)
     this.options.answered()

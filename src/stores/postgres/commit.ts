@@ -1,10 +1,9 @@
 /** A commit as the parameters of one function, which judges and writes in one step. */
 import { systemClock } from '../../core/clock.ts'
-import { counted } from '../../core/counted.ts'
-import { JobchartError } from '../../core/errors.ts'
 import { staleOf, type Commit, type Current } from '../remote/commit.ts'
 import { cellName } from '../remote/cells.ts'
 import { countsFrom } from '../remote/figures.ts'
+import { heldByOthers } from '../remote/held.ts'
 import { pending } from '../remote/transaction.ts'
 import { headColumns, madeColumn, pause, type Ask, type Param, type ResultRow } from './connection.ts'
 import { moveParams, type Figures } from './figures.ts'
@@ -106,7 +105,7 @@ export class Commits {
       if (commit.epoch !== epoch.current) return ['epoch']
       if (locked.length === 0) return stale.stale
       if (!commit.waits) return locked.map((id) => `held ${id}`)
-      if (systemClock.monotonic() > until) throw heldByOthers(this.store.where, locked)
+      if (systemClock.monotonic() > until) throw heldByOthers(locked, `PostgreSQL at ${this.store.where}`)
       await pause(20)
     }
   }
@@ -154,12 +153,4 @@ export class Commits {
       leasedBy: (worker) => byWorker.get(worker) ?? 0,
     }
   }
-}
-
-const heldByOthers = (where: string, locked: readonly string[]): Error => {
-  const what = `another transaction holds the rows of ${counted(locked.length, 'job')}`
-  return new JobchartError('STORE_UNAVAILABLE', `PostgreSQL at ${where}: ${what}`, {
-    hint: 'End that transaction. Without one, row security hides these rows from this user: `jobchart doctor` tells.',
-    cause: new Error(what),
-  })
 }

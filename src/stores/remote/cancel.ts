@@ -9,6 +9,7 @@ import { cancelFailed } from '../../core/failures.ts'
 import type { CancelAnswer, CancelRequest, WrittenTransition } from '../../store.ts'
 import { changeEach, oneAnswer } from './apart.ts'
 import type { RemoteDriver } from './driver.ts'
+import { isHeld } from './held.ts'
 import { joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -33,7 +34,7 @@ async function cancelPart(driver: RemoteDriver, requests: readonly CancelRequest
     return answers
   }
   try {
-    return await driver.writeInTurn(together, { apart })
+    return await driver.writeInTurn(together, { apart, leavesHeld: true })
   } catch (error) {
     if (error instanceof LargeFamily) return apart()
     throw error
@@ -44,7 +45,7 @@ async function byGenerations(driver: RemoteDriver, request: CancelRequest): Prom
   const { commitEach } = driver.server
   const { parents, ...answer } =
     commitEach === undefined
-      ? await inParts(driver, request)
+      ? await inParts(driver, request, true)
       : await changeEach(driver, commitEach, request.ids, (each, ids) => cancelIn(each, { ...request, ids }))
   const transitions: WrittenTransition[] = [...answer.transitions]
   let generation = parents
@@ -61,8 +62,13 @@ async function byGenerations(driver: RemoteDriver, request: CancelRequest): Prom
 /**
  * Several jobs in a commit: children of a parent that goes on all change it. A part of which one has changed meanwhile
  * is done in smaller ones.
+ * @param leavesHeld is nothing done if somebody else holds the row of the first one?
  */
-async function inParts(driver: RemoteDriver, { ids, ...request }: CancelRequest): Promise<CancelledAlone> {
+async function inParts(
+  driver: RemoteDriver,
+  { ids, ...request }: CancelRequest,
+  leavesHeld = false,
+): Promise<CancelledAlone> {
   const answers: CancelledAlone[] = []
   for (let from = 0, size = wholeRowsMax; from < ids.length;) {
     const part = ids.slice(from, from + size)
@@ -70,10 +76,12 @@ async function inParts(driver: RemoteDriver, { ids, ...request }: CancelRequest)
       (each) => cancelIn(each, { ...request, ids: part }),
       {
         needs: part.map((id) => ({ kind: 'row', id })),
+        leavesHeld: leavesHeld && from === 0,
         ...(part.length > 1 && { instead: () => Promise.resolve(null) }),
       },
     )
     if (answer !== null) {
+      if (leavesHeld && from === 0 && isHeld(answer.error)) return answer
       answers.push(answer)
       from += part.length
     }

@@ -103,7 +103,7 @@ interface Preparation<T> {
   readonly inLine?: boolean
   /** What is done instead if anything has changed meanwhile. */
   readonly instead?: () => Promise<T>
-  /** Does it leave out what changes a job whose row somebody else holds? Otherwise the commit waits for it. */
+  /** Do items fail alone that change a job whose row somebody else holds? Otherwise the commit waits for it. */
   readonly leavesHeld?: boolean
   /** What is done instead if jobs have changed meanwhile, with the page that was found by a filter. */
   readonly apart?: (page: SelectedIds | null) => Promise<T>

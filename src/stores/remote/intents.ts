@@ -5,6 +5,7 @@ import { areIntents } from '../../core/intent-checks.ts'
 import { endsLease, leaseOfIntents } from '../../core/tx-intent.ts'
 import type { CarryOutAnswer, TxIntent } from '../../store.ts'
 import type { RemoteDriver } from './driver.ts'
+import { isHeld } from './held.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import { insertRequest } from './operations.ts'
 import { partMax } from './parts.ts'
@@ -42,6 +43,7 @@ export function carryingOut(limit: number) {
   let loaded = most
   const operate = (each: Transaction): CarryOutAnswer => {
     const values = each.set.valuesOf('intents')
+    for (const kept of parsed.values()) if (isHeld(each.set.failures.get(kept))) held.add(kept)
     if (values.length === loaded && loaded < most + held.size) {
       loaded = most + held.size
       throw new NotLoaded([needed(loaded)])
@@ -51,12 +53,7 @@ export function carryingOut(limit: number) {
       found,
       (kept) => {
         if (!remove(each, kept)) return nothing
-        const outcome = carryOutCall(each, kept)
-        if (each.changes.rows.some(({ id }) => each.set.held?.has(id))) {
-          held.add(kept)
-          throw new TypeError('somebody else holds the row of a job')
-        }
-        return outcome
+        return carryOutCall(each, kept)
       },
       (error, kept) => (!held.has(kept) && remove(each, kept) ? refusedBy(error, kept.intents) : nothing),
     )

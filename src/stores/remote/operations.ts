@@ -177,6 +177,7 @@ export const insertPart = (
       ),
     {
       ...first,
+      leavesHeld: true,
       believe: (set) => {
         set.believeNoJobs()
         for (const { jobs, queue } of requests) {

@@ -11,6 +11,7 @@ import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { Unit } from '../../core/unit.ts'
 import type { Hint, InsertAnswer, QueueChange } from '../../store.ts'
 import { cellName, type CellKind } from './cells.ts'
+import { heldByOthers } from './held.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import { LoadedSource, type Given } from './source.ts'
 import type { WorkingSet } from './working-set.ts'
@@ -55,7 +56,10 @@ export class Transaction implements ScheduleUnit {
     this.unit.seq = pending - 1
   }
 
-  /** Acts on each item: one that throws fails alone. What any item needs is loaded together. */
+  /**
+   * Acts on each item: one that throws, or changes a job that is left out, fails alone. What any item needs is loaded
+   * together.
+   */
   each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
     const { changes, set } = this
     const needs: Need[] = []
@@ -64,7 +68,9 @@ export class Transaction implements ScheduleUnit {
       if (failure !== undefined) return failed(failure, item)
       const { writes } = changes
       try {
-        return act(item)
+        const answer = act(item)
+        if (needs.length === 0) this.checkHeld()
+        return answer
       } catch (error) {
         if (error instanceof NotLoaded) needs.push(...error.needs)
         // What is thrown after that may follow from what an item has left undone: this run is discarded.
@@ -77,6 +83,13 @@ export class Transaction implements ScheduleUnit {
     })
     if (needs.length > 0) throw new NotLoaded(needs)
     return answers as A[]
+  }
+
+  private checkHeld(): void {
+    const { held } = this.set
+    if (held === null || held.size === 0) return
+    const ids = this.changes.rows.map(({ id }) => id).filter((id) => held.has(id))
+    if (ids.length > 0) throw heldByOthers(ids)
   }
 
   // ── what must hold ───────────────────────────────────────────────────────────────────────────────────────────────

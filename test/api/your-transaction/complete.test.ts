@@ -502,6 +502,60 @@ test('while the end of a job is open, what would end it is left for later, and h
   expect([next.outcome, (await job.record()).state]).toEqual(['inserted', 'done'])
 })
 
+/** @returns a job whose handler has completed it in a transaction that is open until `commit` */
+async function withOpenEnd(runtime: Runtime) {
+  const opened = Promise.withResolvers<void>()
+  const committing = Promise.withResolvers<void>()
+  handler = async (input, ctx) => {
+    if (input !== 'open') return input
+    await inTransaction(async (tx) => {
+      await ctx.complete(tx, 'kept')
+      opened.resolve()
+      await committing.promise
+    })
+    return 'ignored'
+  }
+  const job = await runtime.enqueue(work, 'open', { unique: { key: 'one' } })
+  await opened.promise
+  return { job, commit: committing.resolve }
+}
+
+test('a cancel of a job whose end is open, and an enqueue that supersedes it, are refused after a second, and hold up no other call', async () => {
+  const runtime = await started()
+  const { job, commit } = await withOpenEnd(runtime)
+  const from = performance.now()
+  const refused: string[] = []
+  const refusals = [
+    runtime.cancel(job.id),
+    runtime.enqueue(work, 'next', { unique: { key: 'one', onConflict: 'supersede' } }),
+  ].map((call) =>
+    call.then(
+      () => 'done',
+      (error: JobchartError) => void refused.push(error.code),
+    ),
+  )
+  const free = await runtime.enqueue(work, 'free')
+  expect(await free.result()).toBe('free')
+  expect(refused).toEqual([])
+  await Promise.all(refusals)
+  expect(refused).toEqual(['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE'])
+  expect(performance.now() - from).toBeLessThan(3_000)
+  commit()
+  expect(await job.result()).toBe('kept')
+})
+
+test('a cancel, and an enqueue that supersedes, take effect if the end of the job is not open any more within a second', async () => {
+  const runtime = await started()
+  const { job, commit } = await withOpenEnd(runtime)
+  const cancelled = runtime.cancel(job.id)
+  const superseding = runtime.enqueue(work, 'next', { unique: { key: 'one', onConflict: 'supersede' } })
+  expect(await (await runtime.enqueue(work, 'free')).result()).toBe('free')
+  commit()
+  expect(await cancelled).toMatchObject({ finished: [job.id] })
+  const next = await superseding
+  expect([next.outcome, await next.result(), await job.result()]).toEqual(['inserted', 'next', 'kept'])
+})
+
 test('calls that are left for later keep their places, and however many there are, the others are carried out', async () => {
   const store = postgresStore({ url: server().url, schema })
   await store.open({ clock: systemClock })

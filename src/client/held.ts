@@ -1,0 +1,24 @@
+/**
+ * Calls that change a job whose row somebody else holds, such as the open transaction of a handler that ends it. The
+ * store refuses them at once; they are tried again for a second, and others go on meanwhile.
+ */
+import { systemClock } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
+
+export class HeldError extends JobchartError {}
+
+/** Somebody else holds it in real time, whatever clock a client has. */
+export const heldMs = { every: 20, most: 1_000 }
+
+/** @throws HeldError; what the call throws */
+export async function whileHeld<T>(call: () => Promise<T>): Promise<T> {
+  const until = systemClock.monotonic() + heldMs.most
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof HeldError) || systemClock.monotonic() > until) throw error
+    }
+    await new Promise<void>((resolve) => void systemClock.timer(resolve, heldMs.every, { keepAlive: true }))
+  }
+}
