@@ -223,8 +223,8 @@ export interface TransactionStore {
    * Keeps intents in a transaction that is open, together: they are carried out all or none, if it commits. Locks no
    * row that anybody else reads or writes, and never waits.
    * @returns a receipt, for `fates`
-   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE; LEASE_LOST, see `LeasedIntent`; and what the library of the
-   * transaction throws
+   * @throws JobchartError TX_NOT_OPEN, TX_OTHER_DATABASE; INVALID_OPTION if it is read only; STORE_UNAVAILABLE without
+   * the rights; LEASE_LOST, see `LeasedIntent`; and what the library of the transaction throws
    */
   write(tx: OpenTransaction, intents: readonly TxIntent[]): Promise<string>
   /** Of a store on the connection of the transaction. */

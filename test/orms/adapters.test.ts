@@ -21,6 +21,7 @@ const urlOf = (database: string, role = 'postgres'): string =>
     .replace(/postgres$/, database)
 const schema = `"odd ""?$1 ${process.pid}"`
 const restricted = `jobchart_may_enqueue_${process.pid}`
+const stranger = `jobchart_may_nothing_${process.pid}`
 
 /** Everything that a driver might read otherwise. */
 const odd =
@@ -53,7 +54,7 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
       CREATE TABLE ${schema}.cells (kind text, field text, value text, PRIMARY KEY (kind, field));
       CREATE TABLE ${schema}.rows (id text)`)
     await db.query(functions.replaceAll('@schema@', schema))
-    await db.query(`CREATE ROLE ${restricted} LOGIN; GRANT USAGE ON SCHEMA ${schema} TO ${restricted};
+    await db.query(`CREATE ROLE ${stranger} LOGIN; CREATE ROLE ${restricted} LOGIN; GRANT USAGE ON SCHEMA ${schema} TO ${restricted};
       GRANT EXECUTE ON FUNCTION ${schema}.within(text), ${schema}.transaction_id(text) TO ${restricted}`)
     const { rows } = await db.query(`SELECT value FROM ${schema}.meta WHERE name = 'store'`)
     store = transactionsOf({
@@ -65,7 +66,7 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
   })
 
   afterAll(async () => {
-    await db.query(`DROP SCHEMA ${schema} CASCADE; DROP ROLE ${restricted}`)
+    await db.query(`DROP SCHEMA ${schema} CASCADE; DROP ROLE ${restricted}, ${stranger}`)
     await db.end()
   })
 
@@ -200,6 +201,24 @@ describe.skipIf(missing.length > 0 || !canStartPostgres)('transactions of', asyn
         await own.close()
       }
       expect((await kept()).jobs).toEqual(['a'])
+    })
+
+    test('a transaction that is read only is refused, and so is a role without the right', async () => {
+      const hint: unknown = expect.any(String)
+      const cause: unknown = expect.anything()
+      const readOnly = library.transaction(async ({ tx, run }) => {
+        await run('SET TRANSACTION READ ONLY')
+        await store.write(tx, [intent('a')])
+      })
+      await expect(readOnly).rejects.toMatchObject({ code: 'INVALID_OPTION', hint, cause })
+      const own = await open(urlOf('shop', stranger))
+      try {
+        const without = own.transaction(({ tx }) => store.write(tx, [intent('a')]))
+        await expect(without).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', hint, cause })
+      } finally {
+        await own.close()
+      }
+      expect((await kept()).jobs).toEqual([])
     })
 
     test('the store of another schema of the database is another store', async () => {

@@ -418,6 +418,13 @@ test('what is no open transaction of the store is refused, and nothing is stored
   await there.query('BEGIN')
   await expect(client.enqueue(echo, 1, { tx: there })).rejects.toMatchObject({ code: 'TX_OTHER_DATABASE' })
   await there.end()
+  await other.query('BEGIN READ ONLY')
+  const readOnly = { code: 'INVALID_OPTION', hint: expect.any(String) as unknown, cause: { code: '25006' } }
+  await expect(client.enqueue(echo, 1, { tx: other })).rejects.toMatchObject(readOnly)
+  await other.query(`ROLLBACK; CREATE ROLE nobody_${made}; BEGIN; SET ROLE nobody_${made}`)
+  const denied = { code: 'STORE_UNAVAILABLE', hint: expect.any(String) as unknown, cause: { code: '42501' } }
+  await expect(client.enqueue(echo, 1, { tx: other })).rejects.toMatchObject(denied)
+  await other.query('ROLLBACK')
   expect((await client.counts()).queued).toBe(0)
   const memory = createClient({ jobs, store: memoryStore() })
   onTestFinished(() => memory.close())

@@ -5,7 +5,7 @@ import type { TransactionStore } from '../../../store.ts'
 import type { Ask } from '../connection.ts'
 import { columnText } from '../texts.ts'
 import { adapterOf, callThrough, notOpen, statementFailed, type Adapter } from './adapters.ts'
-import { refusalIn } from './refusals.ts'
+import { refusalIn, type Refusal } from './refusals.ts'
 
 interface TransactionsOptions {
   /**
@@ -69,25 +69,43 @@ function requestOf(storeId: string, xid: string, intents: readonly TxIntent[]): 
 const xidOf = (adapter: Adapter, schema: string): Promise<string> =>
   call(adapter, `${schema}.transaction_id`, '', schema)
 
-/** @throws JobchartError TX_OTHER_DATABASE, TX_NOT_OPEN, LEASE_LOST, NOT_ACCEPTED; what the library throws */
+/** @throws JobchartError as `refused` makes it; what the library throws */
 async function call(adapter: Adapter, name: string, parameter: string, schema: string): Promise<string> {
   try {
     return await callThrough(adapter, name, parameter)
   } catch (error) {
     const refusal = refusalIn(error)
-    if (refusal === 'TX_NOT_OPEN') throw notOpen(`${adapter.library} has ended it`)
-    if (refusal === 'TX_ABORTED') throw notOpen(statementFailed, error)
-    if (refusal === 'END_WRITTEN') throw endWritten(error)
-    if (refusal === 'LEASE_LOST') {
+    throw refusal === null ? error : refused(refusal, adapter, schema, error)
+  }
+}
+
+function refused(refusal: Refusal, { library }: Adapter, schema: string, cause: unknown): JobchartError {
+  switch (refusal) {
+    case 'TX_NOT_OPEN':
+      return notOpen(`${library} has ended it`)
+    case 'TX_ABORTED':
+      return notOpen(statementFailed, cause)
+    case 'END_WRITTEN':
+      return endWritten(cause)
+    case 'LEASE_LOST': {
       const hint =
         'Roll the transaction back: the job was cancelled, or its lease has expired and it may run elsewhere.'
-      throw new JobchartError('LEASE_LOST', 'the attempt does not have its job any more', { hint, cause: error })
+      return new JobchartError('LEASE_LOST', 'the attempt does not have its job any more', { hint, cause })
     }
-    if (refusal !== 'TX_OTHER_DATABASE') throw error
-    throw new JobchartError('TX_OTHER_DATABASE', `tx is a transaction on another database than that of the store`, {
-      hint: `The store is in the schema ${schema} of its own database: make transaction and store with the same url.`,
-      cause: error,
-    })
+    case 'TX_READ_ONLY': {
+      const hint = 'Begin it without READ ONLY, on a server that is no standby. This one can only be rolled back.'
+      return new JobchartError('INVALID_OPTION', 'tx: expected a transaction that may write', { hint, cause })
+    }
+    case 'TX_WITHOUT_RIGHTS': {
+      const hint = `Grant it USAGE on the schema, and EXECUTE on ${schema}.within and ${schema}.transaction_id: docs/your-transaction.md. This transaction can only be rolled back.`
+      const what = `the role of the transaction may not use the store in the schema ${schema}`
+      return new JobchartError('STORE_UNAVAILABLE', what, { hint, cause })
+    }
+    case 'TX_OTHER_DATABASE': {
+      const hint = `The store is in the schema ${schema} of its own database: make transaction and store with the same url.`
+      const what = 'tx is a transaction on another database than that of the store'
+      return new JobchartError('TX_OTHER_DATABASE', what, { hint, cause })
+    }
   }
 }
 

@@ -8,12 +8,21 @@ const codes: Readonly<Record<string, Refusal>> = {
   JC005: 'END_WRITTEN',
   // A statement of the transaction has failed, which pg does not know before the server is ready again.
   '25P02': 'TX_ABORTED',
+  '25006': 'TX_READ_ONLY',
+  '42501': 'TX_WITHOUT_RIGHTS',
   // There is no such schema, or no such function in it.
   '3F000': 'TX_OTHER_DATABASE',
   '42883': 'TX_OTHER_DATABASE',
 }
 
-type Refusal = 'TX_OTHER_DATABASE' | 'TX_NOT_OPEN' | 'TX_ABORTED' | 'LEASE_LOST' | 'END_WRITTEN'
+export type Refusal =
+  | 'TX_OTHER_DATABASE'
+  | 'TX_NOT_OPEN'
+  | 'TX_ABORTED'
+  | 'TX_READ_ONLY'
+  | 'TX_WITHOUT_RIGHTS'
+  | 'LEASE_LOST'
+  | 'END_WRITTEN'
 
 /** Members in which libraries keep the error of the driver. */
 const inner = ['cause', 'driverError', 'originalError', 'meta', 'driverAdapterError'] as const
