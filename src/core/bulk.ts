@@ -13,7 +13,7 @@ import type {
   StartBulk,
   StopBulk,
 } from './bulk-record.ts'
-import { cancellable, cancelRows } from './cancel.ts'
+import { cancellable, cancelRows, cancelRowsAlone } from './cancel.ts'
 import { caps } from './caps.ts'
 import type { JobRow } from './job-row.ts'
 import type { JobState } from './lifecycle.ts'
@@ -40,11 +40,15 @@ export interface BulkTable {
   offer(id: string): void
 }
 
+/** Does to jobs what an operation does. */
+export type ChangeRows = (unit: Unit, change: BulkChange, rows: readonly JobRow[]) => Batch
+
 /** Keeps a new operation, and does its first batch. */
 export function startBulk(
   unit: Unit,
   table: BulkTable,
   { leaseMs, keep = 'always', ...request }: StartBulk,
+  changeBy: ChangeRows = changeRows,
 ): BulkAnswer {
   const there = table.get(request.id)
   if (there !== undefined) return unchanged('known', there)
@@ -52,18 +56,23 @@ export function startBulk(
   if (table.all('running').length >= caps.bulkRunning && !isShort()) return unchanged('full', null)
   const { now } = unit
   const fresh = { state: 'running', counts: {}, cursor: null, requestedAt: now, endedAt: null, error: null } as const
-  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs }, keep)
+  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs }, changeBy, keep)
   if (leaseMs === 0 && answer.operation?.state === 'running') table.offer(request.id)
   return answer
 }
 
 /** Does the next batch of an operation, unless another token carries it out. */
-export function advanceBulk(unit: Unit, table: BulkTable, { id, token, leaseMs }: AdvanceBulk): BulkAnswer {
+export function advanceBulk(
+  unit: Unit,
+  table: BulkTable,
+  { id, token, leaseMs }: AdvanceBulk,
+  changeBy: ChangeRows = changeRows,
+): BulkAnswer {
   const there = table.get(id)
   if (there === undefined) return unchanged('notFound', null)
   if (there.state !== 'running') return unchanged('ended', there)
   if (there.token !== token && there.leaseUntil > unit.now) return unchanged('leasedElsewhere', there)
-  return doBatch(unit, table, { ...there, token, leaseUntil: unit.now + leaseMs })
+  return doBatch(unit, table, { ...there, token, leaseUntil: unit.now + leaseMs }, changeBy)
 }
 
 /** Ends an operation that runs. @returns the operation after the call; null if there is none */
@@ -108,12 +117,13 @@ function doBatch(
   unit: Unit,
   table: BulkTable,
   operation: BulkOperation,
+  changeBy: ChangeRows,
   keep: StartBulk['keep'] = 'always',
 ): BulkAnswer {
   const { filter, batchSize, cursor, change, counts } = operation
   const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
   const { rows, next } = unit.select(selection, changeableStates[change.kind])
-  const { jobs, transitions } = changeRows(unit, change, rows)
+  const { jobs, transitions } = changeBy(unit, change, rows)
   const progress = { ...operation, counts: addJobs(counts, jobs), cursor: next }
   const after: BulkOperation = next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress
   if (next !== null || keep === 'always') save(table, after)
@@ -125,7 +135,17 @@ export interface Batch {
   readonly transitions: readonly WrittenTransition[]
 }
 
-/** Does to jobs what an operation does. */
+/** A cancel without child jobs. `parents`: the jobs whose child jobs are to be cancelled. */
+export interface BatchAlone extends Batch {
+  readonly parents: readonly string[]
+}
+
+export function changeAlone(unit: Unit, change: BulkChange, rows: readonly JobRow[]): BatchAlone {
+  if (change.kind !== 'cancel') return { ...changeRows(unit, change, rows), parents: [] }
+  const { cancelled, cancelling, transitions, parents } = cancelRowsAlone(unit, rows, change)
+  return { jobs: { cancelled, cancelling }, transitions, parents }
+}
+
 export function changeRows(unit: Unit, change: BulkChange, rows: readonly JobRow[]): Batch {
   switch (change.kind) {
     case 'retry': {

@@ -31,8 +31,16 @@ export interface CancelledAlone extends CancelAnswer {
 
 export function cancelAlone(unit: Unit, request: CancelRequest): CancelledAlone {
   const { rows, notFound } = unit.findEach(request.ids)
+  return { ...cancelRowsAlone(unit, rows, request), notFound }
+}
+
+export function cancelRowsAlone(
+  unit: Unit,
+  rows: readonly JobRow[],
+  request: Pick<CancelRequest, 'reason' | 'graceMs'>,
+): Omit<CancelledAlone, 'notFound'> {
   const { forced, ...answer } = cancelEach(unit, rows, request)
-  return { ...answer, notFound, parents: forced.map(({ id }) => id) }
+  return { ...answer, parents: forced.map(({ id }) => id) }
 }
 
 /** Cancels jobs, those of a higher priority first, then the older ones, and then their descendants. */

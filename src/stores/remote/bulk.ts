@@ -6,17 +6,21 @@ import {
   addJobs,
   advanceBulk,
   changeableStates,
+  changeAlone,
   changeRows,
   latestFirst,
   startBulk,
   stopBulk,
   withAbandoned,
   type Batch,
+  type BatchAlone,
   type BulkTable,
+  type ChangeRows,
 } from '../../core/bulk.ts'
 import type { BulkAnswer, BulkOperation, BulkOutcome } from '../../core/bulk-record.ts'
 import type { BulkStore, SweepAnswer } from '../../store.ts'
 import { changeJobs, selectedAmong } from './apart.ts'
+import { cancelDescendants, checkFamily, LargeFamily } from './cancel.ts'
 import { contended, roundsMax, type CommitEach, type RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
 import type { Transaction } from './transaction.ts'
@@ -78,14 +82,48 @@ export const withAbandonedBulk = (answer: SweepAnswer, transaction: Transaction)
 
 const cellsOf = (id: string): Need[] => Object.values(kinds).map((cells): Need => ({ kind: 'cell', cells, field: id }))
 
-type Act = (transaction: Transaction) => BulkAnswer
+type Act = (transaction: Transaction, changeBy: ChangeRows) => BulkAnswer
 
-const inBatch = (driver: RemoteDriver, id: string, act: Act): Promise<BulkAnswer> => {
-  const { commitEach } = driver.server
-  return driver.write(act, {
-    needs: [...cellsOf(id), runningBulk],
-    ...(commitEach && { apart: (page) => batchApart(driver, commitEach, id, page, act) }),
+/** A cancel of a large family, or of a smaller one that changes meanwhile, is done by generations: see `cancelAll`. */
+const inBatch = (driver: RemoteDriver, id: string, act: Act): Promise<BulkAnswer> =>
+  driver.inTurn(async () => {
+    const { commitEach } = driver.server
+    const needs = [...cellsOf(id), runningBulk]
+    const eachApart = commitEach && ((page: SelectedIds | null) => batchApart(driver, commitEach, id, page, act))
+    const byGenerations = async (): Promise<BulkAnswer> => {
+      let parents: readonly string[] = []
+      const alone: ChangeRows = (unit, change, rows) => {
+        const batch = changeAlone(unit, change, rows)
+        parents = batch.parents
+        return batch
+      }
+      const answer = await driver.writeInTurn((each) => act(each, alone), {
+        needs,
+        ...(eachApart && { apart: eachApart }),
+      })
+      return withDescendants(driver, answer, parents)
+    }
+    const together = (each: Transaction): BulkAnswer =>
+      act(each, (unit, change, rows) => {
+        if (change.kind === 'cancel') checkFamily(each.set)
+        return changeRows(unit, change, rows)
+      })
+    try {
+      return await driver.writeInTurn(together, { needs, apart: eachApart ?? byGenerations })
+    } catch (error) {
+      if (error instanceof LargeFamily) return byGenerations()
+      throw error
+    }
   })
+
+async function withDescendants(
+  driver: RemoteDriver,
+  answer: BulkAnswer,
+  parents: readonly string[],
+): Promise<BulkAnswer> {
+  const change = answer.operation?.change
+  if (change?.kind !== 'cancel') return answer
+  return { ...answer, transitions: [...answer.transitions, ...(await cancelDescendants(driver, parents, change))] }
 }
 
 /**
@@ -104,7 +142,8 @@ async function batchApart(
     const set = driver.newSet()
     const needs = [...cellsOf(id), runningBulk]
     // As a batch without jobs, that is not the last one: the operation may have jobs left.
-    const { transaction, answer } = await driver.operate(act, set, needs, { ids: [], next: page.next ?? page.end })
+    const none = (each: Transaction): BulkAnswer => act(each, changeRows)
+    const { transaction, answer } = await driver.operate(none, set, needs, { ids: [], next: page.next ?? page.end })
     const { operation } = answer
     if (answer.outcome !== 'advanced' || operation === null) return answer
     const { change, filter } = operation
@@ -112,9 +151,13 @@ async function batchApart(
     const ids = await selectedAmong(driver, set, selection, changeableStates[change.kind], page.ids)
     const { counts, ...others } = operation
     const progress = { cells: kinds.running, field: id, counts, others }
-    const changeOne = ({ unit }: Transaction, job: string): Batch => changeRows(unit, change, unit.findEach([job]).rows)
+    const changeOne = ({ unit }: Transaction, job: string): BatchAlone =>
+      changeAlone(unit, change, unit.findEach([job]).rows)
     const outcome = await changeJobs(driver, commitEach, set, ids, changeOne, transaction, progress, outcomesOf)
-    if (outcome !== null) return answerOf(operation, outcome.done)
+    if (outcome !== null) {
+      const parents = outcome.done.flatMap((batch) => batch.parents)
+      return withDescendants(driver, answerOf(operation, outcome.done), parents)
+    }
     await driver.pause(tries)
   }
   throw contended(driver.server.name, 'Nothing was written. Call again.')
@@ -147,9 +190,10 @@ export const bulkStoreOf = (
   driver: () => RemoteDriver,
   values: (kind: 'bulk' | 'bulk-ended') => Promise<readonly string[]>,
 ): BulkStore => ({
-  start: async (request) => inBatch(driver(), request.id, (each) => startBulk(each.unit, new BulkCells(each), request)),
+  start: async (request) =>
+    inBatch(driver(), request.id, (each, changeBy) => startBulk(each.unit, new BulkCells(each), request, changeBy)),
   advance: async (request) =>
-    inBatch(driver(), request.id, (each) => advanceBulk(each.unit, new BulkCells(each), request)),
+    inBatch(driver(), request.id, (each, changeBy) => advanceBulk(each.unit, new BulkCells(each), request, changeBy)),
   stop: async (request) =>
     driver().write((each) => stopBulk(each, new BulkCells(each), request), { needs: cellsOf(request.id) }),
   async list(only) {

@@ -12,6 +12,7 @@ import type { RemoteDriver } from './driver.ts'
 import { isHeld } from './held.ts'
 import { joined, partMax, partsOf, wholeRowsMax } from './parts.ts'
 import type { Transaction } from './transaction.ts'
+import type { WorkingSet } from './working-set.ts'
 
 /** One commit cancels as many jobs as one call of a client names. */
 const weightOf = ({ ids }: CancelRequest): number => (ids.length * partMax) / caps.selection
@@ -19,13 +20,19 @@ const weightOf = ({ ids }: CancelRequest): number => (ids.length * partMax) / ca
 export const cancelAll = async (driver: RemoteDriver, requests: readonly CancelRequest[]): Promise<CancelAnswer[]> =>
   joined(partsOf(requests, undefined, weightOf), (part) => driver.inTurn(() => cancelPart(driver, part)))
 
-class LargeFamily extends Error {
+/** Of jobs that are not to be cancelled by one commit with their children. */
+export class LargeFamily extends Error {
   override readonly name = 'LargeFamily'
+}
+
+/** @throws LargeFamily */
+export function checkFamily({ children }: WorkingSet): void {
+  if ([...children.values()].flat().length > wholeRowsMax) throw new LargeFamily()
 }
 
 async function cancelPart(driver: RemoteDriver, requests: readonly CancelRequest[]): Promise<CancelAnswer[]> {
   const together = (each: Transaction): CancelAnswer[] => {
-    if ([...each.set.children.values()].flat().length > wholeRowsMax) throw new LargeFamily()
+    checkFamily(each.set)
     return each.each(requests, (request) => cancel(each.unit, request), cancelFailed)
   }
   const apart = async (): Promise<CancelAnswer[]> => {
@@ -47,16 +54,25 @@ async function byGenerations(driver: RemoteDriver, request: CancelRequest): Prom
     commitEach === undefined
       ? await inParts(driver, request, true)
       : await changeEach(driver, commitEach, request.ids, (each, ids) => cancelIn(each, { ...request, ids }))
-  const transitions: WrittenTransition[] = [...answer.transitions]
+  return { ...answer, transitions: [...answer.transitions, ...(await cancelDescendants(driver, parents, request))] }
+}
+
+/** Of jobs that were cancelled alone. */
+export async function cancelDescendants(
+  driver: RemoteDriver,
+  parents: readonly string[],
+  { graceMs }: Pick<CancelRequest, 'graceMs'>,
+): Promise<WrittenTransition[]> {
+  const transitions: WrittenTransition[] = []
   let generation = parents
   while (generation.length > 0) {
     // The last ones first: those are the last that start.
     const ids = (await childrenOf(driver, generation)).toReversed()
-    const cancelled = await inParts(driver, { ...request, reason: childReason, ids })
+    const cancelled = await inParts(driver, { graceMs, reason: childReason, ids })
     transitions.push(...cancelled.transitions)
     generation = cancelled.parents
   }
-  return { ...answer, transitions }
+  return transitions
 }
 
 /**
