@@ -6,7 +6,7 @@
  * repository needs from package.json: npm asks whoever installs a tarball to allow its `prepare`.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,6 +50,9 @@ const withBareScripts = {
   },
 }
 
+/** What is said of private members of classes is for readers of the sources. */
+const withoutPrivate = (declarations) => declarations.replaceAll(/\n *\/\*\*(?:(?!\*\/)[\s\S])*\*\/(?=\n *private )/g, '')
+
 /** What is packed beside the modules: npm takes of it what `files` names. */
 const others = ['README.md', 'LICENSE', 'llms.txt', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
 
@@ -73,7 +76,11 @@ try {
     chunkNames: 'shared/[hash]',
     plugins: [withBareScripts],
   })
-  for (const file of declared) cpSync(file, join(folder, relative(root, file)))
+  for (const file of declared) {
+    const packed = join(folder, relative(root, file))
+    mkdirSync(dirname(packed), { recursive: true })
+    writeFileSync(packed, withoutPrivate(readFileSync(file, 'utf8')))
+  }
   for (const file of others.filter((name) => /\.(md|txt)$|LICENSE/.test(name))) cpSync(join(root, file), join(folder, file))
   // What the condition leads to is not in the package.
   const withoutSources = (name, value) => (name === '@jobchart/source' ? undefined : value)
