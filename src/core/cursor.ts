@@ -86,6 +86,17 @@ export const withCursor = <Answer extends object>(
 ): Answer & { readonly cursor: string } =>
   Object.defineProperty(answer, 'cursor', { value: cursor }) as Answer & { readonly cursor: string }
 
+/** In which order jobs are looked at, and how many of them. */
+export interface PageRange {
+  readonly by: ListOrder
+  readonly newestFirst: boolean
+  /** Starts after this position; null = at the first. */
+  readonly after: Position | null
+  /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
+  readonly until?: number
+  readonly limit: number
+}
+
 /** Where an operation by filter goes on: after a number, and up to the last one that there was when it began. */
 interface SelectionRange {
   readonly after: Position

@@ -9,6 +9,7 @@ import {
   scanMax,
   selectionAfter,
   selectionRange,
+  type PageRange,
   type Position,
 } from '../../core/cursor.ts'
 import type { SelectedRows, Selection } from '../../core/source.ts'
@@ -38,17 +39,6 @@ interface SearchedRows {
   /** Rows with a due time. */
   readonly timers: Timers<Row>
   readonly families: Families
-}
-
-/** In which order rows are looked at, and how many of them. */
-interface PageRange {
-  readonly by: ListOrder
-  readonly newestFirst: boolean
-  /** Starts after this position; null = at the first. */
-  readonly after: Position | null
-  /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
-  readonly until?: number
-  readonly limit: number
 }
 
 interface RowPage {

@@ -148,11 +148,9 @@ function headsOf(rows: Rows): QueueHeads {
       leased: leased as number,
     }
   })
-  const last = rows
-    .flatMap((row) => (row[11] === true ? queuedJob(row) : []))
-    .toSorted(byTurn)
-    .at(-1)
-  return { groups, upto: last ?? null }
+  if (!rows.some((row) => row[11] === true)) return { groups, upto: null }
+  const keyed = groups.flatMap(({ key, first }) => (key === null ? [] : first))
+  return { groups, upto: keyed.toSorted(byTurn).at(-1) ?? null }
 }
 
 const queuedJob = ([, , id, , , , priority, place, keyWeight]: ResultRow): QueuedJob => ({

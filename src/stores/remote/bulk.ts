@@ -20,7 +20,7 @@ import {
 import type { BulkAnswer, BulkOperation, BulkOutcome } from '../../core/bulk-record.ts'
 import type { BulkStore, SweepAnswer } from '../../store.ts'
 import { changeJobs, selectedAmong } from './apart.ts'
-import { cancelDescendants, checkFamily, LargeFamily } from './cancel.ts'
+import { cancelDescendants, checkFamily, unlessLarge } from './cancel.ts'
 import { contended, roundsMax, type CommitEach, type RemoteDriver } from './driver.ts'
 import type { Need } from './needs.ts'
 import type { Transaction } from './transaction.ts'
@@ -108,12 +108,7 @@ const inBatch = (driver: RemoteDriver, id: string, act: Act): Promise<BulkAnswer
         if (change.kind === 'cancel') checkFamily(each.set)
         return changeRows(unit, change, rows)
       })
-    try {
-      return await driver.writeInTurn(together, { needs, apart: eachApart ?? byGenerations })
-    } catch (error) {
-      if (error instanceof LargeFamily) return byGenerations()
-      throw error
-    }
+    return unlessLarge(driver.writeInTurn(together, { needs, apart: eachApart ?? byGenerations }), byGenerations)
   })
 
 async function withDescendants(

@@ -21,13 +21,23 @@ export const cancelAll = async (driver: RemoteDriver, requests: readonly CancelR
   joined(partsOf(requests, undefined, weightOf), (part) => driver.inTurn(() => cancelPart(driver, part)))
 
 /** Of jobs that are not to be cancelled by one commit with their children. */
-export class LargeFamily extends Error {
+class LargeFamily extends Error {
   override readonly name = 'LargeFamily'
 }
 
-/** @throws LargeFamily */
+/** To be called by what `unlessLarge` writes. @throws LargeFamily */
 export function checkFamily({ children }: WorkingSet): void {
   if ([...children.values()].flat().length > wholeRowsMax) throw new LargeFamily()
+}
+
+/** The answer of a write, or, if nothing was written because a family is large, that of the other way. */
+export async function unlessLarge<T>(write: Promise<T>, ifLarge: () => Promise<T>): Promise<T> {
+  try {
+    return await write
+  } catch (error) {
+    if (error instanceof LargeFamily) return ifLarge()
+    throw error
+  }
 }
 
 async function cancelPart(driver: RemoteDriver, requests: readonly CancelRequest[]): Promise<CancelAnswer[]> {
@@ -40,12 +50,7 @@ async function cancelPart(driver: RemoteDriver, requests: readonly CancelRequest
     for (const request of requests) answers.push(await byGenerations(driver, request))
     return answers
   }
-  try {
-    return await driver.writeInTurn(together, { apart, leavesHeld: true })
-  } catch (error) {
-    if (error instanceof LargeFamily) return apart()
-    throw error
-  }
+  return unlessLarge(driver.writeInTurn(together, { apart, leavesHeld: true }), apart)
 }
 
 async function byGenerations(driver: RemoteDriver, request: CancelRequest): Promise<CancelAnswer> {

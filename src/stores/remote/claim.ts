@@ -11,7 +11,7 @@ import { isLeased, statesTagged } from '../../core/lifecycle.ts'
 import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import type { ClaimAnswer, ClaimedJob, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { encodeRow, movedAt, numberedDocument, recordOfDocument, type JobDocument } from './document.ts'
-import { NotLoaded, type Need } from './needs.ts'
+import { NotLoaded, type HeadsNeed, type Need } from './needs.ts'
 import { claimedOf } from './record.ts'
 import type { Transaction } from './transaction.ts'
 import { byTurn, type QueuedJob, type QueueGroup, type WorkingSet } from './working-set.ts'
@@ -41,8 +41,6 @@ export const claimNeeds = ({ demand }: ClaimRequest): Need[] =>
     { kind: 'cell', cells: 'paused', field: each.type },
     headsNeed(each),
   ])
-
-type HeadsNeed = Need & { readonly kind: 'heads' }
 
 /** Under shares or rates of keys the next job is of any key. */
 function headsNeed({ type, max, keyShares, limits }: Demand): HeadsNeed {

@@ -15,8 +15,7 @@ export type Need =
   | { readonly kind: 'values'; readonly cells: CellKind; readonly limit?: number }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
-  /** What may be claimed of a type: see `QueueHeads`. */
-  | ({ readonly kind: 'heads'; readonly type: string; readonly limit: number } & HeadsTold)
+  | HeadsNeed
   | {
       readonly kind: 'selected'
       readonly selection: Selection
@@ -24,6 +23,9 @@ export type Need =
       /** Only these jobs are looked at. */
       readonly among?: readonly string[]
     }
+
+/** What may be claimed of a type: see `QueueHeads`. `limit` jobs of each concurrency key at most. */
+export type HeadsNeed = { readonly kind: 'heads'; readonly type: string; readonly limit: number } & HeadsTold
 
 /**
  * How much of the queued jobs with concurrency keys is told, at least. `first`: those that come first, up to where

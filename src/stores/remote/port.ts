@@ -21,14 +21,14 @@ import type {
   Transition,
   TransactionStore,
 } from '../../store.ts'
-import type { CellKind } from './cells.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
+import type { CellKind } from './cells.ts'
 import type { Commit } from './commit.ts'
 import type { JobDocument } from './document.ts'
 import type { EndedFacts, EndedQuery } from './ended.ts'
 import type { TypeFigures } from './figures.ts'
+import type { HeadsNeed } from './needs.ts'
 import type { PlainWrites } from './plain.ts'
-import type { HeadsTold } from './needs.ts'
 import type { QueueHeads, Timed } from './working-set.ts'
 
 /** What is to be loaded. Answers of indexes are hints: a commit does not depend on them. */
@@ -42,7 +42,7 @@ export type Wanted =
   /** The first jobs by their due times (those that have one), or by the ends of their leases. */
   | { readonly kind: 'timers'; readonly of: 'due' | 'leases'; readonly limit: number }
   /** The queued jobs of a type by concurrency key, `limit` of each at most. Rows of some may be told with them. */
-  | ({ readonly kind: 'heads'; readonly type: string; readonly limit: number } & HeadsTold)
+  | HeadsNeed
 
 /** Takes what was loaded: one call for each that was wanted. */
 export interface Loaded {

@@ -8,7 +8,7 @@ import type { JobRow } from '../../core/job-row.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Selection } from '../../core/source.ts'
 import { cellName, type CellKind } from './cells.ts'
-import { NotLoaded, type Need, type Timers } from './needs.ts'
+import { NotLoaded, type HeadsNeed, type Need, type Timers } from './needs.ts'
 
 /** A row as it was loaded: that of a transaction is made of it, which may happen more than once. */
 export interface LoadedRow {
@@ -178,7 +178,7 @@ export class WorkingSet {
     return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
   }
 
-  headsOf(need: Need & { readonly kind: 'heads' }): QueueHeads {
+  headsOf(need: HeadsNeed): QueueHeads {
     return orNeed(this.heads.get(need.type), need)
   }
 

@@ -10,9 +10,9 @@ import {
   scanMax,
   selectionAfter,
   selectionRange,
+  type PageRange,
   type Position,
 } from '../../core/cursor.ts'
-import type { ListOrder } from '../../core/figures.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { Selection } from '../../core/source.ts'
 import type { JobFilter } from '../../store.ts'
@@ -34,15 +34,8 @@ interface SearchedFile {
   flush(): void
 }
 
-/** In which order jobs are found, and what is read of them. */
-interface PageRange {
-  readonly by: ListOrder
-  readonly newestFirst: boolean
-  /** Starts after this position; null = at the first. */
-  readonly after: Position | null
-  /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
-  readonly until?: number
-  readonly limit: number
+/** Jobs in an order, and what is read of them. */
+interface ColumnRange extends PageRange {
   readonly columns: string
 }
 
@@ -77,7 +70,7 @@ export function select(
 export function find(
   file: SearchedFile,
   filter: JobFilter,
-  range: PageRange,
+  range: ColumnRange,
   eligible?: ReadonlySet<JobState>,
 ): FoundPage {
   file.flush()
@@ -103,7 +96,7 @@ export function find(
   return search(sql, sources, conditions, { ...range, since })
 }
 
-interface SearchedRange extends PageRange {
+interface SearchedRange extends ColumnRange {
   /** No job that matches has a lower number: that of its end in the order of ends, otherwise that of its enqueue. */
   readonly since: number
 }
@@ -176,7 +169,7 @@ function pageOf(
  * The first rows of two lists in the order of the range, one more than its limit. What has not been listed for long may
  * be in two sources.
  */
-function merged(some: RowValues[], others: RowValues[], range: PageRange): RowValues[] {
+function merged(some: RowValues[], others: RowValues[], range: ColumnRange): RowValues[] {
   if (some.length === 0) return others
   if (others.length === 0) return some
   return [...some, ...others]
@@ -186,26 +179,26 @@ function merged(some: RowValues[], others: RowValues[], range: PageRange): RowVa
 }
 
 /** What the order of a range goes by: columns of a source, and their values in a row. */
-const numberColumn = ({ job, order = job }: Source, { by }: PageRange): string =>
+const numberColumn = ({ job, order = job }: Source, { by }: ColumnRange): string =>
   by === 'finished' ? 'lives.last_seq' : order
-const columnsOf = (source: Source, range: PageRange): readonly string[] => [
+const columnsOf = (source: Source, range: ColumnRange): readonly string[] => [
   ...(range.by === 'due' ? ['due_at'] : []),
   numberColumn(source, range),
 ]
-const positionOf = (values: RowValues, { by }: PageRange): Position =>
+const positionOf = (values: RowValues, { by }: ColumnRange): Position =>
   by === 'due'
     ? { dueAt: values[16] ?? 0, number: values[0] }
     : inSequence((by === 'finished' ? values[22] : null) ?? values[0])
 
-const compare = (a: Position, b: Position, { newestFirst }: PageRange): number =>
+const compare = (a: Position, b: Position, { newestFirst }: ColumnRange): number =>
   newestFirst ? comparePositions(b, a) : comparePositions(a, b)
 
-const orderOf = (source: Source, range: PageRange): string =>
+const orderOf = (source: Source, range: ColumnRange): string =>
   [...(isInOrderOfEnds(source, range) ? ['ended.last'] : []), ...columnsOf(source, range)]
     .map((column) => (range.newestFirst ? `${column} DESC` : column))
     .join(', ')
 
-const isInOrderOfEnds = ({ from }: Source, { by }: PageRange): boolean => by === 'finished' && from === ended
+const isInOrderOfEnds = ({ from }: Source, { by }: ColumnRange): boolean => by === 'finished' && from === ended
 
 /** The rows of the jobs of a source. */
 function rowsOf({ from, job }: Source): string {
@@ -215,7 +208,7 @@ function rowsOf({ from, job }: Source): string {
 }
 
 /** Jobs on one side of a position. */
-function beyond(source: Source, range: PageRange, operator: string, { dueAt, number }: Position): Condition {
+function beyond(source: Source, range: ColumnRange, operator: string, { dueAt, number }: Position): Condition {
   const names = columnsOf(source, range)
   const marks = names.map(() => '?')
   const term = `(${names.join(', ')}) ${operator} (${marks.join(', ')})`
@@ -233,7 +226,7 @@ function beyond(source: Source, range: PageRange, operator: string, { dueAt, num
 const last: Position = { dueAt: never, number: Number.MAX_SAFE_INTEGER }
 
 /** Jobs after the start of the range. */
-const start = (source: Source, range: PageRange): Condition =>
+const start = (source: Source, range: ColumnRange): Condition =>
   range.newestFirst
     ? beyond(source, range, '<', range.after ?? last)
     : beyond(source, range, '>', range.after ?? inSequence(0))

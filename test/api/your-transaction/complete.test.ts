@@ -465,43 +465,6 @@ test('an attempt has one end: another one is refused in its transaction, beside 
   expect(rows).toEqual([])
 })
 
-test('while the end of a job is open, what would end it is left for later, and holds up nobody', async () => {
-  const opened = Promise.withResolvers<void>()
-  const committing = Promise.withResolvers<void>()
-  handler = async (input, ctx) => {
-    if (input !== 'open') return input
-    await inTransaction(async (tx) => {
-      await ctx.complete(tx, 'kept')
-      opened.resolve()
-      await committing.promise
-    })
-    return 'ignored'
-  }
-  const other = new PgClient(server().url)
-  await other.connect()
-  onTestFinished(() => other.end())
-  const runtime = await started()
-  const within = async <T>(call: (tx: PgClient) => Promise<T>): Promise<T> => {
-    await other.query('BEGIN')
-    const answer = await call(other)
-    await other.query('COMMIT')
-    return answer
-  }
-  const job = await runtime.enqueue(work, 'open', { unique: { key: 'one' } })
-  await opened.promise
-  const supersede = { unique: { key: 'one', onConflict: 'supersede' } } as const
-  const next = await within((tx) => runtime.enqueue(work, 'next', { ...supersede, tx }))
-  await within((tx) => runtime.cancel(job.id, { tx }))
-  const free = await within((tx) => runtime.enqueue(work, 'free', { tx }))
-  expect(await free.result({ timeout: '20s' })).toBe('free')
-  await expect(next.stored({ timeout: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' })
-  expect(warnings).toEqual([])
-  committing.resolve()
-  expect(await job.result()).toBe('kept')
-  expect(await next.result()).toBe('next')
-  expect([next.outcome, (await job.record()).state]).toEqual(['inserted', 'done'])
-})
-
 /** @returns a job whose handler has completed it in a transaction that is open until `commit` */
 async function withOpenEnd(runtime: Runtime) {
   const opened = Promise.withResolvers<void>()
@@ -519,6 +482,31 @@ async function withOpenEnd(runtime: Runtime) {
   await opened.promise
   return { job, commit: committing.resolve }
 }
+
+test('while the end of a job is open, what would end it is left for later, and holds up nobody', async () => {
+  const other = new PgClient(server().url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  const runtime = await started()
+  const within = async <T>(call: (tx: PgClient) => Promise<T>): Promise<T> => {
+    await other.query('BEGIN')
+    const answer = await call(other)
+    await other.query('COMMIT')
+    return answer
+  }
+  const { job, commit } = await withOpenEnd(runtime)
+  const supersede = { unique: { key: 'one', onConflict: 'supersede' } } as const
+  const next = await within((tx) => runtime.enqueue(work, 'next', { ...supersede, tx }))
+  await within((tx) => runtime.cancel(job.id, { tx }))
+  const free = await within((tx) => runtime.enqueue(work, 'free', { tx }))
+  expect(await free.result({ timeout: '20s' })).toBe('free')
+  await expect(next.stored({ timeout: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+  expect(warnings).toEqual([])
+  commit()
+  expect(await job.result()).toBe('kept')
+  expect(await next.result()).toBe('next')
+  expect([next.outcome, (await job.record()).state]).toEqual(['inserted', 'done'])
+})
 
 test('a cancel of a job whose end is open, and an enqueue that supersedes it, are refused after a second, and hold up no other call', async () => {
   const runtime = await started()

@@ -24,6 +24,9 @@ const perKey = (limit: number | null) => ({ limits: { ...noLimits, perKey: limit
 const jobsOf = (key: string | null, count: number, options: Partial<NewJob> = {}): NewJob[] =>
   Array.from({ length: count }, (_, i) => newJob(`${key}.${i}`, { concurrencyKey: key, ...options }))
 
+/** Of a key each. */
+const cold = Array.from({ length: 60 }, (_, i) => newJob(`k${i}`, { concurrencyKey: `k${i}` }))
+
 /** What a claim is told of the jobs with keys. */
 const told = (schema: string, values: string): Promise<readonly Record<string, unknown>[]> =>
   server().query(`SELECT concurrency, is_part FROM ${schema}.heads('mail', ${values}) WHERE concurrency <> ''`)
@@ -56,7 +59,6 @@ test('where too many of the first jobs are of few keys, something of each key is
 
 test('by terms of another worker jobs are claimed in their order, whatever one was told by its own', async () => {
   const store = await inSchema('terms')
-  const cold = Array.from({ length: 60 }, (_, i) => newJob(`k${i}`, { concurrencyKey: `k${i}` }))
   await put(store, ...jobsOf('hot', 9), ...cold)
   const claim = async (startedAt: number, token: string, demand: Partial<ClaimRequest['demand'][number]>) => {
     const each = { type: 'mail', max: 3, limits: noLimits, ...demand }
@@ -70,7 +72,6 @@ test('by terms of another worker jobs are claimed in their order, whatever one w
 
 test.each([0, 3])('jobs that were not told go before %s that come behind them and have no key', async (others) => {
   const store = await inSchema(`order_${others}`)
-  const cold = Array.from({ length: 60 }, (_, i) => newJob(`k${i}`, { concurrencyKey: `k${i}` }))
   await put(store, ...jobsOf('hot', 4), ...cold, ...jobsOf(null, others))
   const claim = async (startedAt: number, token: string, limit: number) => {
     const demand = [{ type: 'mail', max: 4, ...perKey(limit) }]
