@@ -69,6 +69,8 @@ export class StormServer {
   private restarting: Promise<void> | null = null
   /** Set while its memory is full. */
   private filling: Promise<void> | null = null
+  /** Resolves when what holds its clients up, or ends their connections, has been done. */
+  private holding: Promise<void> = Promise.resolve()
   private readonly server: Victim
 
   private constructor(server: Victim) {
@@ -125,12 +127,18 @@ export class StormServer {
 
   /** No command is carried out for so long, ms, or all connections are ended. */
   hold(ms: number): void {
-    void this.server.hold(ms).catch(() => {})
+    const held = this.server.hold(ms).then(
+      () => {},
+      // It is down.
+      () => {},
+    )
+    this.holding = this.holding.then(() => held)
   }
 
   async whenUp(): Promise<void> {
     await this.filling
     await this.restarting
+    await this.holding
   }
 
   async end(): Promise<void> {

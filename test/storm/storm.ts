@@ -179,18 +179,20 @@ const endedOf = ({ done, dead, cancelled }: Counts): number => done + dead + can
 /** A worker whose registration its server has lost registers again. */
 async function allListed(fleet: Fleet, store: Store): Promise<void> {
   for (let looks = 0; looks < listedLooksMax; looks++) {
-    const listed = new Set((await store.workers()).map(({ id }) => id))
+    const listed = new Set((await inTime(() => store.workers())).map(({ id }) => id))
     fleet.unlisted = fleet.workerIds.filter((id) => !listed.has(id))
     if (fleet.unlisted.length === 0) return
     await sleep(lookMs)
   }
 }
 
-/** Who was stopped may have held the store; now it must become available. */
-async function countsOf(store: Store): Promise<Counts> {
+const countsOf = (store: Store): Promise<Counts> => inTime(() => store.counts())
+
+/** Who was stopped may have held the store, or its connections were ended; now it must become available. */
+async function inTime<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await store.counts()
+      return await call()
     } catch (error) {
       if (tries === triesMax) throw error
       await sleep(lookMs)
@@ -199,10 +201,7 @@ async function countsOf(store: Store): Promise<Counts> {
 }
 
 /** The last pause may have been left behind by a producer that died, or have come late. */
-async function resume(store: Store): Promise<void> {
-  await countsOf(store)
-  await store.queue(pausable, { paused: false })
-}
+const resume = (store: Store): Promise<unknown> => inTime(() => store.queue(pausable, { paused: false }))
 
 function line({ kills, zombies, restarts }: StormOptions, fleet: Fleet, counts: Counts): string {
   const { killed, selfKilled, zombies: stopped, blocked, terminated, restarted } = fleet.tally
