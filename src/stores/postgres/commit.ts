@@ -7,7 +7,7 @@ import { heldByOthers } from '../remote/held.ts'
 import { pending } from '../remote/transaction.ts'
 import { headColumns, madeColumn, pause, type Ask, type Param, type ResultRow } from './connection.ts'
 import { moveParams, type Figures } from './figures.ts'
-import { keptText, rowsText } from './jobs.ts'
+import { checkpointParams, rowsText } from './jobs.ts'
 import { inTurn, type OpenSchema, type Schema } from './open.ts'
 import { columnOrNull, columnText, textOfColumn } from './texts.ts'
 
@@ -31,7 +31,7 @@ function commitStatement({ schema, transitionsMax }: Schema, commit: Commit, tab
     rooms.map(([, room]) => room),
     rowsText(writes.jobs),
     writes.jobs.flatMap(({ id, after }) => (after === null ? columnText(id) : [])),
-    keptText(writes.jobs),
+    ...checkpointParams(writes.jobs),
     cells.map(({ cells: kind }) => kind),
     cells.map(({ field }) => columnText(field)),
     cells.map(({ value }) => columnOrNull(value)),

@@ -1,8 +1,8 @@
 /** Jobs as rows: a document, and the columns of it that are looked at by a statement. */
-import { caps } from '../../core/caps.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
-import { numberedDocument, numberedEntry, timerOf, withLastCheckpoint, type JobDocument } from '../remote/document.ts'
+import { numberedDocument, numberedEntry, timerOf, type JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
+import { pending } from '../remote/transaction.ts'
 import type { Ask, ResultRow } from './connection.ts'
 import { plainDocumentFrom } from './plain.ts'
 import { jobTerms } from './terms.ts'
@@ -30,11 +30,20 @@ export class UnreadableJob extends Error {
 export function documentOfRow([id, base, doc, facts]: ResultRow): JobDocument {
   try {
     return facts === null
-      ? numberedDocument(JSON.parse(doc as string) as JobDocument, base as number)
+      ? storedDocument(doc as string, base as number)
       : plainDocumentFrom(doc as string, facts as string)
   } catch (cause) {
     throw new UnreadableJob(id as string, cause)
   }
+}
+
+/** A document, behind the line of its last checkpoint if it has one. */
+function storedDocument(text: string, base: number): JobDocument {
+  if (text.startsWith('{')) return numberedDocument(JSON.parse(text) as JobDocument, base)
+  const end = text.indexOf('\n')
+  const [own, entry] = [text.slice(0, text.indexOf(' ')), text.slice(text.indexOf(' '), end)]
+  const checkpoints = [numberedEntry(JSON.parse(entry) as CheckpointEntry, Number(own))]
+  return { ...numberedDocument(JSON.parse(text.slice(end)) as JobDocument, base), checkpoints }
 }
 
 /** Null if it cannot be read. @param row begins with `documentColumns` */
@@ -66,6 +75,7 @@ export const followingColumns = [
   'failure',
   'unsupported',
   'terms',
+  'checkpoint',
 ] as const
 
 /** What these are of a job. */
@@ -87,6 +97,7 @@ export const followingOf = (
   failure: columnOrNull(job.failure),
   unsupported: (job.machine?.unsupported ?? null) !== null,
   terms: terms.length === 0 ? null : terms,
+  checkpoint: job.machine?.checkpoint?.number ?? null,
 })
 
 const rowOf = (job: JobDocument): Record<string, unknown> => ({
@@ -96,24 +107,27 @@ const rowOf = (job: JobDocument): Record<string, unknown> => ({
   enqueued_at: job.enqueuedAt,
   rev: job.rev,
   ...followingOf(job),
-  doc: JSON.stringify(withLastCheckpoint(job)),
+  doc: JSON.stringify({ ...job, checkpoints: [] } satisfies JobDocument),
 })
 
-/** The checkpoints that a commit keeps apart, see the function `keep_checkpoints`; null: nothing of them changes. */
-export function keptText(jobs: Writes['jobs']): string | null {
-  const kept = jobs.flatMap(({ before, after }) => {
-    const known = before?.checkpoints.at(-1)?.number ?? 0
-    const { checkpoints, seq: job } = after ?? { checkpoints: [], seq: before?.seq }
-    const first = checkpoints[0]?.number ?? 0
-    const hasBegunAnew = known > 1 && first !== known
-    if (checkpoints.length <= 1 && !hasBegunAnew) return []
-    const gone = (checkpoints.at(-1)?.number ?? 0) - caps.checkpoints
-    return { job, first, gone, entries: checkpoints.slice(0, -1).map((each) => JSON.stringify(each)) }
+/** The checkpoints that a commit writes: see the function `keep_checkpoints`. @param jobs numbered from `pending` on */
+export function checkpointParams(
+  jobs: Writes['jobs'],
+): readonly [anew: number[], ...kept: [number[], number[], string]] {
+  const anew = jobs.flatMap(({ before, after }) => {
+    const last = before?.checkpoints.at(-1)
+    return before === null || last === undefined || after?.checkpoints[0]?.seq === last.seq ? [] : before.seq
   })
-  return kept.length === 0 ? null : JSON.stringify(kept)
+  const kept = jobs.flatMap(({ before, after }) =>
+    (after?.checkpoints ?? [])
+      .filter(({ seq }) => before === null || seq >= pending)
+      .map((entry) => ({ job: after?.seq ?? 0, entry })),
+  )
+  const entries = kept.map(({ entry }) => JSON.stringify(entry)).join('\n')
+  return [anew, kept.map(({ job }) => job), kept.map(({ entry }) => entry.number), entries]
 }
 
-/** @param id of the job. @returns its checkpoints before the last one */
+/** @param id of the job. @returns its checkpoints */
 export async function earlierCheckpoints(ask: Ask, schema: string, id: string): Promise<readonly CheckpointEntry[]> {
   const rows = await ask(
     `SELECT c.entry, c.base::float8 FROM ${schema}.checkpoints c

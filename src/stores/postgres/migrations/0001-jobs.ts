@@ -7,7 +7,8 @@ CREATE TABLE @schema@.meta (name text COLLATE "C" PRIMARY KEY, value text NOT NU
 -- otherwise makes it a document: "doc" then has all of it, and the columns have what statements look at.
 -- Numbers of "doc" that count from 9e15 are those that its last write has given, from "base" on.
 -- "wake_at": the due time, or the end of the lease. "concurrency": '' without a key, otherwise '=' and the key.
--- "terms": those of the table "terms"; null: none.
+-- "terms": those of the table "terms"; null: none. "checkpoint": the number of the last one of a machine, which is in
+-- the table "checkpoints"; null: it has none.
 CREATE TABLE @schema@.jobs (
   id text COLLATE "C" PRIMARY KEY,
   plain boolean NOT NULL DEFAULT false,
@@ -30,6 +31,7 @@ CREATE TABLE @schema@.jobs (
   failure text COLLATE "C",
   unsupported boolean,
   terms text[] COLLATE "C",
+  checkpoint int,
   doc text NOT NULL
 );
 -- A connection keeps its plans, and an ANALYZE may come while all jobs are of one type, or in one state: another index,
@@ -64,7 +66,7 @@ CREATE INDEX jobs_by_concurrency ON @schema@.jobs (concurrency, seq) WHERE concu
 CREATE INDEX jobs_by_failure ON @schema@.jobs (failure, seq) WHERE failure IS NOT NULL;
 CREATE INDEX jobs_unsupported ON @schema@.jobs (seq) WHERE unsupported;
 
--- Checkpoints of machines before the last one, which the document has: it is written each time that a message comes.
+-- Checkpoints of machines, apart from the documents: these are written each time that a message comes.
 CREATE TABLE @schema@.checkpoints (
   job bigint NOT NULL,
   number int NOT NULL,
@@ -73,23 +75,24 @@ CREATE TABLE @schema@.checkpoints (
   PRIMARY KEY (job, number)
 );
 
--- Keeps checkpoints. "kept": of each job "entries", the first of which has the number "first": those that it had from
--- there on are forgotten, as it has begun anew, and so are those up to the number "gone".
-CREATE FUNCTION @schema@.keep_checkpoints(kept json, base bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Keeps checkpoints: of each the job, its number, and a line of "entries"; of a job the last 50. Jobs of "anew" have
+-- none before these: they have begun anew, or are gone.
+CREATE FUNCTION @schema@.keep_checkpoints(anew bigint[], jobs bigint[], numbers int[], entries text, base bigint)
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM @schema@.checkpoints c WHERE c.ctid = ANY(ARRAY(
-    SELECT o.ctid FROM json_to_recordset(kept) AS k(job bigint, first int) CROSS JOIN LATERAL (
-      SELECT x.ctid FROM @schema@.checkpoints x WHERE x.job = k.job AND x.number >= k.first FOR UPDATE NOWAIT) o));
+    SELECT o.ctid FROM unnest(anew) AS a(job) CROSS JOIN LATERAL (
+      SELECT x.ctid FROM @schema@.checkpoints x WHERE x.job = a.job FOR UPDATE NOWAIT) o));
   -- Not from the first one on, as long as a transaction is open that began before. What a stranger holds goes later.
   DELETE FROM @schema@.checkpoints c WHERE c.ctid = ANY(ARRAY(
-    SELECT o.ctid FROM json_to_recordset(kept) AS k(job bigint, gone int) CROSS JOIN LATERAL (
-      SELECT x.ctid FROM @schema@.checkpoints x WHERE x.job = k.job AND x.number BETWEEN k.gone - 50 AND k.gone
+    SELECT o.ctid FROM unnest(jobs, numbers) AS k(job, number) CROSS JOIN LATERAL (
+      SELECT x.ctid FROM @schema@.checkpoints x WHERE x.job = k.job AND x.number BETWEEN k.number - 100 AND k.number - 50
       FOR UPDATE SKIP LOCKED) o));
-  INSERT INTO @schema@.checkpoints (job, number, base, entry)
-    SELECT k.job, k.first + e.n - 1, keep_checkpoints.base, e.entry
-    FROM json_to_recordset(kept) AS k(job bigint, first int, gone int, entries json)
-    CROSS JOIN LATERAL json_array_elements_text(k.entries) WITH ORDINALITY AS e(entry, n)
-    WHERE k.first + e.n - 1 > k.gone;
+  -- A job that was set aside, and is brought back, may still have them.
+  INSERT INTO @schema@.checkpoints AS c (job, number, base, entry)
+    SELECT @schema@.given(k.job, keep_checkpoints.base), k.number, keep_checkpoints.base, k.entry
+    FROM unnest(jobs, numbers, string_to_array(entries, E'\\n')) AS k(job, number, entry)
+    ON CONFLICT (job, number) DO UPDATE SET base = excluded.base, entry = excluded.entry;
 END $$;
 
 -- The tags of jobs, members of their meta, and states and tags of their machines, as texts: see "terms.ts". Jobs of a
@@ -197,11 +200,14 @@ CREATE TABLE @schema@.completions (
 CREATE INDEX completions_of_claim ON @schema@.completions (type, upto);
 
 -- Where each job stands, and what searches look at. "facts": of a plain job what its document is made of beside "doc",
--- see plain.ts. "last_seq" and "finished_at" are those of the end of a job.
+-- see plain.ts. "last_seq" and "finished_at" are those of the end of a job. Before the document of a job with a
+-- checkpoint comes a line of the last one: the number that it counts from, and the entry.
 CREATE VIEW @schema@.standing AS
-  SELECT j.id, j.seq, j.type, j.enqueued_at, j.base, j.doc, j.unique_key, j.concurrency, j.parent, j.failure,
-    j.unsupported, j.terms, coalesce(j.last_seq, d.ended + d.turn - 1) AS last_seq,
-    coalesce(j.finished_at, d.finished_at) AS finished_at,
+  SELECT j.id, j.seq, j.type, j.enqueued_at, j.base, CASE WHEN j.checkpoint IS NULL THEN j.doc
+      ELSE coalesce((SELECT k.base || ' ' || k.entry FROM @schema@.checkpoints k
+        WHERE k.job = j.seq AND k.number = j.checkpoint), 'missing') || E'\\n' || j.doc END AS doc,
+    j.unique_key, j.concurrency, j.parent, j.failure, j.unsupported, j.terms,
+    coalesce(j.last_seq, d.ended + d.turn - 1) AS last_seq, coalesce(j.finished_at, d.finished_at) AS finished_at,
     CASE WHEN NOT j.plain THEN j.state WHEN j.seq > f.upto THEN 'queued' WHEN d.turn IS NOT NULL THEN 'done'
       ELSE 'running' END AS state,
     CASE WHEN NOT j.plain THEN j.rev WHEN j.seq > f.upto THEN 1 ELSE coalesce(d.rev, c.rev) END AS rev,
@@ -390,7 +396,7 @@ BEGIN
 END $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "written": the rows of jobs, as JSON. "kept": see "keep_checkpoints"; null: nothing.
+-- "written": the rows of jobs, as JSON. "anew", "kept…": see "keep_checkpoints".
 -- "stale": what is not as it was read, by the names that "staleOf" gives. "locked": rows that somebody else holds. An
 -- open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not ended.
 -- "fences" is stale if such a transaction has committed, and is to be carried out first.
@@ -398,7 +404,8 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  written json, gone_ids text[], kept json, cell_kinds text[], cell_fields text[], cell_values text[],
+  written json, gone_ids text[], anew bigint[], kept_jobs bigint[], kept_numbers int[], kept_entries text,
+  cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_leases int[], move_body text
 ) RETURNS TABLE (base bigint, stale text[], locked text[], unfolded bigint)
@@ -474,24 +481,28 @@ BEGIN
       ON CONFLICT (kind, field) DO UPDATE SET value = excluded.value;
   END IF;
   INSERT INTO @schema@.jobs (id, type, seq, enqueued_at, rev, base, state, last_seq, place, priority, concurrency, weight,
-      wake_at, finished_at, unique_key, worker, parent, failure, unsupported, terms, doc)
+      wake_at, finished_at, unique_key, worker, parent, failure, unsupported, terms, checkpoint, doc)
     SELECT u.id, u.type, @schema@.given(u.seq, v_base), u.enqueued_at, u.rev, v_base, u.state,
       @schema@.given(u.last_seq, v_base), @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight,
-      u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.terms, u.doc
+      u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.terms, u.checkpoint,
+      u.doc
     FROM unnest(v_rows) AS u
     -- Without the keys of the row, which do not change: a transaction of a handler may hold it FOR KEY SHARE.
     ON CONFLICT (id) DO UPDATE SET (plain, rev, base, state, last_seq, place, priority, concurrency, weight, wake_at,
-      finished_at, unique_key, worker, parent, failure, unsupported, terms, doc)
+      finished_at, unique_key, worker, parent, failure, unsupported, terms, checkpoint, doc)
       = (false, excluded.rev, excluded.base, excluded.state, excluded.last_seq, excluded.place, excluded.priority,
       excluded.concurrency, excluded.weight, excluded.wake_at, excluded.finished_at, excluded.unique_key,
-      excluded.worker, excluded.parent, excluded.failure, excluded.unsupported, excluded.terms, excluded.doc);
+      excluded.worker, excluded.parent, excluded.failure, excluded.unsupported, excluded.terms, excluded.checkpoint,
+      excluded.doc);
   IF EXISTS (SELECT FROM unnest(v_rows) AS u WHERE u.terms IS NOT NULL) THEN
     INSERT INTO @schema@.terms (term, job)
       SELECT t.term, @schema@.given(u.seq, v_base) FROM unnest(v_rows) AS u CROSS JOIN LATERAL unnest(u.terms) AS t(term)
       ON CONFLICT DO NOTHING;
   END IF;
 
-  IF kept IS NOT NULL THEN PERFORM @schema@.keep_checkpoints(kept, v_base); END IF;
+  IF anew <> '{}' OR kept_jobs <> '{}' THEN
+    PERFORM @schema@.keep_checkpoints(anew, kept_jobs, kept_numbers, kept_entries, v_base);
+  END IF;
   IF cell_kinds <> '{}' THEN
     DELETE FROM @schema@.cells c WHERE c.ctid = ANY(ARRAY(
       SELECT o.ctid FROM unnest(cell_kinds, cell_fields, cell_values) AS w(kind, field, value) CROSS JOIN LATERAL (
