@@ -7,7 +7,7 @@ import { heldByOthers } from '../remote/held.ts'
 import { pending } from '../remote/transaction.ts'
 import { headColumns, madeColumn, pause, type Ask, type Param, type ResultRow } from './connection.ts'
 import { moveParams, type Figures } from './figures.ts'
-import { checkpointParams, rowsText } from './jobs.ts'
+import { checkpointParams, rowParams } from './jobs.ts'
 import { inTurn, type OpenSchema, type Schema } from './open.ts'
 import { columnOrNull, columnText, textOfColumn } from './texts.ts'
 
@@ -29,7 +29,7 @@ function commitStatement({ schema, transitionsMax }: Schema, commit: Commit, tab
     commit.cells.map(({ value }) => columnOrNull(value)),
     rooms.map(([type]) => columnOrNull(type)),
     rooms.map(([, room]) => room),
-    rowsText(writes.jobs),
+    ...rowParams(writes.jobs),
     writes.jobs.flatMap(({ id, after }) => (after === null ? columnText(id) : [])),
     ...checkpointParams(writes.jobs),
     cells.map(({ cells: kind }) => kind),

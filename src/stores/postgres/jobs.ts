@@ -55,9 +55,12 @@ export function documentOrNull(row: ResultRow): JobDocument | null {
   }
 }
 
-/** The rows that a commit writes, as JSON. */
-export const rowsText = (jobs: Writes['jobs']): string =>
-  JSON.stringify(jobs.flatMap(({ after }) => (after === null ? [] : rowOf(after))))
+/** The rows that a commit writes: their columns as JSON, and a line of each document. */
+export function rowParams(jobs: Writes['jobs']): readonly [columns: string, documents: string] {
+  const written = jobs.flatMap(({ after }) => after ?? [])
+  const documents = written.map((job) => JSON.stringify({ ...job, checkpoints: [] } satisfies JobDocument))
+  return [JSON.stringify(written.map(rowOf)), documents.join('\n')]
+}
 
 /** The columns of a document that follow from it, without its revision. */
 export const followingColumns = [
@@ -107,7 +110,6 @@ const rowOf = (job: JobDocument): Record<string, unknown> => ({
   enqueued_at: job.enqueuedAt,
   rev: job.rev,
   ...followingOf(job),
-  doc: JSON.stringify({ ...job, checkpoints: [] } satisfies JobDocument),
 })
 
 /** The checkpoints that a commit writes: see the function `keep_checkpoints`. @param jobs numbered from `pending` on */

@@ -62,8 +62,8 @@ const exchangeOf = (schema: string, type: string, caps = 'NULL'): string =>
 const commitOf = (schema: string, id: string, kinds: string, fields: string): string =>
   `SELECT * FROM ${schema}.commit(1000, '{${id}}', ARRAY(SELECT s.rev || ':' || s.seq FROM ${schema}.standing s
     WHERE s.id = '${id}'), '{}', '{}', '{}', '{}', '{}', (SELECT json_agg(to_jsonb(j) || '{"rev": 2}')
-    FROM ${schema}.jobs j WHERE j.id = '${id}'), '{}', '{}', '{}', '{}', '', '${kinds}', '${fields}',
-    '{NULL}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`
+    FROM ${schema}.jobs j WHERE j.id = '${id}'), (SELECT j.doc FROM ${schema}.jobs j WHERE j.id = '${id}'),
+    '{}', '{}', '{}', '{}', '', '${kinds}', '${fields}', '{NULL}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`
 
 /** @param most of each claim */
 async function complete(store: Store, count: number, most = 100): Promise<void> {

@@ -396,7 +396,8 @@ BEGIN
 END $$;
 
 -- Writes everything, if everything is as it was read; otherwise nothing. Numbers from 9e15 on count from "base".
--- "written": the rows of jobs, as JSON. "anew", "kept…": see "keep_checkpoints".
+-- "written": the rows of jobs, as JSON, without "doc", of which "docs" has a line for each. "anew", "kept…": see
+-- "keep_checkpoints".
 -- "stale": what is not as it was read, by the names that "staleOf" gives. "locked": rows that somebody else holds. An
 -- open transaction of a handler holds the rows of its jobs FOR KEY SHARE: their leases are extended, and not ended.
 -- "fences" is stale if such a transaction has committed, and is to be carried out first.
@@ -404,7 +405,7 @@ CREATE FUNCTION @schema@.commit(
   log_max bigint,
   read_ids text[], read_revisions text[], read_kinds text[], read_fields text[], read_values text[],
   room_types text[], rooms bigint[],
-  written json, gone_ids text[], anew bigint[], kept_jobs bigint[], kept_numbers int[], kept_entries text,
+  written json, docs text, gone_ids text[], anew bigint[], kept_jobs bigint[], kept_numbers int[], kept_entries text,
   cell_kinds text[], cell_fields text[], cell_values text[],
   log_ids text[], log_types text[], log_entries text[],
   move_types text[], move_growth int[], move_leases int[], move_body text
@@ -416,6 +417,7 @@ AS $$
 DECLARE
   v_base bigint;
   v_rows @schema@.jobs[];
+  v_docs text[];
   v_written text[];
   v_ending text[];
   v_plain bigint[];
@@ -440,6 +442,7 @@ BEGIN
   END IF;
 
   v_rows := ARRAY(SELECT u FROM json_populate_recordset(NULL::@schema@.jobs, written) AS u);
+  v_docs := string_to_array(docs, E'\\n');
   -- A row that is written for the first time has revision 1.
   v_written := ARRAY(SELECT u.id FROM unnest(v_rows) AS u WHERE u.rev > 1) || gone_ids;
   IF v_written <> '{}' THEN
@@ -485,8 +488,8 @@ BEGIN
     SELECT u.id, u.type, @schema@.given(u.seq, v_base), u.enqueued_at, u.rev, v_base, u.state,
       @schema@.given(u.last_seq, v_base), @schema@.given(u.place, v_base), u.priority, u.concurrency, u.weight,
       u.wake_at, u.finished_at, u.unique_key, u.worker, u.parent, u.failure, u.unsupported, u.terms, u.checkpoint,
-      u.doc
-    FROM unnest(v_rows) AS u
+      v_docs[u.ordinality::int]
+    FROM unnest(v_rows) WITH ORDINALITY AS u
     -- Without the keys of the row, which do not change: a transaction of a handler may hold it FOR KEY SHARE.
     ON CONFLICT (id) DO UPDATE SET (plain, rev, base, state, last_seq, place, priority, concurrency, weight, wake_at,
       finished_at, unique_key, worker, parent, failure, unsupported, terms, checkpoint, doc)
