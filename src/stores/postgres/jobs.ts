@@ -30,20 +30,68 @@ export class UnreadableJob extends Error {
 export function documentOfRow([id, base, doc, facts]: ResultRow): JobDocument {
   try {
     return facts === null
-      ? storedDocument(doc as string, base as number)
+      ? documentFrom(doc as string, base as number)
       : plainDocumentFrom(doc as string, facts as string)
   } catch (cause) {
     throw new UnreadableJob(id as string, cause)
   }
 }
 
-/** A document, behind the line of its last checkpoint if it has one. */
-function storedDocument(text: string, base: number): JobDocument {
-  if (text.startsWith('{')) return numberedDocument(JSON.parse(text) as JobDocument, base)
+/** What most documents have: it is left out of their texts. Not their history, without which a text is none. */
+const usual = {
+  priority: 0,
+  generation: 1,
+  startedAt: null,
+  finishedAt: null,
+  wakeAt: null,
+  worker: null,
+  token: null,
+  settled: null,
+  key: null,
+  untilStart: false,
+  givenUpKey: false,
+  dueAfter: null,
+  concurrencyKey: null,
+  keyWeight: 1,
+  tags: [],
+  meta: null,
+  pins: null,
+  error: null,
+  failure: null,
+  errors: [],
+  logs: [],
+  checkin: null,
+  cancel: null,
+  onDead: null,
+  machine: null,
+  steps: {},
+  checkpoints: [],
+  inbox: [],
+} as const satisfies Partial<JobDocument>
+
+const usualOf: ReadonlyMap<string, unknown> = new Map(Object.entries(usual))
+
+/** Lists and steps are new ones in each document. */
+function isUsual(name: string, value: unknown): boolean {
+  const own = usualOf.get(name)
+  if (value === own) return own !== undefined
+  if (own === usual.steps) return Object.keys(value as JobDocument['steps']).length === 0
+  return Array.isArray(own) && (value as readonly unknown[]).length === 0
+}
+
+/** The text of a document, without its checkpoints. */
+const documentText = (job: JobDocument): string =>
+  JSON.stringify(
+    Object.fromEntries(Object.entries(job).filter(([name, value]) => name !== 'checkpoints' && !isUsual(name, value))),
+  )
+
+/** A document of its text, which is behind a line of its last checkpoint if it has one. */
+function documentFrom(text: string, base: number): JobDocument {
+  if (text.startsWith('{')) return numberedDocument({ ...usual, ...(JSON.parse(text) as JobDocument) }, base)
   const end = text.indexOf('\n')
   const [own, entry] = [text.slice(0, text.indexOf(' ')), text.slice(text.indexOf(' '), end)]
   const checkpoints = [numberedEntry(JSON.parse(entry) as CheckpointEntry, Number(own))]
-  return { ...numberedDocument(JSON.parse(text.slice(end)) as JobDocument, base), checkpoints }
+  return { ...documentFrom(text.slice(end + 1), base), checkpoints }
 }
 
 /** Null if it cannot be read. @param row begins with `documentColumns` */
@@ -58,7 +106,7 @@ export function documentOrNull(row: ResultRow): JobDocument | null {
 /** The rows that a commit writes: their columns as JSON, and a line of each document. */
 export function rowParams(jobs: Writes['jobs']): readonly [columns: string, documents: string] {
   const written = jobs.flatMap(({ after }) => after ?? [])
-  const documents = written.map((job) => JSON.stringify({ ...job, checkpoints: [] } satisfies JobDocument))
+  const documents = written.map(documentText)
   return [JSON.stringify(written.map(rowOf)), documents.join('\n')]
 }
 
