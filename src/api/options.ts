@@ -89,7 +89,8 @@ export interface ClientOptions {
   /**
    * Gives the transaction that calls join which name none (`{ tx }`), or null: for libraries that keep the transaction
    * of the present request, for example in an `AsyncLocalStorage`. Called in the turn of each call of `enqueue`,
-   * `enqueueMany`, `tryEnqueue`, `send`, `cancel` and `schedule`. `tx: null` of a call joins none. Default: none.
+   * `enqueueMany`, `tryEnqueue`, `send`, `cancel` and `schedule`. `tx: null` of a call joins none. Handlers are called
+   * in the asynchronous context in which the runtime was made. Default: none.
    * @example createClient({ store, jobs, tx: () => current.getStore() })
    */
   readonly tx?: () => OpenTransaction | null | undefined

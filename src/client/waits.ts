@@ -1,6 +1,6 @@
 /**
- * The jobs that running handlers await by this client. The context of an asynchronous call tells in which run a wait
- * begins. A wait outside of handlers is not kept, and in a browser, which has no such context, none is.
+ * The asynchronous context of handlers, and the jobs that they await by this client: the context tells in which run a
+ * wait begins. A wait outside of handlers is not kept, and in a browser, which has no such context, none is.
  */
 import { nodeModule } from '../core/platform.ts'
 
@@ -15,13 +15,15 @@ interface Wait {
   readonly id: string
 }
 
-function contextOf<Context>() {
-  const hooks = nodeModule('node:async_hooks')
-  return hooks === undefined ? null : new hooks.AsyncLocalStorage<Context>()
-}
+const hooks = nodeModule('node:async_hooks')
 
 export class Waits {
-  private readonly current = contextOf<Waiting>()
+  /**
+   * Calls in the asynchronous context in which the client was made. That of the moment is of whichever call has led
+   * here: the enqueue of a request, for example, whose transaction is none of the job that it wakes.
+   */
+  readonly outside: <T>(work: () => T) => T = hooks?.AsyncLocalStorage.snapshot() ?? ((work) => work())
+  private readonly current = hooks === undefined ? null : new hooks.AsyncLocalStorage<Waiting>()
   private readonly awaited = new Map<Waiting, Set<Wait>>()
   private readonly listeners = new Set<() => void>()
 
@@ -43,7 +45,7 @@ export class Waits {
 
   /** Calls the handler of a run. */
   call<Output>(run: Waiting, handler: () => Output): Output {
-    return this.current === null ? handler() : this.current.run(run, handler)
+    return this.outside(() => (this.current === null ? handler() : this.current.run(run, handler)))
   }
 
   /** Calls back whenever a run begins to wait. */

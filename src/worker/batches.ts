@@ -17,6 +17,8 @@ interface BatchesOptions {
   readonly telemetry: Telemetry | null
   /** Does a batch start without waiting for more jobs, because the runtime is paused, drains or stops? */
   readonly startsAtOnce: () => boolean
+  /** As `Waits.outside`. */
+  readonly outside: (work: () => void) => void
 }
 
 interface Member {
@@ -73,7 +75,9 @@ export class Batches {
 
   /** Runs the batch that this type gathers (null: those of all types) without waiting for more. */
   flush(type: string | null): void {
-    for (const batch of this.gathering.values()) if (type === null || batch.type === type) this.run(batch)
+    this.options.outside(() => {
+      for (const batch of this.gathering.values()) if (type === null || batch.type === type) this.run(batch)
+    })
   }
 
   private begin(type: string, definition: BatchDefinition): Gathering {

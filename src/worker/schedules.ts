@@ -51,7 +51,7 @@ export class ScheduleFirer {
   fire(): Promise<void> {
     // A running call may miss a tick that became due meanwhile.
     this.again = this.firing !== null
-    return (this.firing ??= this.fireAll())
+    return (this.firing ??= this.connection.waits.outside(() => this.fireAll()))
   }
 
   private async fireAll(): Promise<void> {

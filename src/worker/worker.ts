@@ -131,7 +131,8 @@ export class Worker {
     }))
     const slots = (): number => permits.slots
     this.threads = new Threads({ slots, timers, logger })
-    this.batches = new Batches({ slots, timers, telemetry, startsAtOnce: () => halted() !== null || drains.isAwaited })
+    const startsAtOnce = (): boolean => halted() !== null || drains.isAwaited
+    this.batches = new Batches({ slots, timers, telemetry, startsAtOnce, outside: waits.outside })
     this.unsupported = new UnsupportedVersions(logger)
     this.definitionCheck = new DefinitionCheck(shared)
     this.peers = new Peers(shared)

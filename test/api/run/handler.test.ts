@@ -1,4 +1,5 @@
 import { defineJob, type RunContext } from 'jobchart'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, test } from 'vitest'
 import { world } from '../../support/leaks.ts'
 
@@ -130,4 +131,37 @@ test('a runtime knows nothing of another one in the same process', async () => {
   expect(await handle.result()).toBe(1)
   expect(await second.job(handle.id)).toBe(null)
   expect(first.id).not.toBe(second.id)
+})
+
+test('what a runtime calls by itself is in the asynchronous context in which it was made, not in that of a request', async () => {
+  const request = new AsyncLocalStorage<string>()
+  const { clock, runtime } = world()
+  const seen: [string, string | undefined][] = []
+  const see = (name: string): void => void seen.push([name, request.getStore()])
+  const job = defineJob<string, void>({
+    type: 'job',
+    retry: { maxAttempts: 2, backoff: () => '1s' },
+    async run(name, { attempt }) {
+      see(`${name} ${attempt}`)
+      if (attempt === 1 && name === 'fails') throw new Error('again')
+    },
+  })
+  const batch = defineJob<number, void>({
+    type: 'batch',
+    batch: { size: 2, wait: '1h', run: () => see('batch') },
+  })
+  const made = await request.run('maker', () => runtime({ jobs: [job, batch] }))
+  const calls = ['a', 'b', 'fails'].map((name) => request.run(`request ${name}`, () => made.enqueue(job, name)))
+  await Promise.all([...calls, request.run('request', () => made.enqueue(batch, 1))])
+  await request.run('request', async () => {
+    await made.pause()
+    await made.resume()
+    await made.schedule('ticks', '* * * * *', job, () => {
+      see('tick')
+      return 'of tick'
+    })
+  })
+  await clock.advance('1m')
+  expect(seen.map(([name]) => name)).toEqual(['a 1', 'b 1', 'fails 1', 'batch', 'fails 2', 'tick', 'of tick 1'])
+  expect(new Set(seen.map(([, context]) => context))).toEqual(new Set(['maker']))
 })
