@@ -346,8 +346,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     this.retriedStart.cancel()
     const { connection, worker, starting, id } = this
     worker.batches.flush(null)
+    const { lost } = worker
     const { inTime, deadline } = await wait.wait(timeoutMs, graceMs)
-    const completed = inTime && worker.abandoned === 0
+    const completed = inTime && worker.abandoned === 0 && worker.lost === lost
     const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve(), deadline })
     this.actor.send({ type: 'STOPPED' })
     // `abandoned` is read again: an abandoned handler may have ended meanwhile.

@@ -482,7 +482,10 @@ export function stopLimits(options: StopOptions, graceMs: number) {
 }
 
 export interface StopReport {
-  /** Did all jobs that the mode waits for end in time? */
+  /**
+   * Did all jobs that the mode waits for end in time? Not if the end of one could not be written, or the transaction in
+   * which its handler has ended it is still open.
+   */
   readonly completed: boolean
   /** Number of handlers that still run although their jobs were released. */
   readonly running: number

@@ -28,7 +28,7 @@ export interface SettleRunsOptions extends Omit<DecideOptions, 'now'> {
   readonly health: Health
   readonly timers: Pick<Timers, 'after'>
   readonly time: Pick<LeaseClock, 'read'>
-  readonly workload: Pick<Workload, 'done'>
+  readonly workload: Pick<Workload, 'done' | 'lose'>
   readonly storeCalls: Pick<StoreCalls, 'sent'>
 }
 
@@ -100,6 +100,7 @@ class Settler {
     } catch (error) {
       const { id } = run.claimed
       logger.warn('it is not known what has become of the transaction of a handler; its lease decides', { error, id })
+      return workload.lose(1)
     }
     workload.done(1)
   }
@@ -156,7 +157,7 @@ class Settler {
         jobs: runs.length,
       },
     )
-    this.options.workload.done(runs.length)
+    this.options.workload.lose(runs.length)
   }
 
   /** Ends that fail meanwhile wait for the same repetition. */

@@ -164,6 +164,11 @@ export class Worker {
     return this.workload.busy || this.options.connection.inserter.pending > 0
   }
 
+  /** How many jobs have run whose end could not be written. */
+  get lost(): number {
+    return this.workload.lost
+  }
+
   /** Registers the worker in the store and starts to pick. */
   async start(): Promise<void> {
     const { registration, permits } = this

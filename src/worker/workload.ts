@@ -1,6 +1,8 @@
 /** Counts what a worker has in hand: claims in flight, and jobs from their claim until their end is written. */
 
 export class Workload {
+  /** Jobs whose end could not be written: their leases decide. */
+  lost = 0
   private count = 0
   private readonly changed: () => void
   private readonly waiters: (() => void)[] = []
@@ -22,6 +24,12 @@ export class Workload {
     this.count -= count
     if (this.count < 0) throw new RangeError('more work has ended than was begun')
     this.notify()
+  }
+
+  /** As `done`, of jobs whose end is not written. */
+  lose(count: number): void {
+    this.lost += count
+    this.done(count)
   }
 
   notify(): void {

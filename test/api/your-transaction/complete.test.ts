@@ -205,11 +205,27 @@ test('a stop that aborts waits no longer than its grace for a transaction, which
   const ids: string[] = []
   for (const input of ['returns', 'stays']) ids.push((await runtime.enqueue(work, input)).id)
   await opened.promise
-  await runtime.stop({ mode: 'abort', grace: 1 })
+  expect(await runtime.stop({ mode: 'abort', grace: 1 })).toEqual({ completed: false, running: 1, dropped: 0 })
   await Promise.all([pg.query('COMMIT'), other.query('COMMIT')])
   const next = await started()
   expect(await Promise.all(ids.map(async (id) => (await next.job(work, id))?.result()))).toEqual(['returns', 'stays'])
   expect(await effects()).toEqual([1, 1])
+})
+
+test('a stop that gives up a transaction says that not all has ended, although no handler runs', async () => {
+  const opened = Promise.withResolvers<void>()
+  handler = async (_, ctx) => {
+    await pg.query('BEGIN')
+    await ctx.complete(pg, 'kept')
+    opened.resolve()
+  }
+  const runtime = await started()
+  const { id } = await runtime.enqueue(work, 1)
+  await opened.promise
+  await expect.poll(async () => (await runtime.stats()).taken).toBe(0)
+  expect(await runtime.stop({ mode: 'abort', grace: 1 })).toEqual({ completed: false, running: 0, dropped: 0 })
+  await pg.query('COMMIT')
+  expect(await (await (await started()).job(work, id))?.result()).toBe('kept')
 })
 
 test('an attempt fails, or is postponed, with the transaction of its handler', async () => {
