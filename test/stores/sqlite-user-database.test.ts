@@ -7,6 +7,7 @@ import type { Store } from 'jobchart/store'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
+import { storeError } from '../../src/stores/sqlite/errors.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { inFolder, sqliteLibraries, type SqliteLibrary, type UserDatabaseOfTest } from '../support/user-databases.ts'
 
@@ -72,6 +73,14 @@ describe.each(sqliteLibraries)('on $name', (library) => {
     expect([(await one.counts()).queued, (await two.counts()).queued]).toEqual([1, 0])
     await one.repair?.()
     expect((await one.counts()).queued).toBe(1)
+  })
+
+  test('no table of the user is hidden by one of the connection, whatever its name', async () => {
+    const own = opened(library)
+    own.exec('CREATE TABLE shop_stores (id INTEGER); INSERT INTO shop_stores VALUES (7)')
+    const store = await openStore(sqliteStore({ database: own.database, prefix: 'shop_' }))
+    await put(store, newJob('a'))
+    expect(own.rows('SELECT * FROM shop_stores')).toEqual([[7]])
   })
 
   test('what cannot be used is refused', async () => {
@@ -209,6 +218,24 @@ test('a call between two rows that better-sqlite3 reads says that the connection
   for (const _row of database.prepare('SELECT * FROM own').iterate()) expect(write).toThrow(/is reading/)
   expect(write()).toEqual(expect.any(String))
   database.exec('COMMIT')
+})
+
+test('node:sqlite cannot write while it reads what another process has written over: the error says which statement', () => {
+  const path = inFolder(folderOfTest())
+  const [one, two] = [opened(nodeSqlite, path), opened(nodeSqlite, path)]
+  one.exec('CREATE TABLE own (id); INSERT INTO own VALUES (1)')
+  const database = one.database as DatabaseSync
+  for (const _row of database.prepare('SELECT * FROM own').iterate()) {
+    two.exec('INSERT INTO own VALUES (2)')
+    let failure: unknown
+    try {
+      one.exec('BEGIN IMMEDIATE')
+    } catch (error) {
+      failure = storeError(error, path)
+    }
+    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('is reading') })
+    break
+  }
 })
 
 test('what carries out is told of refusals once, also if another process has carried them out', async () => {

@@ -22,6 +22,15 @@ const codeNames: Readonly<Record<string, number>> = {
 export const isReading = (error: unknown): boolean =>
   error instanceof TypeError && /connection is busy executing a query/.test(error.message)
 
+/**
+ * Does the connection read, since before another process has written? Transactions of the store begin as writers: so it
+ * is a statement of the user.
+ */
+const isBehind = (error: unknown): boolean => {
+  const { code, errcode } = (error ?? {}) as { readonly code?: unknown; readonly errcode?: unknown }
+  return code === 'SQLITE_BUSY_SNAPSHOT' || (code === 'ERR_SQLITE_ERROR' && errcode === 517)
+}
+
 /** The primary result code of an error of SQLite, or null if it is none. */
 function resultCode(error: unknown): number | null {
   if (!(error instanceof Error)) return null
@@ -102,7 +111,7 @@ function folderFault(path: string): unknown {
  * unchanged.
  */
 export function storeError(error: unknown, path: string): unknown {
-  if (isReading(error)) return beingRead(path, error)
+  if (isReading(error) || isBehind(error)) return beingRead(path, error)
   const code = resultCode(error)
   if (code === notADatabase) return noDatabase(path, error)
   if (isCorrupt(error)) return damaged(path, error.message, error)
@@ -115,14 +124,10 @@ export function storeError(error: unknown, path: string): unknown {
 }
 
 const beingRead = (path: string, cause: unknown): JobchartError =>
-  new JobchartError(
-    'STORE_UNAVAILABLE',
-    `the connection to ${path} is reading: better-sqlite3 executes nothing beside`,
-    {
-      hint: 'End the iteration before the call, or read with `all()`: between two rows of `iterate()` the connection is blocked.',
-      cause,
-    },
-  )
+  new JobchartError('STORE_UNAVAILABLE', `the connection to ${path} is reading: a statement of yours has not ended`, {
+    hint: 'End the iteration before the call, or read with `all()`: between two rows of `iterate()` better-sqlite3 executes nothing, and node:sqlite writes nothing once another process has written.',
+    cause,
+  })
 
 /** The file was removed after it was opened. */
 export const removed = (path: string): JobchartError =>

@@ -44,8 +44,8 @@ export class UserDatabase {
     try {
       this.check()
       waitFor(() => this.makeTables())
-      this.exec(`CREATE TEMP TABLE IF NOT EXISTS ${prefix}stores (id TEXT PRIMARY KEY, opened INTEGER NOT NULL)`)
-      this.exec(`INSERT INTO temp.${prefix}stores VALUES ('${this.id}', 0)`)
+      this.exec(`CREATE TABLE IF NOT EXISTS ${this.stores} (id TEXT PRIMARY KEY, opened INTEGER NOT NULL)`)
+      this.exec(`INSERT INTO ${this.stores} VALUES ('${this.id}', 0)`)
     } catch (error) {
       throw storeError(error, this.path)
     }
@@ -69,7 +69,7 @@ export class UserDatabase {
   open(): Driver {
     this.checkOpen()
     this.checkIdle()
-    const others = this.first(`SELECT count(*) FROM temp.${this.prefix}stores WHERE opened = 1 AND id <> '${this.id}'`)
+    const others = this.first(`SELECT count(*) FROM ${this.stores} WHERE opened = 1 AND id <> '${this.id}'`)
     if (others !== 0) {
       throw new JobchartError('UNSUPPORTED', `another store is open on this connection to ${this.path}`, {
         hint: 'Make one store, and pass it to all clients and runtimes.',
@@ -88,9 +88,14 @@ export class UserDatabase {
     }
   }
 
+  /** The stores of this connection. A temporary table hides one of the user that has its name: none has a space. */
+  private get stores(): string {
+    return `temp."${this.prefix} stores"`
+  }
+
   /** A query that only this connection answers with the id of the store. */
   get identityQuery(): string {
-    return `SELECT id FROM temp.${this.prefix}stores WHERE id = '${this.id}'`
+    return `SELECT id FROM ${this.stores} WHERE id = '${this.id}'`
   }
 
   /** Ends the transaction of the user, so that it cannot be committed. */
@@ -99,7 +104,7 @@ export class UserDatabase {
   }
 
   private setOpened(opened: 0 | 1): void {
-    this.exec(`UPDATE temp.${this.prefix}stores SET opened = ${opened} WHERE id = '${this.id}'`)
+    this.exec(`UPDATE ${this.stores} SET opened = ${opened} WHERE id = '${this.id}'`)
   }
 
   private checkIdle(): void {
