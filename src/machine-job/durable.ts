@@ -329,14 +329,16 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       if (event.type === 'jobchart.attempt.failed') attempt.controller.abort(event.error)
       self.send(event)
     }
+    // What a transaction keeps of a step comes before what follows the end of the attempt: the next one, or the removal
+    // of the step.
+    const ended = (event: AttemptEvent): void => {
+      const decided = steps.decided()
+      if (decided === null) settled(event)
+      else void decided.then(() => settled(event))
+    }
     new Promise<Output>((resolve) => resolve(traced('actor', self.id, () => this.work(given)))).then(
-      (output) => settled({ type: 'jobchart.attempt.done', output }),
-      (error: unknown) => {
-        const failed = (): void => settled({ type: 'jobchart.attempt.failed', error })
-        const decided = steps.decided()
-        if (decided === null) failed()
-        else void decided.then(failed)
-      },
+      (output) => ended({ type: 'jobchart.attempt.done', output }),
+      (error: unknown) => ended({ type: 'jobchart.attempt.failed', error }),
     )
   }
 

@@ -11,10 +11,10 @@ import {
   type RunContext,
   type Runtime,
 } from 'jobchart'
-import type { NewJob, TxIntent } from 'jobchart/store'
+import type { NewJob, Store, TxIntent } from 'jobchart/store'
 import { Client as PgClient } from 'pg'
 import { afterEach, beforeEach, expect, onTestFinished } from 'vitest'
-import { setup } from 'xstate'
+import { fromPromise, setup } from 'xstate'
 import { systemClock } from '../../../src/core/clock.ts'
 import { ask, lease, newJob, put, recordOf } from '../../../src/store-testing/conformance/acts.ts'
 import { postgresStore } from '../../../src/stores/postgres/index.ts'
@@ -42,6 +42,17 @@ const machine = setup({ actors: { charge } }).createMachine({
 })
 const chargeJob = defineJob({ type: 'charge', machine })
 
+const chargeOnce = durable(({ step }) => inTransaction((tx) => step('charge', () => add(tx, 1).then(() => 1), { tx })))
+const stays = fromPromise(() => new Promise(() => {}))
+const charges = setup({ actors: { chargeOnce, stays } }).createMachine({
+  initial: 'charging',
+  states: {
+    charging: { invoke: { src: 'chargeOnce', onDone: 'charged' } },
+    charged: { invoke: { src: 'stays' } },
+  },
+})
+const chargesJob = defineJob({ type: 'charges', machine: charges })
+
 type Handler = (input: unknown, ctx: RunContext) => Promise<unknown>
 
 let pg: PgClient
@@ -61,10 +72,13 @@ const keepWarning = (message: string, { error }: { readonly error?: unknown } = 
   warnings.push(error === undefined ? message : `${message}: ${inspect(error)}`)
 }
 
-async function started(lease: Duration = '30s'): Promise<Runtime> {
+async function started(
+  lease: Duration = '30s',
+  store: Store = postgresStore({ url: server().url, schema }),
+): Promise<Runtime> {
   const runtime = createRuntime({
-    jobs: [work, chargeJob],
-    store: postgresStore({ url: server().url, schema }),
+    jobs: [work, chargeJob, chargesJob],
+    store,
     lease,
     logger: { warn: keepWarning, error: keepWarning },
   })
@@ -302,6 +316,21 @@ test('a durable promise of a machine keeps a step with its rows, and does not re
   await job.result()
   expect(await effects()).toEqual([2])
   expect(seen).toEqual([1, 2, 2])
+})
+
+test('a durable promise ends after the transaction of its step was carried out, and leaves no step behind', async () => {
+  const store = postgresStore({ url: server().url, schema })
+  const transactions = store.transactions!
+  const carrying = Promise.withResolvers<void>()
+  const carryOut = (limit: number) => carrying.promise.then(() => transactions.carryOut(limit))
+  const runtime = await started('30s', { ...store, transactions: { ...transactions, carryOut } })
+  const job = await runtime.enqueue(chargesJob)
+  await expect.poll(effects).toEqual([1])
+  await expect(job.waitFor('charged', { timeout: 300 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+  carrying.resolve()
+  await job.waitFor('charged')
+  const { rows } = await pg.query<{ doc: string }>(`SELECT doc FROM ${schema}.jobs WHERE id = $1`, [job.id])
+  expect(JSON.parse(rows[0]?.doc ?? '')).toMatchObject({ state: 'running', steps: {} })
 })
 
 test('a stale token raises in the transaction, and a job that was cancelled is not completed', async () => {
