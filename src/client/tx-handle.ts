@@ -29,6 +29,8 @@ interface Stored {
 }
 
 export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle<Output, Machine> {
+  /** Is it known by now that the transaction was rolled back, or its savepoint? */
+  readonly isRolledBack: () => Promise<boolean>
   private readonly waiting: Pick<HandleServices, 'after'>
   private readonly found: () => Promise<Stored>
 
@@ -41,6 +43,7 @@ export class TxHandle<Output, Machine extends MachineTypes> extends ClientHandle
     const own = afterCommit({ services, logger, joins, stored: async () => (await find()).id })
     const counters = { attempt: 0, maxAttempts: job.maxAttempts, generation: 1 }
     super(own, job.id, job.type, 'inserted', true, 'queued', 0, counters)
+    this.isRolledBack = () => write.isRolledBack()
     this.waiting = services
     this.found = find
   }

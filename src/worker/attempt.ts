@@ -509,8 +509,9 @@ class Context implements RunContext {
     return async (job, ...[input, options = {}]) => {
       if (run.ending !== null) throw runIsOver(run)
       const enqueue = (run.enqueue ??= new RunEnqueue(run.claimed))
-      const made = enqueue.options(job?.type, input, options)
-      return run.traced(() => run.services.enqueue(job, input, made))
+      return enqueue.enqueue(job?.type, input, options, (made) =>
+        run.traced(() => run.services.enqueue(job, input, made)),
+      )
     }
   }
 }

@@ -318,6 +318,36 @@ test('a durable promise of a machine keeps a step with its rows, and does not re
   expect(seen).toEqual([1, 2, 2])
 })
 
+test('a handler that repeats its transaction enqueues the jobs again that were rolled back with it, and no others', async () => {
+  const child = (ctx: RunContext, tx: PgClient) => ctx.enqueue(work, 'child', { tx })
+  const ids: string[][] = []
+  handler = async (input, ctx) => {
+    if (input === 'child') return
+    for (const fails of [true, false]) {
+      await expect(child(ctx, pg)).rejects.toMatchObject({ code: 'TX_NOT_OPEN' })
+      const transaction = inTransaction(async (tx) => {
+        const first = await child(ctx, tx)
+        await tx.query('SAVEPOINT a')
+        await child(ctx, tx)
+        await tx.query('ROLLBACK TO a')
+        const others = await Promise.all([child(ctx, tx), child(ctx, tx)])
+        ids.push([first, ...others].map(({ id }) => id))
+        if (fails) throw new Error('could not serialize')
+      })
+      await (fails ? expect(transaction).rejects.toThrow('could not serialize') : transaction)
+    }
+    if (ctx.attempt === 1) throw new Error('again')
+  }
+  const runtime = await started()
+  const job = await runtime.enqueue(work, 'parent')
+  await job.result()
+  expect((await job.record()).errors.map(({ error }) => error.message)).toEqual(['again'])
+  expect(new Set(ids[0]).size).toBe(3)
+  expect(ids).toEqual(Array(4).fill(ids[0]))
+  const all = await runtime.list({ type: 'work', fields: ['id'] })
+  expect(all.map(({ id }) => id).toSorted()).toEqual([job.id, ...ids[0]!].toSorted())
+})
+
 test('a durable promise ends after the transaction of its step was carried out, and leaves no step behind', async () => {
   const store = postgresStore({ url: server().url, schema })
   const transactions = store.transactions!
