@@ -83,6 +83,17 @@ describe.each(sqliteLibraries)('on $name', (library) => {
     expect(own.rows('SELECT * FROM shop_stores')).toEqual([[7]])
   })
 
+  test('a store that is closed in a transaction of the user leaves the connection to another one, also after a rollback', async () => {
+    const own = opened(library)
+    const store = await openStore(sqliteStore({ database: own.database }))
+    own.exec('BEGIN IMMEDIATE')
+    await store.close()
+    own.exec('ROLLBACK')
+    const next = await openStore(sqliteStore({ database: own.database }))
+    await put(next, newJob('a'))
+    expect((await next.counts()).queued).toBe(1)
+  })
+
   test('what cannot be used is refused', async () => {
     const path = inFolder(folderOfTest())
     const own = opened(library, path)

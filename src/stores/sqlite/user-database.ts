@@ -44,8 +44,8 @@ export class UserDatabase {
     try {
       this.check()
       waitFor(() => this.makeTables())
-      this.exec(`CREATE TABLE IF NOT EXISTS ${this.stores} (id TEXT PRIMARY KEY, opened INTEGER NOT NULL)`)
-      this.exec(`INSERT INTO ${this.stores} VALUES ('${this.id}', 0)`)
+      this.exec(`CREATE TABLE IF NOT EXISTS ${this.stores} (id TEXT PRIMARY KEY)`)
+      this.exec(`INSERT INTO ${this.stores} VALUES ('${this.id}')`)
     } catch (error) {
       throw storeError(error, this.path)
     }
@@ -69,23 +69,31 @@ export class UserDatabase {
   open(): Driver {
     this.checkOpen()
     this.checkIdle()
-    const others = this.first(`SELECT count(*) FROM ${this.stores} WHERE opened = 1 AND id <> '${this.id}'`)
-    if (others !== 0) {
+    const { driver, prefix, opened } = this
+    const key = Symbol.for(`jobchart ${prefix}`)
+    if ((opened[key] ?? this.id) !== this.id) {
       throw new JobchartError('UNSUPPORTED', `another store is open on this connection to ${this.path}`, {
         hint: 'Make one store, and pass it to all clients and runtimes.',
       })
     }
-    this.setOpened(1)
-    const { driver, prefix } = this
+    opened[key] = this.id
     return {
       prepare: (sql) => driver.prepare(prefixed(sql, prefix)),
       get isTransaction() {
         return driver.isTransaction
       },
       close: () => {
-        if (driver.isOpen) this.setOpened(0)
+        delete opened[key]
       },
     }
+  }
+
+  /**
+   * On the object of the library, by their prefixes: the ids of the stores that are open. What a statement writes goes
+   * back with a transaction of the user.
+   */
+  private get opened(): Record<symbol, string> {
+    return this.database as unknown as Record<symbol, string>
   }
 
   /** The stores of this connection. A temporary table hides one of the user that has its name: none has a space. */
@@ -101,10 +109,6 @@ export class UserDatabase {
   /** Ends the transaction of the user, so that it cannot be committed. */
   rollBack(): void {
     this.driver.exec('ROLLBACK')
-  }
-
-  private setOpened(opened: 0 | 1): void {
-    this.exec(`UPDATE ${this.stores} SET opened = ${opened} WHERE id = '${this.id}'`)
   }
 
   private checkIdle(): void {
