@@ -69,31 +69,25 @@ export class UserDatabase {
   open(): Driver {
     this.checkOpen()
     this.checkIdle()
-    const { driver, prefix, opened } = this
-    const key = Symbol.for(`jobchart ${prefix}`)
-    if ((opened[key] ?? this.id) !== this.id) {
+    const { driver, prefix, database } = this
+    // On the object of the library: what a statement writes goes back with a transaction of the user.
+    const mark = Symbol.for(`jobchart ${prefix}`)
+    const opened: unknown = Reflect.get(database, mark)
+    if (opened !== undefined && opened !== this.id) {
       throw new JobchartError('UNSUPPORTED', `another store is open on this connection to ${this.path}`, {
         hint: 'Make one store, and pass it to all clients and runtimes.',
       })
     }
-    opened[key] = this.id
+    Reflect.set(database, mark, this.id)
     return {
       prepare: (sql) => driver.prepare(prefixed(sql, prefix)),
       get isTransaction() {
         return driver.isTransaction
       },
       close: () => {
-        delete opened[key]
+        Reflect.deleteProperty(database, mark)
       },
     }
-  }
-
-  /**
-   * On the object of the library, by their prefixes: the ids of the stores that are open. What a statement writes goes
-   * back with a transaction of the user.
-   */
-  private get opened(): Record<symbol, string> {
-    return this.database as unknown as Record<symbol, string>
   }
 
   /** The stores of this connection. A temporary table hides one of the user that has its name: none has a space. */
