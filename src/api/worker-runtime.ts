@@ -150,10 +150,12 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     const { timers, follow } = this.connection
     if (timers.closed) return false
-    await this.connection.ready()
-    const drained = waitForDrain(this.worker.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
-    this.worker.batches.flush(null)
-    return drained
+    const wait = (drained: () => void): (() => void) => {
+      const off = this.worker.drains.wait({ retries }, drained)
+      this.worker.batches.flush(null)
+      return off
+    }
+    return waitForDrain({ ready: this.connection.ready(), wait, timers, onEnd: follow.onEnd, timeoutMs, signal })
   }
 
   async stop(options: StopOptions = {}): Promise<StopReport> {

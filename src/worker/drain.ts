@@ -150,7 +150,11 @@ export class DrainWatcher {
   }
 }
 
-interface DrainWait extends DrainScope {
+interface DrainWait {
+  /** Resolves when the store is open. */
+  readonly ready: Promise<void>
+  /** Begins the wait for the end of the work. @returns a function that ends it earlier */
+  readonly wait: (drained: () => void) => () => void
   readonly timers: Timers
   /** Calls back when the runtime has stopped. */
   readonly onEnd: (ended: () => void) => () => void
@@ -159,24 +163,31 @@ interface DrainWait extends DrainScope {
 }
 
 /**
- * Resolves with true when the work is done, with false after the timeout or when the runtime has stopped.
- * @throws AbortError if the signal aborts
+ * Resolves with true when the work is done, with false after the timeout or when the runtime has stopped. Both limits
+ * hold from the call on, also while the store is still opening.
+ * @throws AbortError if the signal aborts; what `ready` rejects with
  */
-export function waitForDrain(watcher: DrainWatcher, options: DrainWait): Promise<boolean> {
-  const { timers, onEnd, timeoutMs, signal } = options
-  if (timers.closed) return Promise.resolve(false)
+export function waitForDrain({ ready, wait, timers, onEnd, timeoutMs, signal }: DrainWait): Promise<boolean> {
   return new Promise((resolve, reject) => {
+    const offs: (() => void)[] = []
+    let isOver = false
     const done = (settle: () => void): void => {
-      stopWaiting()
-      offEnd()
-      timer?.cancel()
-      signal?.removeEventListener('abort', onAbort)
+      isOver = true
+      for (const off of offs) off()
       settle()
     }
     const onAbort = (): void => done(() => reject(new AbortError('drain was aborted', signal?.reason)))
     signal?.addEventListener('abort', onAbort, { once: true })
     const timer = timeoutMs === null ? null : timers.after(timeoutMs, () => done(() => resolve(false)))
-    const offEnd = onEnd(() => done(() => resolve(false)))
-    const stopWaiting = watcher.wait(options, () => done(() => resolve(true)))
+    offs.push(
+      () => timer?.cancel(),
+      () => signal?.removeEventListener('abort', onAbort),
+      onEnd(() => done(() => resolve(false))),
+    )
+    const drained = (): void => done(() => resolve(true))
+    const failed = (error: unknown): void => done(() => reject(error))
+    ready.then(() => {
+      if (!isOver) offs.push(wait(drained))
+    }, failed)
   })
 }

@@ -43,7 +43,7 @@ export function runAttempts(options: RunAttemptsOptions): OperatorFunction<Turn<
         const now = time.read()
         if (confirmer.isDue(run, now) && !confirmer.confirm([run, ...turn.rest])) claims.backOff()
         claims.begun()
-        const refusal = run.abortReason ?? halted() ?? slotTaken(permits) ?? tooLate(run, now)
+        const refusal = run.abortReason ?? halted() ?? slotTaken(permits, turn) ?? tooLate(run, now)
         if (refusal === null) run.start(ended)
         else run.skip(refusal, ended)
       }
@@ -51,9 +51,14 @@ export function runAttempts(options: RunAttemptsOptions): OperatorFunction<Turn<
   })
 }
 
-/** The reason to release a job if the slots were reduced since the claim. */
-const slotTaken = ({ taken, slots }: Pick<Permits, 'taken' | 'slots'>): JobchartError | null =>
-  taken > slots ? new JobchartError('STOPPED', `the runtime has ${counted(slots, 'slot')} now`) : null
+/**
+ * The reason to release a job if the slots were reduced since the claim. The jobs behind it were claimed after it, and
+ * are released first.
+ */
+const slotTaken = ({ taken, slots }: Pick<Permits, 'taken' | 'slots'>, turn: Turn<Run>): JobchartError | null =>
+  taken > slots && taken - turn.rest.length > slots
+    ? new JobchartError('STOPPED', `the runtime has ${counted(slots, 'slot')} now`)
+    : null
 
 /** The reason to release a job whose lease may have expired before its start. */
 const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.lease.fenceAt ? leaseLost(run) : null)

@@ -89,6 +89,17 @@ test.each<[string, Partial<RunAttemptsOptions>, string]>([
   expect(handler).not.toHaveBeenCalled()
 })
 
+test('of claimed jobs that exceed the slots, the last ones are released', () => {
+  const { begin, stage, permits } = attempting({}, () => new Promise(() => {}))
+  const runs = begin('a', 'b', 'c')
+  permits.slots = 1
+  marbles(({ hot, expectObservable }) => {
+    const ended = hot('-t', { t: turnOf(...runs) }).pipe(stage, ends)
+    expectObservable(ended).toBe('-(bc)', { b: 'b unstarted STOPPED', c: 'c unstarted STOPPED' })
+  })
+  expect(permits.taken).toBe(1)
+})
+
 test('runs whose answer is too old are confirmed, those that wait together; if that fails, claims rest', () => {
   const confirm = vi.fn((runs: readonly Run[]) => {
     for (const run of runs) run.abort(new JobchartError('STOPPED', 'its queue was paused'))

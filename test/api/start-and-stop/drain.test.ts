@@ -218,3 +218,16 @@ test('a drain takes jobs all the while, and its timeout and signal end it', asyn
   await clock.advance('5m')
   expect(await long).toBe(true)
 })
+
+test('the timeout and signal of a drain hold from its call on, also while the store opens', async () => {
+  const opening = { ...memoryStore(), open: () => new Promise<never>(() => {}) }
+  const { clock, idle } = world({ store: opening })
+  const worker = idle({ jobs: [] })
+  const short = worker.drain({ timeout: '5m' })
+  const controller = new AbortController()
+  const aborted = expect(worker.drain({ signal: controller.signal })).rejects.toMatchObject({ code: 'ABORTED' })
+  controller.abort()
+  await aborted
+  await clock.advance('5m')
+  expect(await short).toBe(false)
+})
