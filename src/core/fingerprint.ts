@@ -38,8 +38,8 @@ const fromPrivate = (text: string): string =>
 
 /**
  * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs;
- * what follows a prefix and has a digit: `cus_9Qa`; short hashes; words with digits in two places, and words of 16
- * characters or more that have one), hexadecimal and decimal numbers, but not numbers that are codes: `status code
+ * ids of jobs and of nanoid; what follows a prefix and has a digit: `cus_9Qa`; short hashes; words with digits in two
+ * places, and words of 16 characters or more that have one), hexadecimal and decimal numbers, but not numbers that are codes: `status code
  * 404`. At most 300 characters are read.
  */
 export const messagePattern = (message: string): string =>
@@ -51,6 +51,7 @@ const withoutVarying = (message: string): string =>
     .replaceAll(/\b[a-z][a-z0-9+.-]*:\/\/[^\s)\]}>,;]+/gi, '…')
     .replaceAll(/[^\s@<>()]+@[^\s@<>()]+/g, '…')
     .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '…')
+    .replaceAll(/(?<![\w-])(?=[\w-]*(?:\d|[A-Z][a-z][A-Z]))[\w-]{21}(?![\w-])/g, '…')
     .replaceAll(/\b0x[0-9a-f]+\b/gi, '…')
     .replaceAll(/\b(?=\w*\d)\w{16,}\b/g, '…')
     .replaceAll(/\b([A-Za-z]{2,12}[_-])(?=[A-Za-z]*\d)[A-Za-z0-9]+\b/g, '$1…')
