@@ -212,7 +212,7 @@ export class Connection {
       },
       (error: unknown) => {
         this.opening = null
-        throw error
+        throw this.closedBecause ?? error
       },
     ))
   }

@@ -3,6 +3,7 @@ import {
   createClient,
   createRuntime,
   defineJob,
+  memoryStore,
   type ClosableClient,
   type JobHandle,
   type Runtime,
@@ -193,4 +194,14 @@ test('it tells its state and that it has no slots', async () => {
     const itself = { id: worker.id, slots: 0, paused: true, lost: false, running: [] }
     expect(await worker.workers()).toMatchObject([itself])
   }
+})
+
+test('calls of a client that is closed while its store opens are refused as STOPPED, whatever the store says', async () => {
+  const cutOff: Store['open'] = async ({ signal }) =>
+    new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new TypeError('connection terminated'))))
+  const client = createClient({ store: { ...memoryStore(), open: cutOff } })
+  const calls = [client.enqueueByName('job', 1), client.counts(), client.queue('job').pause()]
+  const answers = Promise.allSettled(calls)
+  await client.close()
+  for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 'STOPPED' } })
 })
