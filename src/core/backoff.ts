@@ -31,23 +31,25 @@ export type AttemptBackoff = BackoffPolicy | ((attempt: number, error: unknown) 
 export interface BackoffOptions {
   /** The first delay; linear adds it, exponential doubles it. Default 1 s. */
   readonly base?: Duration
-  /** The longest delay. Default 1 h. */
+  /** The longest delay. Default 1 h, or a longer `base`. */
   readonly max?: Duration
   /** Wait a random part of the delay (full jitter)? Default: true for exponential, else false. */
   readonly jitter?: boolean
 }
 
-function policyMaker(kind: BackoffPolicy['kind'], jitter: boolean) {
+const maxMsDefault = 3_600_000
+
+function policyMaker(kind: BackoffPolicy['kind'], jitterDefault: boolean) {
   const rules = {
     base: byDefault('1s', durationMs),
-    max: byDefault('1h', durationMs),
-    jitter: byDefault(jitter, boolean),
+    max: durationMs,
+    jitter: byDefault(jitterDefault, boolean),
   } satisfies RulesOf<BackoffOptions>
   const backoffOptions = table(rules, { prefix: `${kind} ` })
   return (given: Duration | BackoffOptions): BackoffPolicy => {
     const checked = backoffOptions(typeof given === 'object' ? given : { base: given }, `options of ${kind}`)
-    const { base, max } = checked
-    return { kind, baseMs: base, maxMs: Math.max(base, max), jitter: checked.jitter }
+    const { base, max = Math.max(base, maxMsDefault), jitter } = checked
+    return { kind, baseMs: base, maxMs: max, jitter }
   }
 }
 

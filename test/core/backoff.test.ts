@@ -15,6 +15,7 @@ test('a constant delay stays, a linear one grows by itself, an exponential one d
     1_000, 2_000, 4_000, 8_000, 10_000, 10_000,
   ])
   expect(delays(constant(), 1)).toEqual([1_000])
+  expect(delays(linear({ max: '500ms' }), 2)).toEqual([500, 500])
 })
 
 test('exponential delays have full jitter unless told otherwise, the others if asked', () => {
@@ -49,7 +50,7 @@ test('a delay is a whole number between nothing and the longest, whatever the at
       const ms = backoffMs(policy, attempt, null, seededRandom(seed))
       expect(Number.isSafeInteger(ms)).toBe(true)
       expect(ms).toBeGreaterThanOrEqual(0)
-      expect(ms).toBeLessThanOrEqual(policy.maxMs)
+      expect(ms).toBeLessThanOrEqual(given.max)
     },
   )
   fc.assert(property, { numRuns: 1_000 })
