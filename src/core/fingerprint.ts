@@ -39,8 +39,8 @@ const fromPrivate = (text: string): string =>
 /**
  * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs;
  * ids of jobs and of nanoid; what follows a prefix and has a digit: `cus_9Qa`; short hashes; words with digits in two
- * places, and words of 16 characters or more that have one), hexadecimal and decimal numbers, but not numbers that are codes: `status code
- * 404`. At most 300 characters are read.
+ * places, and words of 16 characters or more that have one), hexadecimal and decimal numbers, but not numbers that are
+ * codes: `status code 404`. At most 300 characters are read.
  */
 export const messagePattern = (message: string): string =>
   fromPrivate(withoutVarying(message.slice(0, messageMax).replaceAll(codes, toPrivate)))
