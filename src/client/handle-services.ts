@@ -50,7 +50,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
     view: (id) => machines.view(id),
     viewAt: (id, seq) => machines.viewAt(id, seq),
     checkpoints: (id) => machines.checkpoints(id),
-    waitFor: (id, what, timeoutMs, signal) => machines.waitFor(id, what, timeoutMs, signal),
+    waitFor: (...wait) => machines.waitFor(...wait),
     snapshot$: (id) => followSnapshot({ watch, results, machines, logger }, id),
     state$: (id) =>
       new GuardedStream<JobState>(logger, (subscriber) =>

@@ -51,6 +51,7 @@ export interface HandleServices {
     what: WaitCondition<Machine>,
     timeoutMs: number | null,
     signal?: AbortSignal,
+    stored?: () => Promise<string>,
   ): Promise<MachineView<Machine>>
   snapshot$<Machine extends MachineTypes>(id: string): Stream<JobSnapshot<Machine>>
   state$(id: string): Stream<JobState>

@@ -210,7 +210,8 @@ export class MachineCalls {
   }
 
   /**
-   * Resolves when a checkpoint of the job meets the condition.
+   * Resolves when a checkpoint of the job meets the condition. The limits hold from the call on.
+   * @param stored resolves with the id of the job when it is stored; null: it is
    * @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED
    */
   waitFor<Machine extends MachineTypes>(
@@ -218,6 +219,7 @@ export class MachineCalls {
     what: WaitCondition<Machine>,
     timeoutMs: number | null,
     signal: AbortSignal | undefined,
+    stored: (() => Promise<string>) | null = null,
   ): Promise<MachineView<Machine>> {
     const wanted =
       typeof what === 'string'
@@ -226,7 +228,9 @@ export class MachineCalls {
     const { timers, onEnd } = this.options.follow()
     return new Promise((resolve, reject) => {
       const offs: (() => void)[] = []
+      let isOver = false
       const done = (settle: () => void): void => {
+        isOver = true
         for (const off of offs.splice(0)) off()
         settle()
       }
@@ -259,8 +263,13 @@ export class MachineCalls {
       signal?.addEventListener('abort', onAbort, { once: true })
       offs.push(() => signal?.removeEventListener('abort', onAbort))
       if (signal?.aborted === true) return onAbort()
-      offs.push(this.options.waits.begin(id))
-      offs.push(this.options.watch.watch(id, { record: check, failed }))
+      const begin = (job: string): void => {
+        if (isOver) return
+        offs.push(this.options.waits.begin(job))
+        offs.push(this.options.watch.watch(job, { record: check, failed }))
+      }
+      if (stored === null) begin(id)
+      else stored().then(begin, failed)
     })
   }
 

@@ -161,7 +161,7 @@ function afterCommit({ services, stored, logger, joins }: AfterCommitOptions): H
     view: async () => services.view(await stored()),
     viewAt: async (_, seq) => services.viewAt(await stored(), seq),
     checkpoints: async () => services.checkpoints(await stored()),
-    waitFor: async (_, what, timeoutMs, signal) => services.waitFor(await stored(), what, timeoutMs, signal),
+    waitFor: (id, what, timeoutMs, signal) => services.waitFor(id, what, timeoutMs, signal, stored),
     snapshot$: <Machine extends MachineTypes>() => stream((id) => services.snapshot$<Machine>(id)),
     state$: () => stream((id) => services.state$(id)),
     events$: () => stream((id) => services.events$(id)),

@@ -452,6 +452,11 @@ test('a wait for the commit has limits of its own', async () => {
   const job = await client.enqueue(echo, 1, { tx: pg })
   await expect(job.stored({ timeout: 5 })).rejects.toMatchObject({ code: 'TIMEOUT' })
   await expect(job.stored({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'ABORTED' })
+  const entered = await client.enqueue(doors, undefined, { tx: pg })
+  for (const signal of [AbortSignal.abort(), AbortSignal.timeout(5)]) {
+    await expect(entered.waitFor('open', { signal })).rejects.toMatchObject({ code: 'ABORTED' })
+  }
+  await expect(entered.waitFor('open', { timeout: 5 })).rejects.toMatchObject({ code: 'TIMEOUT' })
   const closed = expect(job.stored()).rejects.toMatchObject({ code: 'STOPPED' })
   await client.close()
   await closed
