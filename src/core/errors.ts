@@ -123,7 +123,7 @@ export const invalidOption = (option: string, expected: string, got: unknown, hi
 
 const usualHint = (got: unknown): string =>
   got === undefined || got === null
-    ? 'Pass a value, or leave the option out to use its default.'
+    ? 'Pass a value. What has a default may be left out.'
     : 'Correct the value where it is passed; the doc comment of the option tells its limits and its default.'
 
 /** A short picture of any value for a message; safe whatever the value's getters do. */
