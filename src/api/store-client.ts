@@ -84,11 +84,8 @@ export abstract class StoreClient implements Client {
   readonly connection: Connection
   readonly bulk: BulkOperations
   private readonly operations: ClientBulk
-  private readonly cancelGraceMs: number
 
-  /** @param cancelGraceMs default time for a cancelled handler to end */
-  constructor(store: Store, settings: ClientSettings, cancelGraceMs = 5_000) {
-    this.cancelGraceMs = cancelGraceMs
+  constructor(store: Store, settings: ClientSettings) {
     this.connection = new Connection(store, settings, {
       fires: this.fires,
       refusing: () => this.refusing(),
@@ -98,7 +95,7 @@ export abstract class StoreClient implements Client {
     })
     if (settings.telemetry !== null)
       this.connection.onClose(settings.telemetry.observe({ queues: () => this.depths() }))
-    this.bulk = this.operations = new ClientBulk(this.connection, cancelGraceMs)
+    this.bulk = this.operations = new ClientBulk(this.connection)
   }
 
   get store(): Store {
@@ -187,8 +184,8 @@ export abstract class StoreClient implements Client {
   }
 
   within(tx: SynchronousTransaction): Within {
-    const { connection, cancelGraceMs } = this
-    return new CallsWithin({ connection, tx, cancelGraceMs })
+    const { connection } = this
+    return new CallsWithin({ connection, tx })
   }
 
   // ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -315,7 +312,7 @@ export abstract class StoreClient implements Client {
   // ── administration ───────────────────────────────────────────────────────────────────────────────────────────────
 
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
-    const terms = cancelTerms(options, this.cancelGraceMs)
+    const terms = cancelTerms(options)
     const selection = selectionOf(choice)
     const tx = this.connection.transactions.of(options)
     const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])

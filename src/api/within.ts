@@ -98,7 +98,6 @@ export interface Within {
 interface CallsWithinOptions {
   readonly connection: Connection
   readonly tx: SynchronousTransaction
-  readonly cancelGraceMs: number
 }
 
 export class CallsWithin implements Within {
@@ -168,8 +167,8 @@ export class CallsWithin implements Within {
   }
 
   cancel(ids: string | readonly string[], options: Omit<CancelOptions, 'tx'> = {}): void {
-    const { connection, tx, cancelGraceMs } = this.options
-    const terms = cancelTerms(withoutTx(options), cancelGraceMs)
+    const { connection, tx } = this.options
+    const terms = cancelTerms(withoutTx(options))
     const selection = selectionOf(ids)
     if ('filter' in selection) {
       const hint = 'A cancel by filter is a bulk operation: start it after the commit.'

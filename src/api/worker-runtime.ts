@@ -71,7 +71,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
   constructor(store: Store, settings: RuntimeSettings) {
-    super(store, settings, settings.graceMs)
+    super(store, settings)
     this.id = settings.newId()
     this.settings = settings
     this.actor = createActor(runtimeMachine)

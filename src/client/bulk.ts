@@ -22,12 +22,9 @@ interface StartOptions extends Partial<Pick<StartBulk, 'leaseMs' | 'keep'>> {
 
 export class ClientBulk implements BulkOperations {
   private readonly connection: Connection
-  private readonly graceMs: number
 
-  /** @param graceMs default time for cancelled handlers to end */
-  constructor(connection: Connection, graceMs: number) {
+  constructor(connection: Connection) {
     this.connection = connection
-    this.graceMs = graceMs
   }
 
   async start(request: BulkRequest, options: { readonly detach?: boolean } = {}): Promise<BulkOperation> {
@@ -105,8 +102,8 @@ export class ClientBulk implements BulkOperations {
     request: BulkRequest,
     { leaseMs, keep = 'always', submit }: StartOptions,
   ): Promise<{ readonly driver: BulkDriver; readonly answer: BulkAnswer }> {
-    const { connection, graceMs } = this
-    const terms = bulkTerms(request, graceMs)
+    const { connection } = this
+    const terms = bulkTerms(request)
     // An open store needs no await: a cancel is submitted in this turn, before other events of the process.
     if (!connection.opened) await connection.ready()
     const driver = this.driver(submit)

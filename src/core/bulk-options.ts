@@ -90,7 +90,7 @@ const bulkRequests = {
 }
 
 /** @throws JobchartError INVALID_OPTION */
-export function bulkTerms(request: BulkRequest, graceMs: number) {
+export function bulkTerms(request: BulkRequest) {
   const { kind } = bulkKindOnly(request, 'request of a bulk operation')
   const { expected } = bulkRequests[kind](request, `a bulk ${kind}`)
   const selection = selectionOf(request.filter)
@@ -100,10 +100,10 @@ export function bulkTerms(request: BulkRequest, graceMs: number) {
   if (bytes > limits.bulkFilterBytesMax) {
     throw invalidOption('filter', `${limits.bulkFilterBytesMax} bytes of JSON at most`, `${bytes} bytes`)
   }
-  return { change: changeOf(request, graceMs), filter, expected }
+  return { change: changeOf(request), filter, expected }
 }
 
-function changeOf(request: BulkRequest, graceMs: number): BulkChange {
+function changeOf(request: BulkRequest): BulkChange {
   if (request.kind === 'discard') return { kind: 'discard' }
   if (request.kind === 'retry') {
     const { from } = request
@@ -116,7 +116,7 @@ function changeOf(request: BulkRequest, graceMs: number): BulkChange {
   }
   const { reason, grace } = request
   const options = { ...(reason !== undefined && { reason }), ...(grace !== undefined && { grace }) }
-  return { kind: 'cancel', ...cancelTerms(options, graceMs) }
+  return { kind: 'cancel', ...cancelTerms(options) }
 }
 
 /** How many messages of each of many jobs are removed. @throws JobchartError INVALID_OPTION for numbers of messages */

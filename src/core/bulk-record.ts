@@ -6,7 +6,7 @@ import type { JobFilter, WrittenTransition } from './values.ts'
 export type BulkChange =
   | { readonly kind: 'retry'; readonly fromStart: boolean; readonly dropInbox: number }
   | { readonly kind: 'discard' }
-  | { readonly kind: 'cancel'; readonly reason: string | null; readonly graceMs: number }
+  | { readonly kind: 'cancel'; readonly reason: string | null; readonly graceMs: number | null }
 
 /** What became of a job: `refused` of a retry whose unique key another job holds. */
 export type BulkOutcome = 'retried' | 'discarded' | 'cancelled' | 'cancelling' | 'refused'

@@ -224,7 +224,7 @@ export function pinsOf(
 export interface CancelOptions {
   /** The reason, for display; kept with the job. */
   readonly reason?: string
-  /** How long a running handler may take to end. Default: the runtime's `grace`. */
+  /** How long a running handler may take to end. Default: the `grace` of the runtime that runs the job. */
   readonly grace?: Duration
   /** Among cancels requested at the same time, higher priorities are written first. Default 0. */
   readonly priority?: number
@@ -285,8 +285,8 @@ const cancelOptions = table({
 } satisfies RulesOf<CancelOptions>)
 
 /** @throws JobchartError INVALID_OPTION */
-export function cancelTerms(options: CancelOptions, graceMs: number): Omit<CancelRequest, 'ids'> {
-  const { reason, grace = graceMs } = cancelOptions(options, 'options of cancel')
+export function cancelTerms(options: CancelOptions): Omit<CancelRequest, 'ids'> {
+  const { reason, grace = null } = cancelOptions(options, 'options of cancel')
   return { reason, graceMs: grace }
 }
 

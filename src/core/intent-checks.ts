@@ -97,7 +97,7 @@ const requests: Readonly<Record<TxIntent['kind'], Rule<object>>> = {
     open,
   ),
   cancel: table(
-    { ids: required(listOf('ids', id)), reason: required(orElseNull(anyText)), graceMs: required(ms) },
+    { ids: required(listOf('ids', id)), reason: required(orElseNull(anyText)), graceMs: required(orElseNull(ms)) },
     open,
   ),
   schedule: table(

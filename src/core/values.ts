@@ -358,8 +358,11 @@ export interface CancelRequest {
   /** The jobs; those of a filter are cancelled by `bulk`. */
   readonly ids: readonly string[]
   readonly reason: string | null
-  /** How long a running handler may take to end, ms; kept with the job, and returned by `extend`. */
-  readonly graceMs: number
+  /**
+   * How long a running handler may take to end, ms; kept with the job, and returned by `extend`. Null = the `grace` of
+   * the runtime that runs it.
+   */
+  readonly graceMs: number | null
 }
 
 /**

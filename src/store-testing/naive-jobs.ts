@@ -22,7 +22,7 @@ export interface Job {
   steps: Record<string, Json> | null
   /** Was it cancelled in this generation, and with which grace, ms? */
   marked: boolean
-  graceMs: number | undefined
+  graceMs: number | null
   /** Its `maxAttempts`, without the attempts that led to a checkpoint. */
   base: number
   pins: contract.JobPins | null
@@ -114,7 +114,7 @@ export class NaiveJobs {
     }
     const seq = this.log.length + 1
     const holdsKey = job.key !== null
-    const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
+    const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: null, settled: null }
     const pins = job.pins ?? null
     const machine = {
       base: job.maxAttempts,

@@ -15,7 +15,7 @@ import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
 
 interface Mark {
   readonly reason: string | null
-  readonly graceMs: number | undefined
+  readonly graceMs: number | null
 }
 
 export class NaiveMachines extends NaiveJobs {
@@ -126,13 +126,13 @@ export class NaiveMachines extends NaiveJobs {
   /** Cancels the holder of a key. Its child jobs are cancelled, too; only the log reports them. */
   protected supersede(job: Job): contract.WrittenTransition | undefined {
     const transitions: contract.WrittenTransition[] = []
-    if (this.cancelNow(job, { reason: 'superseded', graceMs: undefined }, transitions)) {
-      this.cancelChildren([job], undefined, transitions)
+    if (this.cancelNow(job, { reason: 'superseded', graceMs: null }, transitions)) {
+      this.cancelChildren([job], null, transitions)
     }
     return transitions[0]
   }
 
-  private cancelChildren(parents: Job[], graceMs: number | undefined, transitions: contract.WrittenTransition[]): void {
+  private cancelChildren(parents: Job[], graceMs: number | null, transitions: contract.WrittenTransition[]): void {
     for (const { record } of parents) {
       const children = this.jobs.filter((job) => job.record.parent?.id === record.id && is('live', job))
       for (const child of children.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
@@ -176,7 +176,7 @@ export class NaiveMachines extends NaiveJobs {
     const { state, cancelReason: reason } = job.record
     if (state !== 'cancelling') return undefined
     const { graceMs } = job
-    return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
+    return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
   }
 
   protected keepCheckpoint(job: Job, checkpoint: NewCheckpoint): CheckpointEntry {

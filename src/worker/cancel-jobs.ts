@@ -23,6 +23,8 @@ export interface CancelJobsOptions {
   /** Is a cancel in flight? */
   readonly cancelling: BehaviorSubject<boolean>
   readonly logger: Logger
+  /** Time for a cancelled handler to end, if the cancel does not say it. */
+  readonly graceMs: number
 }
 
 /** From cancels to the events of the jobs that they have changed. */
@@ -96,7 +98,7 @@ function callsOf(commands: readonly CancelCommand[]): (CancelByIds[] | CancelBat
 function abortCancelled(
   { reason, graceMs }: CancelTerms,
   { cancelling, transitions }: Cancelled,
-  { runs, claims }: CancelJobsOptions,
+  { runs, claims, graceMs: ownGraceMs }: CancelJobsOptions,
 ): void {
   // A job that is cancelled now may be part of an unanswered claim, made before its lease ran out.
   const cancelled = new Set(transitions.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
@@ -106,7 +108,7 @@ function abortCancelled(
     const id = ids[at] as string
     // A machine that handles the cancel gets it as a message: there is no transition, and the run continues.
     if (run !== null && run.job.machine !== null && !cancelled.has(id)) return
-    if (run !== null) cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
+    if (run !== null) cancelRun(run, { graceMs: graceMs ?? ownGraceMs, ...(reason !== null && { reason }) })
     // `run` may be an older attempt whose lease is lost, while a claim with the cancelled attempt is in flight.
     if (claims.size > 0) claims.refuseJob(id, new JobCancelledError(id, reason ?? undefined))
   })

@@ -9,8 +9,6 @@ import type { WritesInTransactions } from './writes-in-transactions.ts'
 
 interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'cancel'> {
   readonly cancel: (request: CancelRequest) => Promise<unknown>
-  /** Time for a cancelled child job to end. */
-  readonly graceMs: number
   readonly inTransactions: WritesInTransactions
   readonly logger: Logger
 }
@@ -21,12 +19,11 @@ export function runServices(
   RunServices,
   'checkin' | 'log' | 'saveStep' | 'refusal' | 'complete' | 'fail' | 'snooze' | 'within' | 'machineContext'
 > {
-  const { graceMs } = options
   const reports = runReports(options)
   const machineOptions: MachineRunContextOptions = {
     ...options,
     log: (run, message) => reports.log(run, message),
-    cancel: (id) => options.cancel({ ids: [id], reason: 'its parent has left it', graceMs }),
+    cancel: (id) => options.cancel({ ids: [id], reason: 'its parent has left it', graceMs: null }),
   }
   return {
     ...reports,

@@ -291,7 +291,7 @@ export class Worker {
     const { id: worker, settings, connection } = this.options
     const { store, hub, timers, waits } = connection
     const { heartbeat, threads, batches } = this
-    const { middleware, telemetry, logger, graceMs, random, inspect } = settings
+    const { middleware, telemetry, logger, random, inspect } = settings
     return {
       middleware,
       telemetry,
@@ -322,7 +322,6 @@ export class Worker {
         inboxChecks: new InboxChecks({ heartbeat, timers }),
         enqueueChild: (...child) => connection.enqueueChild(...child),
         cancel: (request) => this.cancel(request, 0),
-        graceMs,
         random,
         inspect,
       }),

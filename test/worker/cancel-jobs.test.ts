@@ -29,7 +29,7 @@ function cancelling(answer: (requests: readonly CancelRequest[]) => CancelAnswer
   const runs = new Runs()
   const store = { cancel: vi.fn(answer), name: 'fake' }
   const inFlight = new BehaviorSubject(false)
-  const stage = cancelJobs({ ...parts, store, runs, cancelling: inFlight })
+  const stage = cancelJobs({ ...parts, store, runs, cancelling: inFlight, graceMs: 5_000 })
   const [resolve, reject] = [vi.fn(), vi.fn()]
   const command = (id: string, priority = 0): CancelByIds => ({
     request: { ids: [id], reason: 'enough', graceMs: 1_000 },

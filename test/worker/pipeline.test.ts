@@ -89,6 +89,7 @@ function watched({ jobs = 2, slots = 2, later = false, slow = false, run = () =>
     hub,
     worker: 'w',
     leaseMs: 1_000,
+    graceMs: 5_000,
     registration: { startedAt: 0 },
     jobs: new Map([[job.type, job]]),
     time: { read: () => 0 },

@@ -406,7 +406,7 @@ const messagePick = (pick: Pick): MessagePick => ({
 const cancelRequest = (pick: Pick): contract.CancelRequest => ({
   ids: jobIds(pick),
   reason: from(pick, [null, 'no longer needed']),
-  graceMs: from(pick, [5_000, 0]),
+  graceMs: from(pick, [5_000, 0, null]),
 })
 
 const jobIds = (pick: Pick): string[] => some(pick, 3, (p) => from(p, ids))

@@ -64,6 +64,12 @@ export const extendCases: Cases = {
     await advance(20_000)
     assert.deepEqual((await store.rescue(10)).transitions, [])
   },
+  'a cancel without a grace leaves it to the runtime of the run': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    await store.cancel([{ ids: ['a'], reason: null, graceMs: null }])
+    const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
+    assert.deepEqual(heartbeat, { outcome: 'cancelling' })
+  },
   'check-ins and logs of a heartbeat are kept': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const line = { at: 1, attempt: 1, message: 'half way', fields: { n: 1 } }
