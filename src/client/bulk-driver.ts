@@ -1,12 +1,14 @@
 /** Carries out bulk operations: one batch after the other, with a turn of the event loop between two. */
 import { nanoid } from 'nanoid'
-import type { Clock } from '../core/clock.ts'
+import { systemClock, type Clock } from '../core/clock.ts'
+import { counted } from '../core/counted.ts'
 import { JobchartError } from '../core/errors.ts'
 import { recordError } from '../core/failure.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Answer, BulkAnswer, StartBulk, Store } from '../store.ts'
 import { promised } from './answer.ts'
 import type { EventHub } from './event-hub.ts'
+import { HeldError, heldMs, pauseHeld } from './held.ts'
 
 /** How long an operation is left to a process that does not go on with it. */
 const bulkLeaseMs = 10_000
@@ -51,6 +53,7 @@ export class BulkDriver {
    * Does batches until the operation has ended, another one carries it out, or `goesOn` is false. An error other than
    * STORE_UNAVAILABLE would come again: the operation ends as failed.
    * @returns the last answer
+   * @throws HeldError if for a second only jobs are left whose rows somebody else holds
    */
   async advance(
     id: string,
@@ -58,10 +61,13 @@ export class BulkDriver {
     onBatch: (answer: BulkAnswer) => void = () => {},
   ): Promise<BulkAnswer> {
     const { store, clock } = this.options
+    let heldSince: number | null = null
     for (;;) {
       let answer: BulkAnswer
+      // What is given up after a second is not to wait for the end of a long lease.
+      const leaseMs = heldSince === null ? bulkLeaseMs : heldMs.most
       try {
-        answer = await this.submit(() => store.bulk.advance({ id, token: this.token, leaseMs: bulkLeaseMs }))
+        answer = await this.submit(() => store.bulk.advance({ id, token: this.token, leaseMs }))
       } catch (error) {
         const isPassing = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
         if (!isPassing) await this.fail(id, error)
@@ -69,7 +75,13 @@ export class BulkDriver {
       }
       if (answer.outcome === 'advanced') onBatch(answer)
       if (answer.outcome !== 'advanced' || answer.operation?.state !== 'running') return answer
-      await new Promise<void>((resolve) => clock.nextTurn(resolve))
+      const { held } = answer
+      if (held === undefined) await new Promise<void>((resolve) => clock.nextTurn(resolve))
+      else {
+        heldSince ??= systemClock.monotonic()
+        if (systemClock.monotonic() - heldSince > heldMs.most) throw stillHeld(id, held)
+        await pauseHeld()
+      }
       if (!goesOn()) return answer
     }
   }
@@ -93,3 +105,12 @@ export class BulkDriver {
     throw new AggregateError([error, refusal], `bulk operation ${id} failed, and the store could not keep why`)
   }
 }
+
+const stillHeld = (id: string, held: number): HeldError =>
+  new HeldError(
+    'STORE_UNAVAILABLE',
+    `other transactions hold the rows of ${counted(held, 'job')} of bulk operation ${id}`,
+    {
+      hint: 'All its other jobs are done. A runtime that works on the store does those when that transaction has ended.',
+    },
+  )

@@ -19,6 +19,9 @@ export async function whileHeld<T>(call: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!(error instanceof HeldError) || systemClock.monotonic() > until) throw error
     }
-    await new Promise<void>((resolve) => void systemClock.timer(resolve, heldMs.every, { keepAlive: true }))
+    await pauseHeld()
   }
 }
+
+export const pauseHeld = (): Promise<void> =>
+  new Promise((resolve) => void systemClock.timer(resolve, heldMs.every, { keepAlive: true }))

@@ -82,4 +82,6 @@ export interface BulkAnswer {
   readonly jobs: Readonly<Partial<Record<BulkOutcome, readonly string[]>>>
   /** The transitions that this batch has written. */
   readonly transitions: readonly WrittenTransition[]
+  /** How many jobs are left whose rows somebody else holds, once all others are done. */
+  readonly held?: number
 }

@@ -101,15 +101,17 @@ export const scheduleWritesOf = (
       driver().write((each) => part.filter((name) => each.removeSchedule(name)), { needs: schedulesOf(part) }),
     ),
   fire: async (requests) =>
-    driver().write((each) =>
-      each.each(
-        requests,
-        (request) => {
-          const ticks = request.ticks.map(({ at, job }) => ({ at, job: packed(job) }))
-          return fireSchedule(each.unit, each, { ...request, ticks })
-        },
-        fireScheduleFailed,
-      ),
+    driver().write(
+      (each) =>
+        each.each(
+          requests,
+          (request) => {
+            const ticks = request.ticks.map(({ at, job }) => ({ at, job: packed(job) }))
+            return fireSchedule(each.unit, each, { ...request, ticks })
+          },
+          fireScheduleFailed,
+        ),
+      { leavesHeld: true },
     ),
 })
 

@@ -14,11 +14,13 @@ import { selectionName, type SelectedIds, type WorkingSet } from './working-set.
 const backlog = statesTagged('backlog')
 
 /** What a selection finds in place of what was loaded. */
-export type Given = Pick<SelectedIds, 'ids' | 'next'>
+export type Given = Omit<SelectedIds, 'next'> & { readonly next: string }
 
 export class LoadedSource implements Source<JobRow> {
   /** Where set, a selection has those of these jobs that match. */
   among: readonly string[] | undefined
+  /** Is no selection the last one? Jobs of it are left. */
+  leavesJobs = false
   private readonly set: WorkingSet
   private readonly changes: Changes<JobRow>
   private readonly now: number
@@ -117,7 +119,8 @@ export class LoadedSource implements Source<JobRow> {
     const found = this.given ?? this.set.selections.get(selectionName(selection, this.among))
     if (found === undefined)
       throw new NotLoaded([{ kind: 'selected', selection, states, ...(this.among && { among: this.among }) }])
-    return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), next: found.next }
+    const next = found.next ?? (this.leavesJobs ? found.end : null)
+    return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), next }
   }
 
   children({ id }: JobRow): readonly JobRow[] {
