@@ -184,6 +184,10 @@ export class Run {
     if (this.abortReason !== null) listener(this.abortReason)
   }
 
+  get hasStarted(): boolean {
+    return this.onEnd !== null
+  }
+
   /** @param onEnd called once when it has ended: its slot is free, and its end is to be settled */
   start(onEnd: (run: Run) => void): void {
     const { job, services, timeoutMs } = this

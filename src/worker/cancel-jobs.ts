@@ -1,6 +1,7 @@
 /**
  * Cancels: those that wait are written together, higher priority first, before the next pick. While a cancel is in
- * flight, no claimed job starts.
+ * flight, no claimed job starts, and those that are asked for meanwhile wait. Before these are sent, the claimed jobs
+ * that they do not name start: otherwise a stream of cancels would let none start.
  */
 import type { BehaviorSubject, OperatorFunction } from 'rxjs'
 import { JobCancelledError } from '../core/errors.ts'
@@ -9,6 +10,7 @@ import type { AnyJobEvent } from '../core/record.ts'
 import type { Answer, CancelAnswer, HeartbeatAnswer, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from '../client/answer.ts'
 import type { Run } from './attempt.ts'
+import type { Timers } from '../client/timers.ts'
 import type { Claims } from './claims.ts'
 import type { CancelBatch, CancelByIds, CancelCommand, CancelTerms } from './commands.ts'
 import type { Runs } from './runs.ts'
@@ -19,7 +21,8 @@ export interface CancelJobsOptions {
   readonly store: Pick<Store, 'cancel' | 'name'>
   readonly runs: Pick<Runs, 'find'>
   readonly claims: Pick<Claims, 'size' | 'refuseJob'>
-  readonly workload: Pick<Workload, 'notify'>
+  readonly workload: Pick<Workload, 'add' | 'done'>
+  readonly timers: Pick<Timers, 'clock'>
   /** Is a cancel in flight? */
   readonly cancelling: BehaviorSubject<boolean>
   readonly logger: Logger
@@ -29,23 +32,32 @@ export interface CancelJobsOptions {
 
 /** From cancels to the events of the jobs that they have changed. */
 export function cancelJobs(options: CancelJobsOptions): OperatorFunction<readonly CancelCommand[], AnyJobEvent> {
-  const { store, cancelling, workload, logger } = options
+  const { store, cancelling, workload, timers, logger } = options
   let inFlight = 0
-  const answered = (): void => {
-    if (--inFlight === 0) cancelling.next(false)
-    workload.notify()
-  }
+  let startsGoFirst = false
+  let waiting: CancelCommand[] = []
   return stage(logger, (out) => {
+    const answered = (commands: number): void => {
+      if (--inFlight === 0) {
+        startsGoFirst = waiting.length > 0
+        if (startsGoFirst) {
+          refuseStarts(waiting, options)
+          timers.clock.nextTurn(send)
+        }
+        cancelling.next(false)
+      }
+      workload.done(commands)
+    }
     const call = <T>(ask: () => Answer<T>, commands: readonly CancelCommand[], apply: (answer: T) => void): void =>
       whenAnswered(
         ask,
         (answer) => {
           apply(answer)
-          answered()
+          answered(commands.length)
         },
         (error) => {
           for (const { reject } of commands) reject(error)
-          answered()
+          answered(commands.length)
         },
       )
     const cancelled = (terms: CancelTerms, answer: Cancelled): void => {
@@ -68,17 +80,38 @@ export function cancelJobs(options: CancelJobsOptions): OperatorFunction<readonl
         cancelled(command.terms, { cancelling: answer.jobs.cancelling ?? [], transitions: answer.transitions })
         command.resolve(answer)
       })
-    return (commands) => {
-      const calls = callsOf(commands.toSorted((a, b) => b.priority - a.priority))
+    const send = (): void => {
+      startsGoFirst = false
+      const calls = callsOf(waiting.toSorted((a, b) => b.priority - a.priority))
+      waiting = []
       // Counted before the first one is sent: no claimed job starts between two of these calls.
-      if (inFlight === 0) cancelling.next(true)
-      inFlight += calls.length
+      inFlight = calls.length
+      cancelling.next(true)
       for (const each of calls) {
         if (Array.isArray(each)) cancelByIds(each)
         else cancelBatch(each)
       }
     }
+    return (commands) => {
+      workload.add(commands.length)
+      waiting.push(...commands)
+      if (startsGoFirst) refuseStarts(commands, options)
+      else if (inFlight === 0) send()
+    }
   })
+}
+
+/** The claimed jobs that these cancels name do not start: they are released, and cancelled as waiting jobs. */
+function refuseStarts(commands: readonly CancelCommand[], { runs, claims }: CancelJobsOptions): void {
+  for (const command of commands) {
+    if ('ask' in command) continue
+    const { ids, reason } = command.request
+    runs.find(ids).forEach((run, at) => {
+      const refusal = new JobCancelledError(ids[at] as string, reason ?? undefined)
+      if (run?.hasStarted === false) run.abort(refusal)
+      if (claims.size > 0) claims.refuseJob(refusal.jobId, refusal)
+    })
+  }
 }
 
 type Cancelled = Pick<CancelAnswer, 'cancelling' | 'transitions'>

@@ -1,6 +1,7 @@
 /** Cancels: one write for those that wait, higher priority first; nothing starts until it is answered. */
 import { BehaviorSubject, map, Subject } from 'rxjs'
 import { expect, test, vi } from 'vitest'
+import { JobchartError } from '../../src/core/errors.ts'
 import type { BulkAnswer, CancelAnswer, CancelRequest } from '../../src/store.ts'
 import { cancelJobs } from '../../src/worker/cancel-jobs.ts'
 import type { CancelBatch, CancelByIds, CancelCommand } from '../../src/worker/commands.ts'
@@ -77,23 +78,52 @@ test('a cancelled job that a claim in flight may bring is refused', () => {
   expect(claim.refusal(claimedJob('b'))).toBeNull()
 })
 
-test('cancels are in flight until the last is answered, also when the store fails', async () => {
+/** Cancels of a store that answers when the test says so. */
+function answeredLater() {
   const calls: PromiseWithResolvers<CancelAnswer[]>[] = []
-  const { stage, command, inFlight, reject, resolve } = cancelling(() => {
+  const parts = cancelling(() => {
     const call = Promise.withResolvers<CancelAnswer[]>()
     calls.push(call)
     return call.promise
   })
   const commands = new Subject<readonly CancelCommand[]>()
-  commands.pipe(stage).subscribe()
+  commands.pipe(parts.stage).subscribe()
+  return { ...parts, calls, commands }
+}
+
+test('cancels are in flight until they are answered, also when the store fails', async () => {
+  const { calls, commands, command, inFlight, reject } = answeredLater()
   commands.next([command('a')])
-  commands.next([command('b')])
+  expect(inFlight.value).toBe(true)
   calls[0]?.reject(new Error('gone'))
   await Promise.resolve()
-  expect([inFlight.value, reject.mock.calls.length]).toEqual([true, 1])
-  calls[1]?.resolve([cancelled(command('b').request)])
+  expect([inFlight.value, reject.mock.calls.length]).toEqual([false, 1])
+})
+
+test('what comes while cancels are in flight is written after them, by priority; before, jobs start that it does not name', async () => {
+  const { calls, commands, command, inFlight, store, runs, runOf, claims, selector, clock, workload } = answeredLater()
+  const [named, other, started] = [runOf('b'), runOf('other'), runOf('e')]
+  for (const run of [named, other, started]) runs.add(run)
+  started.skip(new JobchartError('STOPPED', 'it has begun'), () => {})
+  selector.wake('mail', 1)
+  const claim = claims.begin(selector.pick(1)!)
+  commands.next([command('a')])
+  commands.next([command('b')])
+  commands.next([command('c', 1), command('e')])
+  expect([store.cancel.mock.calls.length, named.abortReason]).toEqual([1, null])
+  calls[0]?.resolve([cancelled(command('a').request)])
   await Promise.resolve()
-  expect([inFlight.value, resolve.mock.calls.length]).toEqual([false, 1])
+  commands.next([command('d', 2)])
+  expect([inFlight.value, store.cancel.mock.calls.length, workload.busy]).toEqual([false, 1, true])
+  expect([named, other, started].map((run) => run.abortReason?.code)).toEqual(['CANCELLED', undefined, 'STOPPED'])
+  expect(['b', 'd', 'other'].map((id) => claim.refusal(claimedJob(id))?.code)).toEqual([
+    'CANCELLED',
+    'CANCELLED',
+    undefined,
+  ])
+  await clock.settle()
+  expect(inFlight.value).toBe(true)
+  expect(store.cancel.mock.calls[1]?.[0].map(({ ids }) => ids.join())).toEqual(['d', 'c', 'b', 'e'])
 })
 
 /** A batch of an operation on these jobs, which run. */
