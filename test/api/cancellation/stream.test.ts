@@ -1,6 +1,6 @@
 /** Cancels that come faster than a store answers. */
 import { defineJob, memoryStore, type Store } from 'jobchart'
-import { VirtualClock } from 'jobchart/testing'
+import type { VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { world } from '../../support/leaks.ts'
 
