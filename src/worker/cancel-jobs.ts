@@ -1,10 +1,10 @@
 /**
  * Cancels: those that wait are written together, higher priority first, before the next pick. While a cancel is in
  * flight, no claimed job starts, and those that are asked for meanwhile wait. Before these are sent, the claimed jobs
- * that they do not name start: otherwise a stream of cancels would let none start.
+ * that they do not name start, unless one has a filter: otherwise a stream of cancels would let none start.
  */
 import type { BehaviorSubject, OperatorFunction } from 'rxjs'
-import { JobCancelledError } from '../core/errors.ts'
+import { JobCancelledError, type JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { AnyJobEvent } from '../core/record.ts'
 import type { Answer, CancelAnswer, HeartbeatAnswer, Store } from '../store.ts'
@@ -20,7 +20,7 @@ import type { Workload } from './workload.ts'
 export interface CancelJobsOptions {
   readonly store: Pick<Store, 'cancel' | 'name'>
   readonly runs: Pick<Runs, 'find'>
-  readonly claims: Pick<Claims, 'size' | 'refuseJob'>
+  readonly claims: Pick<Claims, 'size' | 'refuseJob' | 'cancelsWait'>
   readonly workload: Pick<Workload, 'add' | 'done'>
   readonly timers: Pick<Timers, 'clock'>
   /** Is a cancel in flight? */
@@ -32,21 +32,24 @@ export interface CancelJobsOptions {
 
 /** From cancels to the events of the jobs that they have changed. */
 export function cancelJobs(options: CancelJobsOptions): OperatorFunction<readonly CancelCommand[], AnyJobEvent> {
-  const { store, cancelling, workload, timers, logger } = options
+  const { store, runs, claims, cancelling, workload, timers, logger } = options
   let inFlight = 0
   let startsGoFirst = false
   let waiting: CancelCommand[] = []
   return stage(logger, (out) => {
     const answered = (commands: number): void => {
-      if (--inFlight === 0) {
-        startsGoFirst = waiting.length > 0
-        if (startsGoFirst) {
-          refuseStarts(waiting, options)
-          timers.clock.nextTurn(send)
-        }
-        cancelling.next(false)
-      }
+      if (--inFlight === 0) next()
       workload.done(commands)
+    }
+    const next = (): void => {
+      // What a filter selects is not known here.
+      if (waiting.some((command) => 'ask' in command)) return send()
+      startsGoFirst = waiting.length > 0
+      if (startsGoFirst) {
+        refuseStarts(runs, claims.cancelsWait)
+        timers.clock.nextTurn(send)
+      }
+      cancelling.next(false)
     }
     const call = <T>(ask: () => Answer<T>, commands: readonly CancelCommand[], apply: (answer: T) => void): void =>
       whenAnswered(
@@ -82,6 +85,7 @@ export function cancelJobs(options: CancelJobsOptions): OperatorFunction<readonl
       })
     const send = (): void => {
       startsGoFirst = false
+      claims.cancelsWait.clear()
       const calls = callsOf(waiting.toSorted((a, b) => b.priority - a.priority))
       waiting = []
       // Counted before the first one is sent: no claimed job starts between two of these calls.
@@ -95,23 +99,32 @@ export function cancelJobs(options: CancelJobsOptions): OperatorFunction<readonl
     return (commands) => {
       workload.add(commands.length)
       waiting.push(...commands)
-      if (startsGoFirst) refuseStarts(commands, options)
-      else if (inFlight === 0) send()
+      if (inFlight === 0 && !startsGoFirst) return send()
+      const refusals = refusalsOf(commands)
+      for (const [id, refusal] of refusals) claims.cancelsWait.set(id, refusal)
+      if (!startsGoFirst) return
+      if (commands.some((command) => 'ask' in command)) cancelling.next(true)
+      else refuseStarts(runs, refusals)
     }
   })
 }
 
-/** The claimed jobs that these cancels name do not start: they are released, and cancelled as waiting jobs. */
-function refuseStarts(commands: readonly CancelCommand[], { runs, claims }: CancelJobsOptions): void {
+function refusalsOf(commands: readonly CancelCommand[]): ReadonlyMap<string, JobchartError> {
+  const refusals = new Map<string, JobchartError>()
   for (const command of commands) {
     if ('ask' in command) continue
     const { ids, reason } = command.request
-    runs.find(ids).forEach((run, at) => {
-      const refusal = new JobCancelledError(ids[at] as string, reason ?? undefined)
-      if (run?.hasStarted === false) run.abort(refusal)
-      if (claims.size > 0) claims.refuseJob(refusal.jobId, refusal)
-    })
+    for (const id of ids) refusals.set(id, new JobCancelledError(id, reason ?? undefined))
   }
+  return refusals
+}
+
+/** Claimed jobs that cancels name do not start: they are released, and cancelled as waiting jobs. */
+function refuseStarts(runs: Pick<Runs, 'find'>, refusals: ReadonlyMap<string, JobchartError>): void {
+  const ids = [...refusals.keys()]
+  runs.find(ids).forEach((run, at) => {
+    if (run?.hasStarted === false) run.abort(refusals.get(ids[at] as string) as JobchartError)
+  })
 }
 
 type Cancelled = Pick<CancelAnswer, 'cancelling' | 'transitions'>

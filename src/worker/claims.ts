@@ -24,9 +24,11 @@ export class Claim {
   private refusedTypes: Map<string, JobchartError> | null = null
   private refusedJobs: Map<string, JobchartError> | null = null
   private readonly waiters: (() => void)[] = []
+  private readonly cancelsWait: ReadonlyMap<string, JobchartError>
 
-  constructor(picks: Picks) {
+  constructor(picks: Picks, cancelsWait: ReadonlyMap<string, JobchartError>) {
     this.picks = picks
+    this.cancelsWait = cancelsWait
   }
 
   /** If its answer has jobs of this type, they must not start. */
@@ -43,7 +45,7 @@ export class Claim {
 
   /** Why this job of its answer must not start; null if it may. */
   refusal({ id, type }: Pick<ClaimedJob, 'id' | 'type'>): JobchartError | null {
-    return this.refusedJobs?.get(id) ?? this.refusedTypes?.get(type) ?? null
+    return this.refusedJobs?.get(id) ?? this.cancelsWait.get(id) ?? this.refusedTypes?.get(type) ?? null
   }
 
   ended(): Promise<void> {
@@ -67,6 +69,8 @@ interface ClaimsOptions {
 }
 
 export class Claims {
+  /** By the ids of jobs: cancels that are not sent yet. What is claimed of these jobs must not start. */
+  readonly cancelsWait = new Map<string, JobchartError>()
   /** Oldest first: two at most. */
   private readonly inFlight: Claim[] = []
   private failures = 0
@@ -111,7 +115,7 @@ export class Claims {
   /** Takes the permits. */
   begin(picks: Picks): Claim {
     const { permits, workload } = this.options
-    const claim = new Claim(picks)
+    const claim = new Claim(picks, this.cancelsWait)
     permits.take(picks.jobs)
     workload.add(1)
     this.inFlight.push(claim)

@@ -21,9 +21,19 @@ const memory = stores['memory'] as StoreFactory
 const seeds = isLong ? 200 : 60
 
 /** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */
-const brokenOnce = [...mutants.map(({ seed }) => seed), 3479, 3938, 7873, 21424, 40852, 74928].filter(
-  (seed) => seed > seeds,
-)
+const brokenOnce = [
+  ...mutants.map(({ seed }) => seed),
+  286,
+  694,
+  1145,
+  2982,
+  3479,
+  3938,
+  7873,
+  21424,
+  40852,
+  74928,
+].filter((seed) => seed > seeds)
 
 /** What must have happened in one of twenty lives at least: a quiet life proves little. */
 const notable = [
@@ -91,7 +101,7 @@ postgresTest('every promise is kept on PostgreSQL, in virtual time', async () =>
 })
 
 test.each(Object.entries(brokenStores))('it is noticed that a store %s', async (_what, makeStore) => {
-  for (let seed = 1; seed <= 60; seed++) if ((await live(seed, makeStore)).broken.length > 0) return
+  for (let seed = 1; seed <= 200; seed++) if ((await live(seed, makeStore)).broken.length > 0) return
   expect.fail('nobody noticed')
 })
 

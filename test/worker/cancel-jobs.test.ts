@@ -121,6 +121,10 @@ test('what comes while cancels are in flight is written after them, by priority;
     'CANCELLED',
     undefined,
   ])
+  claims.failed(claim)
+  selector.wake('mail', 1)
+  const later = claims.begin(selector.pick(1)!)
+  expect(later.refusal(claimedJob('b'))?.code, 'of a claim that begins before they are sent').toBe('CANCELLED')
   await clock.settle()
   expect(inFlight.value).toBe(true)
   expect(store.cancel.mock.calls[1]?.[0].map(({ ids }) => ids.join())).toEqual(['d', 'c', 'b', 'e'])
@@ -174,4 +178,19 @@ test('a batch that the store refuses fails alone', () => {
   )
   expect(vi.mocked(batch.reject).mock.calls).toEqual([[gone]])
   expect([resolve.mock.calls.length, inFlight.value]).toEqual([1, false])
+})
+
+test('before a batch of an operation that waits no job starts: what it selects is not known here', async () => {
+  const { calls, commands, command, inFlight } = answeredLater()
+  const states: boolean[] = []
+  const batch = batchOf(['x'], 1, (answer) => answer)
+  commands.next([command('a')])
+  commands.next([batch])
+  inFlight.subscribe((state) => {
+    states.push(state)
+    expect(vi.mocked(batch.resolve).mock.calls.length).toBe(state ? 0 : 1)
+  })
+  calls[0]?.resolve([cancelled(command('a').request)])
+  await Promise.resolve()
+  expect(states.at(-1)).toBe(false)
 })

@@ -4,7 +4,7 @@ import type { VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { world } from '../../support/leaks.ts'
 
-test('a stream of cancels lets other jobs start, by ids and by filter, and none that was cancelled', async () => {
+test('a stream of cancels lets other jobs start, and none that was cancelled', async () => {
   const inner = memoryStore()
   const clock: { current: VirtualClock | null } = { current: null }
   const slow = async (): Promise<void> => clock.current?.sleep(100)
@@ -28,8 +28,8 @@ test('a stream of cancels lets other jobs start, by ids and by filter, and none 
   for (let i = 0; i < 60; i++) {
     // Every second one of those that have not started by now.
     const victim = i % 3 === 0 ? jobs.find(({ id }) => !starts.includes(id) && !cancelled.includes(id))?.id : undefined
-    if (victim !== undefined) cancelled.push(victim)
-    asked.push(victim === undefined && i % 2 === 0 ? worker.cancel({ tag: 'none' }) : worker.cancel(victim ?? 'nobody'))
+    if (victim !== undefined && i % 20 !== 19) cancelled.push(victim)
+    asked.push(i % 20 === 19 ? worker.cancel({ tag: 'none' }) : worker.cancel(victim ?? 'nobody'))
     await made.clock.advance(40)
   }
   expect(starts.length).toBeGreaterThan(2)
