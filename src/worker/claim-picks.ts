@@ -7,6 +7,7 @@ import { whenAnswered } from '../client/answer.ts'
 import type { Claim, Claims } from './claims.ts'
 import type { Health } from './health.ts'
 import { fenceAt, type ConfirmedLease, type LeaseClock } from './lease-clock.ts'
+import type { LostClaims } from './lost-claims.ts'
 import { stage } from './stage.ts'
 import type { StoreCalls } from './store-calls.ts'
 
@@ -18,6 +19,7 @@ export interface ClaimPicksOptions {
   readonly registration: { readonly startedAt: number }
   readonly leaseMs: number
   readonly claims: Pick<Claims, 'answered' | 'take' | 'failed'>
+  readonly lostClaims: Pick<LostClaims, 'answered' | 'failed'>
   readonly time: Pick<LeaseClock, 'read'>
   readonly health: Health
   readonly logger: Logger
@@ -32,24 +34,23 @@ export interface AnsweredClaim {
 }
 
 export function claimPicks(options: ClaimPicksOptions): OperatorFunction<Claim, AnsweredClaim> {
-  const { store, storeCalls, worker, registration, leaseMs, claims, time, health, logger } = options
+  const { store, storeCalls, worker, registration, leaseMs, claims, lostClaims, time, health, logger } = options
   return stage(logger, (out) => (claim) => {
     const sentAt = time.read()
     const { startedAt } = registration
+    const request = { worker, leaseMs, token: nanoid(), startedAt, demand: claim.picks.demand }
     whenAnswered(
-      () =>
-        storeCalls.sent(
-          'claim',
-          store.claim({ worker, leaseMs, token: nanoid(), startedAt, demand: claim.picks.demand }),
-        ),
+      () => storeCalls.sent('claim', store.claim(request)),
       (answer) => {
         claims.answered()
+        lostClaims.answered()
         health.answered()
         const lease = { confirmedAt: sentAt, fenceAt: fenceAt(sentAt, leaseMs) }
         claims.take(() => out.next({ claim, answer, lease }))
       },
       (error) => {
         health.failed(error)
+        lostClaims.failed(request, error)
         if (claims.failed(claim)) logger.error('a claim failed; it is repeated until the store answers', { error })
       },
     )

@@ -24,6 +24,7 @@ import { Heartbeat, leaseLost } from './heartbeat.ts'
 import { InboxChecks } from './inbox-checks.ts'
 import { Lanes } from './lanes.ts'
 import { LeaseClock } from './lease-clock.ts'
+import { LostClaims } from './lost-claims.ts'
 import { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
 import { pipeline } from './pipeline.ts'
@@ -147,7 +148,9 @@ export class Worker {
     const max = (): number => (store.capabilities.groupsCalls === true ? Infinity : claims.callsMax)
     const storeCalls = new StoreCalls({ max, timers })
     const inputs = { lanes, cancels, wakes, idleCalls, cancelling, storeCalls }
-    const parts = { permits, selector, workload, claims, registration, confirmer, unsupported, rateWaits, services }
+    const lostClaims = new LostClaims({ ...shared, wake: (type) => wakes.next({ type, atMost: Infinity }) })
+    const own = { permits, selector, workload, claims, lostClaims, registration }
+    const parts = { ...own, confirmer, unsupported, rateWaits, services }
     this.events = pipeline({ ...shared, ...inputs, ...parts }).subscribe((event) => hub.emit(event))
     this.listen()
   }

@@ -219,6 +219,16 @@ test('what was not answered may have happened, or not', async () => {
   }
 })
 
+test('what a claim that was not answered has leased may be released by its token', async () => {
+  const story = new Story()
+  await story.enqueue('a')
+  await story.settle((await story.claim())[0], 'RELEASE')
+  await story.run()
+  const end = await story.end()
+  unanswer(end, 'claim', 0)
+  expect(check(end).violations).toEqual([])
+})
+
 test('a claim that was not answered is an attempt all the same', async () => {
   const story = new Story()
   await twoAttempts(story)

@@ -23,7 +23,16 @@ function claiming(answers: readonly (ClaimAnswer | Promise<ClaimAnswer> | Error)
     if (picks === null) throw new Error('nothing to pick')
     return parts.claims.begin(picks)
   }
-  const options = { ...parts, store: { claim }, worker: 'w', registration: { startedAt: 5 }, leaseMs: 1_000, health }
+  const lostClaims = { answered: vi.fn(), failed: vi.fn() }
+  const options = {
+    ...parts,
+    store: { claim },
+    lostClaims,
+    worker: 'w',
+    registration: { startedAt: 5 },
+    leaseMs: 1_000,
+    health,
+  }
   return { ...parts, health, claim, pick, stage: claimPicks({ ...options, time: { read: () => 100 } }) }
 }
 

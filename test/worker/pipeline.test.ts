@@ -95,6 +95,7 @@ function watched({ jobs = 2, slots = 2, later = false, slow = false, run = () =>
     time: { read: () => 0 },
     random: () => 0.5,
     health: { answered() {}, failed() {} },
+    lostClaims: { answered() {}, failed() {} },
     halted: () => null,
     rateWaits: { wakeAt() {}, isWaiting: () => false },
     confirmer: { isDue: () => false, confirm: () => true },

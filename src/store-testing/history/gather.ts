@@ -27,6 +27,8 @@ export class Facts {
   readonly allowed = new Map<string, Set<number>>()
   /** Types of the jobs that run hooks, whether or not the claims that named them were answered. */
   readonly hookTypes = new Set<string>()
+  /** The tokens of claims without an answer. */
+  readonly unansweredClaims = new Set<string>()
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
   readonly retains: CallOf<'retain'>[] = []
@@ -148,8 +150,9 @@ export class Facts {
     })
   }
 
-  private takeClaim({ asked, answer, invokedAt: askedAt, answeredAt }: CallOf<'claim'>): void {
+  private takeClaim({ asked, answer, outcome, invokedAt: askedAt, answeredAt }: CallOf<'claim'>): void {
     const { token, worker, leaseMs, maxAttempts = {}, onDead = {} } = asked
+    if (outcome === 'unknown') this.unansweredClaims.add(token)
     for (const type of Object.values(onDead)) this.hookTypes.add(type)
     for (const [type, allowed] of Object.entries(maxAttempts)) {
       const ofType = this.allowed.get(type)

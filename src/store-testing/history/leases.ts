@@ -12,7 +12,7 @@ import type { Findings } from './violation.ts'
 export function checkLeases(facts: Facts, rescueMs: number | null, findings: Findings): void {
   for (const job of facts.jobs.values()) {
     if (!isWhole(job)) continue
-    for (const write of job.writes) checkWrite(job, write, findings)
+    for (const write of job.writes) checkWrite(job, write, facts, findings)
     for (const attempt of job.attempts.values()) checkLease(job, attempt, rescueMs, findings)
     checkBeside(job, findings)
   }
@@ -24,12 +24,14 @@ function endOf({ steps }: JobFacts, claimSeq: number): Step | undefined {
 }
 
 /** I4 */
-function checkWrite(job: JobFacts, write: Write, findings: Findings): void {
+function checkWrite(job: JobFacts, write: Write, { unansweredClaims }: Facts, findings: Findings): void {
   const { kind, token, attempt: number, accepted, answer, invokedAt, answeredAt } = write
   const held = job.attempts.get(token)
   const what = `a ${kind} of job ${job.id}, attempt ${number}, token ${token}`
   if (held === undefined || held.attempt !== number) {
-    if (accepted) findings.add('I4', `${what} was accepted, and no claim has given it out`, stepsOf(job))
+    // What a claim without an answer has leased is released by its token.
+    const isRelease = held === undefined && unansweredClaims.has(token)
+    if (accepted && !isRelease) findings.add('I4', `${what} was accepted, and no claim has given it out`, stepsOf(job))
     return
   }
   const end = endOf(job, held.seq)

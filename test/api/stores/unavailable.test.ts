@@ -8,6 +8,11 @@ import { world } from '../../support/leaks.ts'
 
 const job = defineJob<string, string>({ type: 'job', run: async (name) => name })
 
+const held = defineJob<string, void>({
+  type: 'held',
+  run: (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+})
+
 function setUp(faults: FaultPlan, seed = 1) {
   const inner = memoryStore()
   const store = faultyStore(inner, { seed, faults })
@@ -117,15 +122,43 @@ test('picks go on by themselves when the store is back', async () => {
   expect(expectLogged('error')).toHaveLength(1)
 })
 
-test('a pick whose reply was lost leaks no slot: the job comes back with its lease', async () => {
+test('a pick whose reply was lost leaks no slot: its jobs are released when the store answers, and no attempt is spent', async () => {
+  const { clock, faulty, runtime, expectLogged } = setUp({})
+  const worker = await runtime({ jobs: [job, held], concurrency: 3 })
+  const other = await worker.enqueue(held, 'x')
+  await clock.settle()
+  faulty.disturb({ claim: { lostReply: 1 } })
+  const handles = await worker.enqueueMany(job, ['x', 'y'])
+  await clock.settle()
+  expect((await worker.stats()).taken).toBe(1)
+  faulty.calm()
+  faulty.disturb({ settle: { before: 1 } })
+  await clock.advance('1s')
+  faulty.calm()
+  // It is tried again after the next claim.
+  expect((await handles[0]!.record()).state).toBe('running')
+  await worker.enqueue(job, 'z')
+  await clock.advance('1s')
+  expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(['x', 'y'])
+  const { attempt, history } = await handles[0]!.record()
+  expect([attempt, history.map(({ event }) => event)]).toEqual([
+    1,
+    ['ENQUEUE', 'CLAIM', 'RELEASE', 'CLAIM', 'COMPLETE'],
+  ])
+  expect(await other.record()).toMatchObject({ state: 'running', attempt: 1 })
+  expectLogged('error')
+})
+
+test('a pick whose reply was lost comes back with its lease if the store answers too late to release it', async () => {
   const { clock, faulty, runtime, expectLogged } = setUp({})
   const worker = await runtime({ jobs: [job], concurrency: 1 })
   faulty.disturb({ claim: { lostReply: 1 } })
   const handle = await worker.enqueue(job, 'x')
   await clock.settle()
-  expect((await worker.stats()).taken).toBe(0)
+  faulty.disturb({ claim: { before: 1 } })
+  await clock.advance('40s')
   faulty.calm()
-  await clock.advance('1m')
+  await clock.advance('10s')
   expect(await handle.result()).toBe('x')
   expect((await handle.record()).attempt).toBe(2)
   expectLogged('error')
