@@ -215,8 +215,12 @@ export class Floor {
   }
 }
 
-/** A process that has just woken needs a moment to notice what it has missed; one that sleeps has other excuses. */
-const noticeMs = 250
+/**
+ * A process that has just woken needs a moment to notice what it has missed; one that sleeps has other excuses. Where
+ * nobody else can have its jobs it extends its leases first, and gives them up by the next look at them: two looks, each
+ * a 24th of a lease after the one before.
+ */
+const noticeMs = 450
 
 /** Has it been told that its lease is over, or could it not know? */
 const excused = ({ lease, signal, place: { host } }: Pick<Run, 'lease' | 'signal' | 'place'>): boolean =>
