@@ -111,6 +111,6 @@ const stillHeld = (id: string, held: number): HeldError =>
     'STORE_UNAVAILABLE',
     `other transactions hold the rows of ${counted(held, 'job')} of bulk operation ${id}`,
     {
-      hint: 'All its other jobs are done. A runtime that works on the store does those when that transaction has ended.',
+      hint: 'All others are done. A runtime does those after that transaction.',
     },
   )

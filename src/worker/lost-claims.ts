@@ -64,7 +64,7 @@ export class LostClaims {
         answers.forEach(({ outcome }, i) => outcome === 'settled' && wake(own[i]?.type ?? ''))
       }
     } catch (error) {
-      logger.debug('what lost claims have leased could not be released; it is tried again', { error })
+      logger.debug('lost claims could not be released', { error })
       this.lost.push(...lost)
       // It is tried again after the next claim. Jobs may have been released although that was not answered.
       timers.after(retryMs, () => lost.flatMap(({ types }) => types).forEach(wake))
