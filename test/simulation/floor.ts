@@ -217,8 +217,8 @@ export class Floor {
 
 /**
  * A process that has just woken needs a moment to notice what it has missed; one that sleeps has other excuses. Where
- * nobody else can have its jobs it extends its leases first, and gives them up by the next look at them: two looks, each
- * a 24th of a lease after the one before.
+ * nobody else can have its jobs it extends its leases first, and gives them up by the next look at them: two looks,
+ * each a 24th of a lease after the one before.
  */
 const noticeMs = 450
 
