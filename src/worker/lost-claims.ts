@@ -9,12 +9,14 @@ import { released } from '../core/settlement.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
 import type { LeaseClock } from './lease-clock.ts'
+import type { Runs } from './runs.ts'
 
 const retryMs = 1_000
 
 interface LostClaimsOptions {
   readonly store: Pick<Store, 'workers' | 'settle'>
   readonly worker: string
+  readonly runs: Pick<Runs, 'find'>
   readonly leaseMs: number
   readonly time: Pick<LeaseClock, 'read'>
   readonly timers: Pick<Timers, 'after'>
@@ -42,7 +44,14 @@ export class LostClaims {
   failed({ token, demand }: Pick<ClaimRequest, 'token' | 'demand'>, error: unknown): void {
     const { time, leaseMs } = this.options
     if (!(error instanceof JobchartError) || error.code !== 'STORE_UNAVAILABLE') return
-    this.lost.push({ token, types: demand.map(({ type }) => type), until: time.read() + leaseMs })
+    const until = time.read() + leaseMs
+    this.lost = [...this.held(), { token, types: demand.map(({ type }) => type), until }]
+  }
+
+  /** Those whose leases have not ended. */
+  private held(): LostClaim[] {
+    const now = this.options.time.read()
+    return this.lost.filter(({ until }) => now < until)
   }
 
   /** The store has answered a claim. */
@@ -51,17 +60,21 @@ export class LostClaims {
   }
 
   private async release(): Promise<void> {
-    const { store, worker, time, timers, wake, logger } = this.options
-    const lost = this.lost.filter(({ until }) => time.read() < until)
+    const { store, worker, runs, timers, wake, logger } = this.options
+    const lost = this.held()
     this.lost = []
     this.isReleasing = true
     try {
-      const own = (await store.workers()).find(({ id }) => id === worker)?.running ?? []
-      for (const { token } of own.length === 0 ? [] : lost) {
-        // Jobs of other claims have other tokens: nothing is changed of them.
-        const releases = own.map((job) => released({ ...job, token, ...counters }, 'the answer to its claim was lost'))
+      const leased = (await store.workers()).find(({ id }) => id === worker)?.running ?? []
+      const known = runs.find(leased.map(({ id }) => id))
+      const unknown = leased.filter((_, i) => known[i] === null)
+      for (const { token } of unknown.length === 0 ? [] : lost) {
+        // Jobs of a claim that is answered meanwhile have another token: nothing is changed of them.
+        const releases = unknown.map((job) =>
+          released({ ...job, token, ...counters }, 'the answer to its claim was lost'),
+        )
         const answers = await store.settle(releases)
-        answers.forEach(({ outcome }, i) => outcome === 'settled' && wake(own[i]?.type ?? ''))
+        answers.forEach(({ outcome }, i) => outcome === 'settled' && wake(unknown[i]?.type ?? ''))
       }
     } catch (error) {
       logger.debug('lost claims could not be released', { error })

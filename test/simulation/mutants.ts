@@ -100,7 +100,7 @@ const failedClaimsFindNothing = inMethod(selector, 'Selector', 'applyClaim', (ap
 export const mutants: readonly Mutant[] = [
   mutant(
     'a lease that has run out is not noticed',
-    267,
+    271,
     inConstructor(heartbeat, 'Heartbeat', (options) => ({
       ...options,
       lost(run) {
@@ -136,7 +136,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started although its queue was paused after its claim',
-    720,
+    1104,
     inMethod(worker, 'Worker', 'holdBack', (holdBack) => async (type, reason) => {
       if (type === null) await holdBack(type, reason)
     }),
@@ -151,7 +151,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'what was asked for is started although the slots were made fewer',
-    403,
+    467,
     startsAnyway((_code, message) => ofSlots(message)),
   ),
   mutant('jobs that a failed claim asked for are forgotten', 198, failedClaimsFindNothing),
@@ -163,17 +163,17 @@ export const mutants: readonly Mutant[] = [
   mutant('what is due is found by its timer alone', 10, dueByTimerAlone()),
   mutant(
     'what crashed workers have left is left',
-    5,
+    6,
     inConstructor(sweep, 'Sweeper', (options) => ({ ...options, mayRescue: () => false })),
   ),
   mutant(
     'a step that was kept is run again',
-    5,
+    8,
     inMethod(steps, 'StepResults', 'find', () => () => undefined),
   ),
   mutant(
     'a drain goes on picking when its time is up',
-    61,
+    86,
     inConstructor(shutdown, 'Shutdown', (options) => ({ ...options, halt() {} })),
   ),
   mutant(
@@ -186,12 +186,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a pause never hears that the runtime has stopped',
-    595,
+    630,
     inMethod(claims, 'Claims', 'close', () => () => {}),
   ),
   mutant(
     'a handler that waits to keep a step is not told that its runtime has stopped',
-    11,
+    16,
     inMethod(heartbeat, 'Heartbeat', 'writeUntilAnswered', (writeUntilAnswered) => (run, write) => {
       return writeUntilAnswered(run, () => write().catch(() => new Promise<never>(() => {})))
     }),
@@ -221,7 +221,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started while a cancel is under way',
-    602,
+    733,
     inMethod(lanes, 'Lanes', 'turns', (turns) => (urgency) => turns(urgency)),
   ),
   mutant(
@@ -231,7 +231,7 @@ export const mutants: readonly Mutant[] = [
       return turns(urgency, held?.pipe(takeWhile((isHeld) => !isHeld, true)))
     }),
   ),
-  mutant('a run that is cancelled and does not end is not abandoned', 24, neverAbandoned('CANCELLED')),
+  mutant('a run that is cancelled and does not end is not abandoned', 28, neverAbandoned('CANCELLED')),
   mutant('a run that has lost its lease and does not end is not abandoned', 207, neverAbandoned('LEASE_LOST')),
   mutant('a run that is abandoned is abandoned later and later', 207, abandonedLater()),
   mutant('a run that takes too long is not abandoned', 13, neverAbandoned('TIMEOUT')),
