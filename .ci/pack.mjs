@@ -50,8 +50,11 @@ const withBareScripts = {
   },
 }
 
-/** What is said of private members of classes is for readers of the sources. */
-const withoutPrivate = (declarations) => declarations.replaceAll(/\n *\/\*\*(?:(?!\*\/)[\s\S])*\*\/(?=\n *private )/g, '')
+/** What is said of private members of classes, and of a module, is for readers of the sources: no editor shows it. */
+const forUsers = (declarations) =>
+  declarations
+    .replaceAll(/\n *\/\*\*(?:(?!\*\/)[\s\S])*\*\/(?=\n *private )/g, '')
+    .replace(/^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=import |export (?:type )?[*{])/, '')
 
 /** What is packed beside the modules: npm takes of it what `files` names. */
 const others = ['README.md', 'LICENSE', 'llms.txt', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
@@ -79,7 +82,7 @@ try {
   for (const file of declared) {
     const packed = join(folder, relative(root, file))
     mkdirSync(dirname(packed), { recursive: true })
-    writeFileSync(packed, withoutPrivate(readFileSync(file, 'utf8')))
+    writeFileSync(packed, forUsers(readFileSync(file, 'utf8')))
   }
   for (const file of others.filter((name) => /\.(md|txt)$|LICENSE/.test(name))) cpSync(join(root, file), join(folder, file))
   // What the condition leads to is not in the package.
