@@ -47,6 +47,8 @@ const runtime = createRuntime({
   name,
   lease: '1s',
   concurrency: 4,
+  // All are compared with the rows.
+  retention: { done: { age: '1d', count: 1_000_000 } },
   logger: {},
 })
 
