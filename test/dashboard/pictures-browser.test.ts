@@ -69,6 +69,12 @@ for (const [what, start, hash, panel, name] of [
   test.runIf(canStartBrowser)(`${what} is saved as SVG and as PNG, as it is seen`, async () => {
     const page = await opened(await start(), hash)
     await page.locator(`${panel} svg`).first().waitFor()
+    // The time left is drawn when the timers of the job are known.
+    if (what === 'the chart of a job')
+      await page
+        .locator('.jc-timer')
+        .getByText(/^in [12] h/)
+        .waitFor()
     const svg = await saved(page, panel, 'Save SVG')
     expect(svg.name).toBe(`${name}.svg`)
     const text = svg.file.toString('utf8')
