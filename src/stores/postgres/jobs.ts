@@ -1,6 +1,6 @@
 /** Jobs as rows: a document, and the columns of it that are looked at by a statement. */
 import type { CheckpointEntry } from '../../core/machine-record.ts'
-import { numberedDocument, numberedEntry, timerOf, type JobDocument } from '../remote/document.ts'
+import { numberedDocument, numberedEntry, timerOf, usual, type JobDocument } from '../remote/document.ts'
 import type { Writes } from '../remote/commit.ts'
 import { pending } from '../remote/transaction.ts'
 import type { Ask, ResultRow } from './connection.ts'
@@ -37,38 +37,7 @@ export function documentOfRow([id, base, doc, facts]: ResultRow): JobDocument {
   }
 }
 
-/** What most documents have: it is left out of their texts. Not their history, without which a text is none. */
-const usual = {
-  priority: 0,
-  generation: 1,
-  startedAt: null,
-  finishedAt: null,
-  wakeAt: null,
-  worker: null,
-  token: null,
-  settled: null,
-  key: null,
-  untilStart: false,
-  givenUpKey: false,
-  dueAfter: null,
-  concurrencyKey: null,
-  keyWeight: 1,
-  tags: [],
-  meta: null,
-  pins: null,
-  error: null,
-  failure: null,
-  errors: [],
-  logs: [],
-  checkin: null,
-  cancel: null,
-  onDead: null,
-  machine: null,
-  steps: {},
-  checkpoints: [],
-  inbox: [],
-} as const satisfies Partial<JobDocument>
-
+/** What is left out of the texts of documents that have it. */
 const usualOf: ReadonlyMap<string, unknown> = new Map(Object.entries(usual))
 
 /** Lists and steps are new ones in each document. */

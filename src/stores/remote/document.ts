@@ -9,6 +9,7 @@ import { JobMachine, JobRow, Terms, Tick, type Additions, type CancelMark, type 
 import { isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
+import { defaultKeyWeight } from '../../core/shares.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import type { JobFilter, JobPins } from '../../store.ts'
 import { matches } from './match.ts'
@@ -87,6 +88,38 @@ export interface JobDocument {
   readonly checkpoints: readonly CheckpointEntry[]
   readonly inbox: readonly InboxEntry[]
 }
+
+/** What a job has that has nothing but an input, and waits. Not its history, without which a text is no document. */
+export const usual = {
+  priority: 0,
+  generation: 1,
+  startedAt: null,
+  finishedAt: null,
+  wakeAt: null,
+  worker: null,
+  token: null,
+  settled: null,
+  key: null,
+  untilStart: false,
+  givenUpKey: false,
+  dueAfter: null,
+  concurrencyKey: null,
+  keyWeight: defaultKeyWeight,
+  tags: [],
+  meta: null,
+  pins: null,
+  error: null,
+  failure: null,
+  errors: [],
+  logs: [],
+  checkin: null,
+  cancel: null,
+  onDead: null,
+  machine: null,
+  steps: {},
+  checkpoints: [],
+  inbox: [],
+} as const satisfies Partial<JobDocument>
 
 /** A row that was made of a document. */
 class DocumentRow extends JobRow {

@@ -10,7 +10,6 @@ import { nextArrow, type Arrow, type ArrowEvent, type JobState } from '../../cor
 import type { Json } from '../../core/payload.ts'
 import type { JobMeta } from '../../core/record.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import { defaultKeyWeight } from '../../core/shares.ts'
 import type {
   Answer,
   ClaimAnswer,
@@ -25,7 +24,7 @@ import type {
   NewJob,
   SettleAnswer,
 } from '../../store.ts'
-import { recordOfDocument, type JobDocument } from './document.ts'
+import { recordOfDocument, usual, type JobDocument } from './document.ts'
 import type { EndedFacts } from './ended.ts'
 
 /** What was written, and what others are told of it. */
@@ -211,14 +210,13 @@ export interface PlainStanding {
   readonly end: { readonly seq: number; readonly at: number; readonly output?: Json } | null
 }
 
-const none: readonly never[] = []
-
 export function plainDocument(terms: PlainTerms, standing: PlainStanding): JobDocument {
   const { id, type, seq, enqueuedAt, rev, start, end } = standing
-  const { input, meta = null, pins = null, tags = none } = terms
+  const { input, meta = null, pins = null, tags = usual.tags } = terms
   const history = start === null ? [] : [historyEntry(claimArrow, start.seq, start.at, 1, start.worker, null)]
   if (start !== null && end !== null) history.push(historyEntry(endArrow, end.seq, end.at, 1, start.worker, null))
   return {
+    ...usual,
     rev,
     id,
     type,
@@ -226,9 +224,7 @@ export function plainDocument(terms: PlainTerms, standing: PlainStanding): JobDo
     seq,
     lastSeq: end?.seq ?? start?.seq ?? seq,
     place: seq,
-    priority: 0,
     attempt: start === null ? 0 : 1,
-    generation: 1,
     maxAttempts: attemptsAfterClaim(terms, start?.maxAttempts),
     enqueuedAt,
     startedAt: start?.at ?? null,
@@ -236,30 +232,12 @@ export function plainDocument(terms: PlainTerms, standing: PlainStanding): JobDo
     wakeAt: start?.wakeAt ?? null,
     worker: start?.worker ?? null,
     token: start?.token ?? null,
-    settled: null,
-    key: null,
-    untilStart: false,
-    givenUpKey: false,
-    dueAfter: null,
-    concurrencyKey: null,
-    keyWeight: defaultKeyWeight,
     tags,
     meta,
     pins,
     ...(input !== undefined && { input }),
     ...(end?.output !== undefined && { output: end.output }),
-    error: null,
-    failure: null,
-    errors: none,
-    logs: none,
-    checkin: null,
-    cancel: null,
-    onDead: null,
-    machine: null,
     history,
-    steps: {},
-    checkpoints: none,
-    inbox: none,
   }
 }
 

@@ -3,17 +3,9 @@ import { expect, onTestFinished } from 'vitest'
 import { postgresStore } from 'jobchart/postgres'
 import { newJob, put, takeOne } from '../../../src/store-testing/conformance/acts.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import type { Store } from '../../../src/store.ts'
 import { postgresOfFile, postgresTest as test } from '../../support/postgres-server.ts'
 
 const server = postgresOfFile()
-
-async function opened(schema: string): Promise<Store> {
-  const store = postgresStore({ url: server().url, schema })
-  await store.open({ clock: systemClock })
-  onTestFinished(() => store.close())
-  return store
-}
 
 async function textOf(schema: string, id: string): Promise<Record<string, unknown>> {
   const [row] = await server().query(`SELECT doc FROM ${schema}.jobs WHERE id = '${id}'`)
@@ -21,7 +13,9 @@ async function textOf(schema: string, id: string): Promise<Record<string, unknow
 }
 
 test('what most jobs have is left out, and an input that looks like it is not', async () => {
-  const store = await opened('short')
+  const store = postgresStore({ url: server().url, schema: 'short' })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
   await put(store, newJob('a', { concurrencyKey: 'k', input: {} }), newJob('b', { concurrencyKey: 'k', input: [] }))
   const { seq, place, lastSeq, ...text } = await textOf('short', 'a')
   expect([seq, place, lastSeq]).toEqual([9e15, 9e15, 9e15])
