@@ -1,5 +1,5 @@
 /** The charts that are measured as jobs. */
-import { fromPromise, setup } from 'xstate'
+import { assign, enqueueActions, fromPromise, setup, type AnyActorLogic, type DoneActorEvent } from 'xstate'
 
 /** Five states, four of them with an actor that has nothing to do. */
 export function fiveStates() {
@@ -36,5 +36,38 @@ export function sleeper(woken: (at: number) => void) {
     context: ({ input }) => input,
     initial: 'asleep',
     states: { asleep: { after: { untilThen: 'awake' } }, awake: { entry: 'woken', type: 'final' } },
+  })
+}
+
+/** Starts `count` child jobs at once, each with its number as input, and adds up what they give. */
+export function gathering<Child extends AnyActorLogic>(child: Child) {
+  return setup({
+    types: {
+      context: {} as { readonly count: number; readonly open: number; readonly sum: number },
+      input: {} as { readonly count: number },
+      output: {} as { readonly sum: number },
+      events: {} as DoneActorEvent<number, `child.${number}`>,
+    },
+    actors: { child: child as AnyActorLogic },
+    actions: {
+      startAll: enqueueActions(({ context: { count }, enqueue }) => {
+        for (let i = 0; i < count; i++) enqueue.spawnChild('child', { id: `child.${i}`, input: { i } })
+      }),
+      add: assign(({ context, event }) => ({ open: context.open - 1, sum: context.sum + event.output })),
+    },
+    guards: { hasAll: ({ context }) => context.open === 0 },
+  }).createMachine({
+    id: 'gathering',
+    context: ({ input: { count } }) => ({ count, open: count, sum: 0 }),
+    initial: 'open',
+    states: {
+      open: {
+        entry: 'startAll',
+        on: { 'xstate.done.actor.child.*': { actions: 'add' } },
+        always: { guard: 'hasAll', target: 'over' },
+      },
+      over: { type: 'final' },
+    },
+    output: ({ context: { sum } }) => ({ sum }),
   })
 }

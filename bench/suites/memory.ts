@@ -9,6 +9,7 @@ import { latency } from '../memory/latency.ts'
 import { selfTest } from '../memory/self-test.ts'
 import { throughput } from '../memory/throughput.ts'
 import { dashboards } from '../dashboards/section.ts'
+import { children } from '../machine/children.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
 
@@ -27,6 +28,7 @@ export const suite: Suite = {
     garbage,
     machineThroughput(false),
     parked(false),
+    children(null, { atMost: 0.3 }),
     dashboards(false),
     importCost,
     selfTest,

@@ -4,6 +4,7 @@ import { latency } from '../across/latency.ts'
 import { screens } from '../across/screens.ts'
 import { withPostgres } from '../harness/postgres.ts'
 import type { WithStores } from '../harness/stores.ts'
+import { children } from '../machine/children.ts'
 import { idle } from '../postgres/idle.ts'
 import { pinned } from '../postgres/pinned.ts'
 import { enqueue, features, processing, waiting } from '../postgres/work.ts'
@@ -21,6 +22,7 @@ export const suite: Suite = {
     features,
     waiting,
     growthBacklog(inDatabase),
+    children(inDatabase, null),
     screens(inDatabase),
     pinned,
     latency(inDatabase, { p50: { atMost: 5 } }),

@@ -4,6 +4,7 @@ import { latency } from '../across/latency.ts'
 import { screens } from '../across/screens.ts'
 import { withServer } from '../harness/redis.ts'
 import type { WithStores } from '../harness/stores.ts'
+import { children } from '../machine/children.ts'
 import { herd } from '../machine/herd.ts'
 import { scripts } from '../redis/scripts.ts'
 import { fleet } from '../redis/fleet.ts'
@@ -28,6 +29,7 @@ export const suite: Suite = {
     { ...screens(onServer), onRequest: true },
     latency(onServer, { p50: { atMost: 2 }, p99: { atMost: 15 } }),
     herd(false),
+    children(onServer, null),
     scripts,
   ],
 }

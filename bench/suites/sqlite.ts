@@ -11,6 +11,7 @@ import { restart } from '../sqlite/restart.ts'
 import { stalls } from '../sqlite/stalls.ts'
 import { enqueue, features, processing, waiting } from '../sqlite/work.ts'
 import { dashboards } from '../dashboards/section.ts'
+import { children } from '../machine/children.ts'
 import { herd } from '../machine/herd.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
@@ -35,6 +36,7 @@ export const suite: Suite = {
     screens(inFolder),
     machineThroughput(true),
     parked(true),
+    children(inFolder, { atMost: 0.3 }),
     herd(true),
     dashboards(true),
   ],
