@@ -40,7 +40,7 @@ export function sleeper(woken: (at: number) => void) {
 }
 
 /** Starts `count` child jobs at once, each with its number as input, and adds up what they give. */
-export function gathering<Child extends AnyActorLogic>(child: Child) {
+export function gathering(child: AnyActorLogic) {
   return setup({
     types: {
       context: {} as { readonly count: number; readonly open: number; readonly sum: number },
@@ -48,7 +48,7 @@ export function gathering<Child extends AnyActorLogic>(child: Child) {
       output: {} as { readonly sum: number },
       events: {} as DoneActorEvent<number, `child.${number}`>,
     },
-    actors: { child: child as AnyActorLogic },
+    actors: { child },
     actions: {
       startAll: enqueueActions(({ context: { count }, enqueue }) => {
         for (let i = 0; i < count; i++) enqueue.spawnChild('child', { id: `child.${i}`, input: { i } })

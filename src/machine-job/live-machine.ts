@@ -37,7 +37,7 @@ import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState, WrittenState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { LeanMachine, MachineVersion } from './versions.ts'
-import { dropChild, replaceScheduler, watchSnapshots, wrapRelays } from './xstate-internals.ts'
+import { dropChild, replaceScheduler, takeInPlace, watchSnapshots, wrapRelays } from './xstate-internals.ts'
 
 /** The run that a machine lives in. */
 export interface MachineHost extends AttemptHost {
@@ -134,6 +134,7 @@ export class LiveMachine implements MachineRunServices {
       ...(inspector !== null && { inspect: (inspected: InspectionEvent) => inspector.take(inspected) }),
     })
     watchSnapshots(this.root.system, (actor, snapshot, event) => this.snapshotChanged(actor, snapshot, event))
+    takeInPlace(this.root)
     addresses.of(this.root)
     replaceScheduler(this.root.system, this.timers)
     wrapRelays(this.root.system, (source, target, event, deliver) => {

@@ -543,12 +543,12 @@ const cancelOf = (from: MachineState | null, generation: number): ReadCancel | n
  * Each wake-up restores and stores the whole machine. A machine with many child jobs therefore waits for the ends of a
  * fraction of them, so that the total cost is proportional to their number. The last ends wake it one by one.
  */
-const gatherParts = 8
-const gatherMs = { least: 50, perJob: 0.05 }
+const gathered = { part: 1 / 4, jobsLeast: 16, msLeast: 50, msPerJob: 0.15 }
 
 function gatherOf(jobs: number): { readonly gather?: Gather } {
-  const messages = Math.floor(jobs / gatherParts)
-  return messages < 2 ? {} : { gather: { messages, ms: Math.ceil(gatherMs.least + jobs * gatherMs.perJob) } }
+  const { part, jobsLeast, msLeast, msPerJob } = gathered
+  if (jobs < jobsLeast) return {}
+  return { gather: { messages: Math.floor(jobs * part), ms: Math.ceil(msLeast + jobs * msPerJob) } }
 }
 
 const stoppedItself = ({ id }: MachineVersion): JobchartError =>

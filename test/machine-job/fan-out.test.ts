@@ -100,7 +100,7 @@ test.each([[1], [10]])('all that is written is a few times what all children tak
   const { output, chars, largest, checkpoints } = await madeAlbum(800, slots)
   expect(output).toBe(800)
   // A checkpoint for each batch of as many as there are slots would come to forty times and more.
-  expect(chars / largest).toBeLessThan(12)
+  expect(chars / largest).toBeLessThan(8)
   // Each batch is a part of those that are left, and the last ones come one by one.
   expect(checkpoints).toBeLessThan(80)
 })

@@ -24,7 +24,11 @@ import {
   type AnyEventObject,
 } from 'xstate'
 import { expect, test } from 'vitest'
-import { watchMicrosteps, wrapRelays, type Microstep } from '../../src/machine-job/xstate-internals.ts'
+import { takeInPlace, watchMicrosteps, wrapRelays, type Microstep } from '../../src/machine-job/xstate-internals.ts'
+
+const raised = (): never => {
+  throw new Error('refused')
+}
 
 const kid = createMachine({ id: 'kid', initial: 'a', states: { a: {} } })
 
@@ -206,6 +210,28 @@ test('a machine whose start is still to come defers what it does, and starts its
   expect(order).toEqual([])
   actor.start()
   expect(order).toEqual(['kid', 'own'])
+})
+
+test('what a machine does after its steps is taken from the front of its list', () => {
+  const order: string[] = []
+  const note = (what: string) => () => void order.push(what)
+  const machine = setup({
+    actions: { first: note('first'), second: note('second'), last: note('last'), refuse: () => raised() },
+    actors: { work: fromCallback(note('started')) },
+  }).createMachine({
+    entry: ['first', spawnChild('work'), 'second'],
+    on: { GO: { actions: ['last', spawnChild('work')] }, FAIL: { actions: 'refuse' } },
+  })
+  const actor = createActor(machine)
+  actor.subscribe({ error: (error) => void order.push((error as Error).message) })
+  takeInPlace(actor)
+  expect(order).toEqual([])
+  actor.start()
+  expect(order).toEqual(['started', 'first', 'second'])
+  actor.send({ type: 'GO' })
+  actor.send({ type: 'FAIL' })
+  expect(order.slice(3)).toEqual(['last', 'started', 'refused'])
+  expect(Reflect.get(actor, '_deferred')).toHaveLength(0)
 })
 
 test('a persisted snapshot has the shape that versions.ts reads', () => {
