@@ -48,17 +48,20 @@ export const claimedWhole = (id: string, text: string, beside: Beside): Claimed 
     const row = parseRow(text)
     if (row === null) return null
     const apart = Object.fromEntries(pairs(data))
-    const stored: StoredJob = {
+    const whole = row.withData(apart, dataFields)
+    const read = (): StoredJob => ({
       id,
-      row: row.withData(apart, dataFields),
+      row: whole,
       checkpoint:
         typeof checkpoint === 'string' && checkpoint !== '' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
       inbox: parsedAll<InboxEntry>(inbox),
-    }
-    return { job: claimedJob(stored, pairs(steps)), row: row.withData(apart, restFields) }
+    })
+    return { job: claimedJob(read, pairs(steps)), row: row.withData(apart, restFields) }
   })
 
-function claimedJob(stored: StoredJob, steps: readonly [string, string][]): ClaimedJob {
+/** @param read gives the job with values that are the caller's */
+function claimedJob(read: () => StoredJob, steps: readonly [string, string][]): ClaimedJob {
+  const stored = read()
   const row = stored.row.decode(stored.id)
   const { input, checkpoint, inbox, meta } = recordOfJob(readJobOf(stored, row), [
     'input',
@@ -73,7 +76,7 @@ function claimedJob(stored: StoredJob, steps: readonly [string, string][]): Clai
     checkpoint,
     inbox,
     meta: row.terms.meta === null ? null : meta,
-    record: () => recordOf(stored),
+    record: () => recordOf(read()),
   })
 }
 

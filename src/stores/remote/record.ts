@@ -19,9 +19,8 @@ export interface ReadJob {
 
 const readers: RecordReaders<JobRow, ReadJob> = {
   ...fieldsOfRow,
-  checkpoint: (_, { checkpoint }) =>
-    checkpoint === null ? null : { number: checkpoint.number, state: structuredClone(checkpoint.state) },
-  inbox: (_, { inbox }) => structuredClone([...inbox]),
+  checkpoint: (_, { checkpoint }) => checkpoint && { number: checkpoint.number, state: checkpoint.state },
+  inbox: (_, { inbox }) => [...inbox],
   history: historyOf,
 }
 
