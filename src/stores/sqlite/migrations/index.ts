@@ -9,7 +9,7 @@
  *
  * To change the schema: if the last text has not been released yet, change it. Otherwise add a file
  * `NNNN-what.ts` and name it at the end of the list below. A version is also needed, if only with an empty text, when
- * the chart of a job gets another state: an older jbchhart that shares the file would meet jobs in a state that it does
+ * the chart of a job gets another state: an older jobchart that shares the file would meet jobs in a state that it does
  * not know, and a newer version of the file is what makes it refuse.
  *
  * The texts are TypeScript modules and not `.sql` files so that a bundler takes them along. See
@@ -19,8 +19,8 @@ import { jobs } from './0001-jobs.ts'
 
 export const migrations: readonly string[] = [jobs]
 
-/** The version of a file that this jbchhart reads and writes. */
+/** The version of a file that this jobchart reads and writes. */
 export const fileVersion = migrations.length
 
-/** `PRAGMA application_id` of a jbchhart file: 'jobc'. */
+/** `PRAGMA application_id` of a jobchart file: 'jobc'. */
 export const applicationId = 0x6a626368
