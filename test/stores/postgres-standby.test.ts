@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest'
 import { createRuntime, defineJob } from 'jobchart'
 import { postgresStore } from 'jobchart/postgres'
 import { systemClock } from '../../src/core/clock.ts'
-import { lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import { lease, newJob, put, take, takeOne, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import type { Hint, Settlement, Store } from '../../src/store.ts'
 import { isLong } from '../harness/long-form.ts'
 import { postgresServer, standbyOf, type PostgresServer } from '../support/postgres-process.ts'
@@ -139,6 +139,8 @@ test('a server that is started again has lost nothing, and that is told as well'
   onTestFinished(store.watch((hint) => hints.push(hint)))
   await put(store, newJob('a', { key: 'k' }))
   const job = await takeOne(store, { max: 1 })
+  // Writes that are no transition take no number.
+  await store.worker('w1', workerInfo('w1'))
   await own.kill()
   await own.start()
   await expect.poll(() => outcomesOf(store, [{ ...lease(job), event: 'COMPLETE', to: 'done' }])).toEqual(['settled'])

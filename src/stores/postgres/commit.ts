@@ -14,7 +14,7 @@ import { columnOrNull, columnText, textOfColumn } from './texts.ts'
 /**
  * @param table nothing is written if the table of jobs is another one, see `madeColumn`; null: nothing is known of it
  */
-function commitStatement({ schema, transitionsMax }: Schema, commit: Commit, table: number | null): Parameters<Ask> {
+function commitStatement({ schema, transitionsMax }: Schema, commit: Commit, table: number | null): CommitStatement {
   // Numbers count from `pending`: the server gives them, and whoever reads a document counts them from its base.
   const writes = commit.writes(pending)
   const read = [...commit.revisions]
@@ -44,12 +44,19 @@ function commitStatement({ schema, transitionsMax }: Schema, commit: Commit, tab
   const text = `SELECT ${headColumns(schema)}, base::float8, stale, locked, unfolded::float8
     FROM (VALUES (1)) AS one LEFT JOIN ${schema}.commit(${list})
       ON $${values.length + 1}::float8 IS NULL OR $${values.length + 1} = ${madeColumn(schema)}`
-  return [text, [...values, table], 'jobchart commit']
+  return { statement: [text, [...values, table], 'jobchart commit'], count: writes.count }
+}
+
+interface CommitStatement {
+  readonly statement: Parameters<Ask>
+  /** How many transitions it writes. */
+  readonly count: number
 }
 
 interface Committed {
-  /** The number of its first transition; null if it was refused. */
+  /** The number of its first transition, or of the next one if it has written none; null if it was refused. */
   readonly base: number | null
+  readonly count: number
   readonly stale: readonly string[]
   /** Jobs of which somebody else holds the row. */
   readonly locked: readonly string[]
@@ -64,13 +71,15 @@ export async function commitInTurn(
   commit: Commit,
   table: number | null = null,
 ): Promise<Committed> {
-  const [row] = await ask(...commitStatement(schema, commit, table))
-  return committedOf(row?.slice(2))
+  const { statement, count } = commitStatement(schema, commit, table)
+  const [row] = await ask(...statement)
+  return committedOf(count, row?.slice(2))
 }
 
-function committedOf([base = null, stale, locked, unfolded]: ResultRow = []): Committed {
+function committedOf(count: number, [base = null, stale, locked, unfolded]: ResultRow = []): Committed {
   return {
     base: base as number | null,
+    count,
     stale: ((stale ?? []) as string[]).map(textOfColumn),
     locked: ((locked ?? []) as string[]).map(textOfColumn),
     unfolded: (unfolded ?? 0) as number,
@@ -96,9 +105,9 @@ export class Commits {
     for (;;) {
       const stale = commit.slots.size > 0 ? await this.inTurn(commit) : await this.atOnce(commit)
       if (!('base' in stale)) return stale
-      const { base, unfolded, locked } = stale
+      const { base, count, unfolded, locked } = stale
       if (base !== null) {
-        epoch.see(base)
+        if (count > 0) epoch.see(base)
         await figures.foldIfMany(unfolded)
         return base
       }
@@ -112,8 +121,8 @@ export class Commits {
 
   private async atOnce(commit: Commit): Promise<Committed> {
     const { lane, time, epoch } = this.store.opened()
-    const statement = commitStatement(this.store, commit, epoch.table)
-    return committedOf(await time.learn(() => lane.query(...statement)))
+    const { statement, count } = commitStatement(this.store, commit, epoch.table)
+    return committedOf(count, await time.learn(() => lane.query(...statement)))
   }
 
   /** Free slots are counted here, so that the turn is taken before. */
