@@ -333,10 +333,12 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     const { settings, connection, starting, stopping } = this
     if (starting === null || stopping !== null || settings.schedules.length === 0) return
     this.declareTimer?.cancel()
+    const failure = 'schedules could not be declared again; it is repeated'
     try {
       await this.declareSchedules()
+      connection.repeated.succeeded(failure)
     } catch (error) {
-      settings.logger.warn('schedules could not be declared again; it is repeated', { error })
+      connection.repeated.failed(failure, { error })
       this.declareTimer = connection.timers.after(declareAgainMs, () => void this.declareAgain(), false)
     }
   }

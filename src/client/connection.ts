@@ -56,6 +56,7 @@ import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
 import { expectRetried, notFound } from './not-found.ts'
 import { RecordWatch } from './record-watch.ts'
+import { RepeatedCalls } from '../core/repeated-calls.ts'
 import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
@@ -82,6 +83,7 @@ export class Connection {
   readonly hub: EventHub
   readonly timers: Timers
   readonly inserter: Inserter
+  readonly repeated: RepeatedCalls
   /** The jobs that handlers of this process await. */
   readonly waits = new Waits()
   private readonly preparing: PrepareOptions
@@ -127,9 +129,10 @@ export class Connection {
     }
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
-    this.results = new Results({ store, hub, timers, logger })
+    const repeated = (this.repeated = new RepeatedCalls(logger))
+    this.results = new Results({ store, hub, timers, repeated })
     const ready = (): Promise<void> => this.ready()
-    this.transactions = new Transactions({ store, hub, timers, logger, ready, ambient: settings.tx })
+    this.transactions = new Transactions({ store, hub, timers, logger, repeated, ready, ambient: settings.tx })
     const queueLimit = queueLimits(settings)
     this.inserter = new Inserter({
       store,

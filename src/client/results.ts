@@ -8,7 +8,7 @@ import type { Timer } from '../core/clock.ts'
 import type { JobchartError } from '../core/errors.ts'
 import type { AnyJobEvent, JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
-import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { Hint, Store } from '../store.ts'
 import type { EventHub } from './event-hub.ts'
 import type { CallDeadline } from './call-deadline.ts'
@@ -18,6 +18,7 @@ import type { Timers } from './timers.ts'
 const jobsPerQuery = 500
 /** Polling time for each `jobsPerQuery` awaited jobs: hints of other processes may be missed. */
 const pollMs = 1_000
+const readFailed = 'awaited jobs could not be read from the store; the read is repeated'
 
 /** While this many jobs are awaited, ended jobs are collected for this long before they are read, ms. */
 const collectFrom = 100
@@ -46,7 +47,7 @@ interface ResultsOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers
-  readonly logger: Logger
+  readonly repeated: RepeatedCalls
 }
 
 export class Results {
@@ -92,7 +93,9 @@ export class Results {
         this.waiting.delete(id)
         if (this.wanted.delete(id)) this.fetching.delete(id)
       }
-      if (this.waiting.size === 0) this.stopPolling()
+      if (this.waiting.size > 0) return
+      this.stopPolling()
+      this.options.repeated.givenUp(readFailed)
     }
     const off = this.options.hub.onJob(id, (event) => {
       if (!isEnded(event.to)) return
@@ -203,13 +206,11 @@ export class Results {
         const records = await this.options.store.get(some)
         for (let i = 0; i < some.length; i++) this.notify(some[i] as string, records[i] ?? null)
       }
+      this.options.repeated.succeeded(readFailed)
     } catch (error) {
       // A read was under way when the store was closed.
       if (this.closed !== null) return
-      this.options.logger.warn('awaited jobs could not be read from the store; the read is repeated', {
-        error,
-        jobs: ids.length,
-      })
+      this.options.repeated.failed(readFailed, { error, jobs: ids.length })
       this.scheduleQuery(pollMs)
     }
   }

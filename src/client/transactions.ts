@@ -6,6 +6,7 @@
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { OpenTransaction, Store, SynchronousTransaction, TxFate, TxIntent } from '../store.ts'
 import { carryOutAll, insertedBy } from './carry-out.ts'
 import type { EventHub } from './event-hub.ts'
@@ -22,6 +23,7 @@ interface TransactionsOptions {
   readonly ambient: (() => OpenTransaction | null | undefined) | null
   readonly timers: Timers
   readonly logger: Logger
+  readonly repeated: RepeatedCalls
   readonly hub: EventHub
   /** Opens the store. */
   readonly ready: () => Promise<void>
@@ -197,6 +199,8 @@ export class Transactions {
     const due = [...this.watched].filter(({ nextAt }) => nextAt <= now)
     for (const write of due) write.nextAt = now + waitAfter(now - write.at)
     const open = due.filter(({ fate }) => fate === 'open')
+    const { repeated } = this.options
+    const failure = 'could not ask for the state of transactions; it is repeated'
     try {
       const fates = (await this.options.store.transactions?.fates(open.map(({ receipt }) => receipt))) ?? []
       open.forEach((write, i) => (write.fate = fates[i] ?? 'open'))
@@ -206,10 +210,10 @@ export class Transactions {
         held = await carryOutAll(this.options, () => this.closed === null)
       }
       for (const write of due) if (!write.ids.some((id) => held.has(id))) this.settle(write)
+      repeated.succeeded(failure)
     } catch (error) {
       for (const write of due) write.nextAt = this.now + everyMs.most
-      if (this.closed === null)
-        this.options.logger.warn('could not ask for the state of transactions; it is repeated', { error })
+      if (this.closed === null) repeated.failed(failure, { error })
     }
     this.asking = false
     this.schedule()

@@ -2,6 +2,7 @@
 import { nanoid } from 'nanoid'
 import type { OperatorFunction } from 'rxjs'
 import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { ClaimAnswer, Store } from '../store.ts'
 import { whenAnswered } from '../client/answer.ts'
 import type { Claim, Claims } from './claims.ts'
@@ -10,6 +11,8 @@ import { fenceAt, type ConfirmedLease, type LeaseClock } from './lease-clock.ts'
 import type { LostClaims } from './lost-claims.ts'
 import { stage } from './stage.ts'
 import type { StoreCalls } from './store-calls.ts'
+
+const claimFailed = 'a claim failed; it is repeated until the store answers'
 
 export interface ClaimPicksOptions {
   readonly store: Pick<Store, 'claim'>
@@ -22,6 +25,7 @@ export interface ClaimPicksOptions {
   readonly lostClaims: Pick<LostClaims, 'answered' | 'failed'>
   readonly time: Pick<LeaseClock, 'read'>
   readonly health: Health
+  readonly repeated: RepeatedCalls
   readonly logger: Logger
 }
 
@@ -34,7 +38,8 @@ export interface AnsweredClaim {
 }
 
 export function claimPicks(options: ClaimPicksOptions): OperatorFunction<Claim, AnsweredClaim> {
-  const { store, storeCalls, worker, registration, leaseMs, claims, lostClaims, time, health, logger } = options
+  const { store, storeCalls, worker, registration, leaseMs, claims, lostClaims, time, health, repeated, logger } =
+    options
   return stage(logger, (out) => (claim) => {
     const sentAt = time.read()
     const { startedAt } = registration
@@ -45,13 +50,15 @@ export function claimPicks(options: ClaimPicksOptions): OperatorFunction<Claim, 
         claims.answered()
         lostClaims.answered()
         health.answered()
+        repeated.succeeded(claimFailed)
         const lease = { confirmedAt: sentAt, fenceAt: fenceAt(sentAt, leaseMs) }
         claims.take(() => out.next({ claim, answer, lease }))
       },
       (error) => {
         health.failed(error)
         lostClaims.failed(request, error)
-        if (claims.failed(claim)) logger.error('a claim failed; it is repeated until the store answers', { error })
+        claims.failed(claim)
+        repeated.failed(claimFailed, { error }, 'error')
       },
     )
   })

@@ -172,15 +172,14 @@ export class Claims {
     for (const claim of this.inFlight.filter(({ isAdmitted }) => isAdmitted)) this.end(claim)
   }
 
-  /** The claim failed: gives the permits back, and claims again later. @returns is it the first failure? */
-  failed(claim: Claim): boolean {
+  /** The claim failed: gives the permits back, and claims again later. */
+  failed(claim: Claim): void {
     const { selector, permits } = this.options
     permits.give(claim.picks.jobs)
     selector.applyClaim(claim.picks, null)
     this.end(claim)
     this.failures++
     this.backOff()
-    return this.failures === 1
   }
 
   /** Claims nothing for a while. */

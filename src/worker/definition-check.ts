@@ -12,6 +12,7 @@ import { nanoid } from 'nanoid'
 import type { Timer } from '../core/clock.ts'
 import type { JobDefinition, MachineRunner, UnsupportedRest } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { JobRecord } from '../core/record.ts'
 import { reindexRequest } from '../core/reindex.ts'
 import type { JobFilter, JobPage, ReindexRequest, Store } from '../store.ts'
@@ -56,6 +57,7 @@ interface DefinitionCheckOptions {
   readonly timers: Timers
   readonly leaseMs: number
   readonly logger: Logger
+  readonly repeated: RepeatedCalls
 }
 
 export class DefinitionCheck {
@@ -104,6 +106,8 @@ export class DefinitionCheck {
 
   /** @returns may there be more to do later? */
   private async check(): Promise<boolean> {
+    const { repeated } = this.options
+    const failure = 'the definitions of waiting jobs could not be checked; they are checked again'
     try {
       // Read before the jobs: what a worker postpones before it disappears from the list is then found in the pages.
       const others = await this.otherDefinitions()
@@ -114,12 +118,10 @@ export class DefinitionCheck {
         const postponed = await this.resumePostponed(type, machine)
         found ||= change || postponed
       }
+      repeated.succeeded(failure)
       return found || others.size > 0
     } catch (error) {
-      if (this.running)
-        this.options.logger.warn('the definitions of waiting jobs could not be checked; they are checked again', {
-          error,
-        })
+      if (this.running) repeated.failed(failure, { error })
       return true
     }
   }

@@ -6,13 +6,14 @@
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { Store } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Swept } from './sweep.ts'
 
 /** Another process may end the last job, and its hint may be missed. */
 const pollMs = 200
+const readFailed = 'a drain could not read the counts of jobs; the read is repeated'
 
 /** What a drain waits for. */
 export interface DrainScope {
@@ -24,7 +25,7 @@ interface DrainWatcherOptions {
   readonly store: Store
   readonly types: ReadonlySet<string>
   readonly timers: Timers
-  readonly logger: Logger
+  readonly repeated: RepeatedCalls
   /** Does this process have work that is not in the store yet? */
   readonly busy: () => boolean
   /** Queues jobs that are due: they count as work, though their timer may not have fired yet. */
@@ -80,7 +81,7 @@ export class DrainWatcher {
   }
 
   private async checkStore(): Promise<void> {
-    const { logger, busy } = this.options
+    const { repeated, busy } = this.options
     try {
       do {
         this.checkAgain = false
@@ -94,8 +95,9 @@ export class DrainWatcher {
         // A run that has ended meanwhile may have left a retry that is due at once: then the counts are read again.
         if (!this.checkAgain && !busy()) this.release(left)
       } while (this.checkAgain && this.waiters.size > 0)
+      repeated.succeeded(readFailed)
     } catch (error) {
-      logger.warn('a drain could not read the counts of jobs; the read is repeated', { error })
+      repeated.failed(readFailed, { error })
     }
     this.checking = false
     this.schedulePoll()
@@ -147,6 +149,7 @@ export class DrainWatcher {
     if (this.waiters.size > 0) return
     this.timer?.cancel()
     this.timer = null
+    this.options.repeated.givenUp(readFailed)
   }
 }
 

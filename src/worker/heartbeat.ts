@@ -7,6 +7,7 @@ import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import { roughSize, type Json } from '../core/payload.ts'
 import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { HeartbeatPayload, HeartbeatAnswer, Store } from '../store.ts'
 import { refusedBy } from '../client/answer.ts'
 import type { Health } from './health.ts'
@@ -16,6 +17,7 @@ import { runIsOver, type Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
 import type { Timers } from '../client/timers.ts'
 
+const heartbeatFailed = 'a heartbeat failed; it is repeated before the leases run out'
 /** Minimum time between two writes of check-ins and logs. The end of a run writes them, too. */
 const reportEveryMs = 250
 const writeRetryMs = { first: 25, max: 2_000 }
@@ -39,6 +41,7 @@ interface HeartbeatOptions {
   readonly timers: Timers
   readonly time: LeaseClock
   readonly logger: Logger
+  readonly repeated: RepeatedCalls
   /** A run is to be cancelled. */
   readonly cancelling: (run: Run, answer: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>) => void
   /** A run's lease is lost. */
@@ -122,7 +125,7 @@ export class Heartbeat {
     try {
       await this.sendAll(runs)
     } catch (error) {
-      this.options.logger.warn('a heartbeat failed; the next one follows', { error })
+      this.options.repeated.failed(heartbeatFailed, { error, running: runs.length })
     }
   }
 
@@ -276,7 +279,7 @@ export class Heartbeat {
   }
 
   private async heartbeatAll(): Promise<void> {
-    const { runs, logger } = this.options
+    const { runs, repeated } = this.options
     this.inFlight = true
     this.checks = 0
     try {
@@ -286,9 +289,10 @@ export class Heartbeat {
       this.heartbeatAt = now
       this.compareClocks()
       this.options.health.answered()
+      repeated.succeeded(heartbeatFailed)
     } catch (error) {
       this.options.health.failed(error)
-      logger.warn('a heartbeat failed; trying again before the leases run out', { error, running: runs.size })
+      repeated.failed(heartbeatFailed, { error, running: runs.size })
       this.checks = checksPerHeartbeat
     }
     this.inFlight = false

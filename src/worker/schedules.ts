@@ -70,17 +70,21 @@ export class ScheduleFirer {
 
   /** Returns when to fire again. */
   private async inBatches(): Promise<number | null> {
-    const { store, schedules, settings } = this.connection
+    const { store, schedules, repeated } = this.connection
+    const failure = 'schedules could not be fired; the call is repeated'
     try {
       while (this.mayFire) {
         const due = await store.schedules.due({ computed: schedules.computedNames, limit: batchSize })
-        if (due.schedules.length === 0) return due.nextAt
+        if (due.schedules.length === 0) {
+          repeated.succeeded(failure)
+          return due.nextAt
+        }
         if (!this.mayFire) return null
         const answers = await this.ask(await Promise.all(due.schedules.map((each) => this.requestOf(each))))
         if (answers.every(({ outcome }) => outcome === 'failed')) return store.now() + afterErrorMs
       }
     } catch (error) {
-      if (this.running) settings.logger.warn('schedules could not be fired; the call is repeated', { error })
+      if (this.running) repeated.failed(failure, { error })
       return store.now() + afterErrorMs
     }
     return null

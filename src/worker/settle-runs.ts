@@ -8,6 +8,7 @@ import type { Timer } from '../core/clock.ts'
 import { recordError } from '../core/failure.ts'
 import { dead, type Settlement } from '../core/settlement.ts'
 import { JobchartError } from '../core/errors.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { SettleAnswer, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from '../client/answer.ts'
 import { decide, type DecideOptions } from './decide.ts'
@@ -22,10 +23,12 @@ import type { Timers } from '../client/timers.ts'
 import type { Workload } from './workload.ts'
 
 const retryMs = { first: 25, max: 2_000 }
+const writeFailed = 'the store is unavailable; the writes of the ends of jobs are repeated'
 
 export interface SettleRunsOptions extends Omit<DecideOptions, 'now'> {
   readonly store: Pick<Store, 'settle' | 'get' | 'now' | 'name'>
   readonly health: Health
+  readonly repeated: RepeatedCalls
   readonly timers: Pick<Timers, 'after'>
   readonly time: Pick<LeaseClock, 'read'>
   readonly workload: Pick<Workload, 'done' | 'lose'>
@@ -121,11 +124,12 @@ class Settler {
   }
 
   private write(runs: readonly Run[], settlements: readonly Settlement[]): void {
-    const { store, storeCalls, health } = this.options
+    const { store, storeCalls, health, repeated } = this.options
     whenAnswered(
       () => storeCalls.sent('ends', store.settle(settlements)),
       (answers) => {
         health.answered()
+        repeated.succeeded(writeFailed)
         this.tries = 0
         this.answered({ runs, settlements, answers })
         this.writeUnwritten()
@@ -146,6 +150,7 @@ class Settler {
     }
     if (lost.length > 0) this.giveUp(lost, error)
     if (this.unwritten.size > 0) this.repeat(error)
+    else this.options.repeated.givenUp(writeFailed)
   }
 
   private giveUp(runs: readonly Run[], error: unknown): void {
@@ -163,12 +168,8 @@ class Settler {
   /** Ends that fail meanwhile wait for the same repetition. */
   private repeat(error: unknown): void {
     if (this.timer !== null) return
-    const { logger, timers } = this.options
-    if (this.tries === 0)
-      logger.warn('the store is unavailable; the writes of the ends of jobs are repeated', {
-        error,
-        jobs: this.unwritten.size,
-      })
+    const { repeated, timers } = this.options
+    repeated.failed(writeFailed, { error, jobs: this.unwritten.size })
     const delayMs = Math.min(retryMs.first * 2 ** this.tries++, retryMs.max)
     this.timer = timers.after(delayMs, () => this.writeUnwritten())
   }

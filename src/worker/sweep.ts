@@ -5,6 +5,7 @@
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
+import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { Answer, PruneAnswer, Store, SweepAnswer } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
@@ -41,6 +42,7 @@ interface SweeperOptions {
   readonly hub: EventHub
   readonly timers: Timers
   readonly logger: Logger
+  readonly repeated: RepeatedCalls
   readonly leaseMs: number
   /** May expired leases be rescued now? */
   readonly mayRescue: () => boolean
@@ -198,17 +200,20 @@ export class Sweeper {
   private async carryOut(): Promise<void> {
     if (this.carrying) return
     this.carrying = true
+    const { repeated } = this.options
+    const failure = 'what transactions have left was not carried out; it is repeated'
     try {
       await carryOutAll(this.options, () => this.running)
+      repeated.succeeded(failure)
     } catch (error) {
-      if (this.running)
-        this.options.logger.warn('what transactions have left was not carried out; it is repeated', { error })
+      if (this.running) repeated.failed(failure, { error })
     }
     this.carrying = false
   }
 
   private async inBatches(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<Swept> {
-    const { hub, logger, store } = this.options
+    const { hub, repeated, store } = this.options
+    const failure = `${what} failed; it is repeated`
     let count = 0
     try {
       while (this.running) {
@@ -220,12 +225,13 @@ export class Sweeper {
             return answer
           },
         )
+        repeated.succeeded(failure)
         count += transitions.length
         if (!more) return { count, nextAt, complete: true }
       }
       return { count, nextAt: null, complete: true }
     } catch (error) {
-      if (this.running) logger.warn(`${what} failed; it is repeated`, { error })
+      if (this.running) repeated.failed(failure, { error })
       return { count, nextAt: store.now() + afterErrorMs, complete: false }
     }
   }
@@ -240,18 +246,20 @@ export class Sweeper {
   private async prune(): Promise<void> {
     if (this.pruning) return
     this.pruning = true
-    const { store } = this.options
+    const { store, repeated } = this.options
+    const failure = 'prune failed; it is repeated'
     try {
       do {
         this.endedSincePrune = 0
         let answer: PruneAnswer
         do answer = await store.prune(batchSize)
         while (this.running && answer.more)
+        repeated.succeeded(failure)
         this.pruneIn(answer.nextAt === null ? Infinity : Math.max(pruneAfterMs, answer.nextAt - store.now()))
         // Repeat if that many jobs have ended during the prune.
       } while (this.running && this.endedSincePrune >= pruneEvery)
     } catch (error) {
-      if (this.running) this.options.logger.warn('prune failed; it is repeated', { error })
+      if (this.running) repeated.failed(failure, { error })
     }
     this.pruning = false
   }

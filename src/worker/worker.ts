@@ -91,13 +91,14 @@ export class Worker {
   constructor(options: WorkerOptions) {
     this.options = options
     const { id: worker, settings, connection, halted } = options
-    const { store, hub, timers, waits, inserter } = connection
+    const { store, hub, timers, waits, inserter, repeated } = connection
     const { jobs, leaseMs, telemetry, logger, clock, random, graceMs } = settings
     const { runs, cancels, wakes, idleCalls } = this
     // Answers after the stop are ignored.
     const health = watchedHealth((error) => void (this.stopped || options.storeError(error)))
     const time = new LeaseClock(clock)
-    const shared = { jobs, store, health, worker, hub, runs, leaseMs, timers, logger, time, random, graceMs, halted }
+    const calls = { store, health, repeated, hub, timers, logger }
+    const shared = { ...calls, jobs, worker, runs, leaseMs, time, random, graceMs, halted }
 
     const lanes = (this.lanes = new Lanes({ budget: new TurnBudget(clock) }))
     const permits = (this.permits = new Permits(settings.concurrency))

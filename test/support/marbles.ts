@@ -3,6 +3,7 @@ import { defineJob, type JobDefinition } from 'jobchart'
 import { VirtualClock } from 'jobchart/testing'
 import { TestScheduler, type RunHelpers } from 'rxjs/testing'
 import { expect, vi } from 'vitest'
+import { RepeatedCalls } from '../../src/core/repeated-calls.ts'
 import { Timers } from '../../src/client/timers.ts'
 import { Waits } from '../../src/client/waits.ts'
 import type { ClaimedJob, SettleAnswer } from '../../src/store.ts'
@@ -121,7 +122,8 @@ export function workerParts({
   }
   const runOf = (id: string, job = jobs[0] as JobDefinition): Run =>
     new Run(claimedJob(id, job.type), job, services, { confirmedAt: 0, fenceAt: 100 })
-  const parts = { permits, workload, selector, claims, storeCalls, services, jobs }
+  const repeated = new RepeatedCalls(logger)
+  const parts = { permits, workload, selector, claims, storeCalls, repeated, services, jobs }
   return { ...parts, clock, timers, logger, changed, nudge, runOf }
 }
 

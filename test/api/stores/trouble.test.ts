@@ -45,3 +45,31 @@ test('a heartbeat finds out that the store is away, and that it is back, when th
   await clock.advance('30s')
   expect(worker.storeError).toBe(null)
 })
+
+test('an outage is told once for each kind of call, and once when it is over, however long it is', async () => {
+  const faulty = faultyStore(memoryStore(), { seed: 1, faults: {} })
+  const warnings: string[] = []
+  const tell = (message: string): unknown => warnings.push(message)
+  const { clock, runtime } = world({ store: faulty })
+  const worker = await runtime({ jobs: [job], logger: { warn: tell, error: tell } })
+  for (const minutes of [1, 60]) {
+    // What has nothing to write succeeds now and then.
+    faulty.disturb({ every: { before: 1 }, promote: { before: 0.5 } })
+    const drained = worker.drain({ timeout: minutes * 60_000 })
+    await clock.advance(minutes * 60_000)
+    expect(await drained).toBe(false)
+    expect(warnings.toSorted()).toEqual([
+      'a drain could not read the counts of jobs; the read is repeated',
+      'a heartbeat failed; it is repeated before the leases run out',
+      'promote failed; it is repeated',
+      'prune failed; it is repeated',
+      'rescue failed; it is repeated',
+      'schedules could not be fired; the call is repeated',
+    ])
+    warnings.length = 0
+    faulty.calm()
+    await clock.advance('1m')
+    expect(warnings).toEqual(['calls to the store succeed again'])
+    warnings.length = 0
+  }
+})
