@@ -224,6 +224,7 @@ export class Connection {
   async close(reason: JobchartError, deadline = new CallDeadline(this.settings.clock)): Promise<void> {
     const { isOpen } = this
     this.closedBecause = reason
+    this.repeated.close()
     this.closing.abort(reason)
     this.inserter.close(reason)
     this.transactions.close(reason)

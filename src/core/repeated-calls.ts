@@ -11,6 +11,7 @@ export class RepeatedCalls {
   private readonly failing = new Set<string>()
   /** The kinds that were logged since all of them have succeeded. */
   private readonly told = new Set<string>()
+  private isClosed = false
 
   constructor(logger: Logger) {
     this.logger = logger
@@ -19,7 +20,7 @@ export class RepeatedCalls {
   /** @param message the kind of the call: what has failed, and that it is repeated */
   failed(message: string, fields: Record<string, unknown>, level: 'warn' | 'error' = 'warn'): void {
     this.failing.add(message)
-    if (this.told.has(message)) return
+    if (this.isClosed || this.told.has(message)) return
     this.told.add(message)
     this.logger[level](message, fields)
   }
@@ -28,6 +29,11 @@ export class RepeatedCalls {
     if (!this.failing.has(message)) return
     this.givenUp(message)
     if (this.failing.size === 0) this.logger.warn('calls to the store succeed again')
+  }
+
+  /** From now on calls fail because of the close. */
+  close(): void {
+    this.isClosed = true
   }
 
   /** A call of this kind is not repeated any more. */

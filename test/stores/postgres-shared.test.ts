@@ -186,6 +186,21 @@ test('a row that a stranger holds fails the call that needs it, and no other cal
   expect(again?.outcome).toBe('settled')
 })
 
+test('calls that the server does not answer are refused by a close, which does not wait for them', async () => {
+  const schema = newSchema()
+  const store = await opened(schema)
+  const other = await stranger()
+  await other.query(`BEGIN; LOCK TABLE ${schema}.jobs IN ACCESS EXCLUSIVE MODE`)
+  const calls = Promise.allSettled([put(store, newJob('a')), store.get(['a']), store.counts()])
+  const startedAt = performance.now()
+  await store.close()
+  const refusal = { code: 'STORE_UNAVAILABLE', hint: expect.stringContaining('a stopped runtime') as unknown }
+  const refused = { status: 'rejected', reason: refusal }
+  expect(await calls).toMatchObject([refused, refused, refused])
+  // Without the close they are given up after 15 s each.
+  expect(performance.now() - startedAt).toBeLessThan(10_000)
+})
+
 test('a connection that holds the turn and stops holds up others for two seconds at most', async () => {
   const schema = newSchema()
   const store = await opened(schema)

@@ -1,6 +1,7 @@
 /** A connection to a server, which connects again by itself: the errors of this library, and calls that always end. */
 import { systemClock, systemRandom, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
+import { closedMeanwhile } from '../remote/closed.ts'
 
 /** Parameters of a statement. */
 export type Param = string | number | boolean | null | readonly (string | number | boolean | null)[]
@@ -145,6 +146,7 @@ export class Connection {
       try {
         return await limited(work(link), () => silent(this.where, link.ifSilent))
       } catch (error) {
+        if (this.isClosed) throw closedMeanwhile(`PostgreSQL at ${this.where}`, error)
         if (isLost(error)) this.drop(link)
         if (!passing.has(codeOf(error) ?? '') || tries === triesMax) throw failed(this.where, error)
         await pause(systemRandom() * 20 * tries)

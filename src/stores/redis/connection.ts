@@ -1,6 +1,7 @@
 /** What the store needs of a Redis client. Two adapters make it of @redis/client and of ioredis. */
 import { systemClock, type Clock, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
+import { closedMeanwhile } from '../remote/closed.ts'
 
 export type Command = readonly string[]
 
@@ -90,8 +91,6 @@ export class Redis implements Commands {
   private readyListener: (() => void) | null = null
   /** Reject the calls that are not answered yet, with the number of the look before each; the oldest first. */
   private readonly unanswered = new Map<(error: Error) => void, number>()
-  /** When the server was heard last, or was asked after a time in which nothing was asked; monotonic time, ms. */
-  private heardAt = 0
   private looks = 0
   /** Looks since the server was heard, or was asked for the first time after it. */
   private looksSince = 0
@@ -157,8 +156,8 @@ export class Redis implements Commands {
   close(): void {
     this.isClosed = true
     this.timer?.cancel()
+    this.rejectAll(closedMeanwhile(`Redis at ${this.where}`))
     this.client.close()
-    this.rejectAll(new Error('the store was closed'))
   }
 
   send(command: Command): Promise<Reply> {
@@ -171,34 +170,14 @@ export class Redis implements Commands {
   }
 
   /**
-   * Resolves with a promise, or before it when a call is not answered and the server has not been heard for so long,
-   * ms.
-   */
-  async unlessSilent(promise: Promise<unknown>, ms: number): Promise<void> {
-    const { promise: silence, resolve } = Promise.withResolvers<void>()
-    const lookIn = (delayMs: number): Timer =>
-      this.clock.timer(
-        () => {
-          const silentMs = this.unanswered.size === 0 ? 0 : this.clock.monotonic() - this.heardAt
-          if (silentMs >= ms) resolve()
-          else timer = lookIn(ms - silentMs)
-        },
-        delayMs,
-        { keepAlive: true },
-      )
-    let timer = lookIn(this.unanswered.size === 0 ? ms : 0)
-    await Promise.race([promise, silence]).finally(() => timer.cancel())
-  }
-
-  /**
    * One promise for a call, its answer and a connection that leads nowhere: each call goes through here.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private within<T>(ask: () => Promise<T>): Promise<T> {
     const { client } = this
+    if (this.isClosed) return Promise.reject(closedMeanwhile(`Redis at ${this.where}`))
     if (!this.wasAsked) this.looksSince = 0
     this.wasAsked = true
-    if (this.unanswered.size === 0) this.heardAt = this.clock.monotonic()
     return new Promise<T>((resolve, reject) => {
       const failed = (error: unknown): void => {
         if (!this.unanswered.delete(failed)) return
@@ -206,7 +185,7 @@ export class Redis implements Commands {
         if (error instanceof RedisError && !isPassing(error)) reject(refused(this.where, error))
         // Without a connection a client rejects in the call: a caller that asks again at once would never let it
         // connect.
-        else this.clock.nextTurn(() => reject(unavailable(this.where, error)))
+        else this.clock.nextTurn(() => reject(error instanceof JobchartError ? error : unavailable(this.where, error)))
       }
       this.unanswered.set(failed, this.looks)
       ask().then((answer) => {
@@ -218,7 +197,6 @@ export class Redis implements Commands {
   }
 
   private heard(): void {
-    this.heardAt = this.clock.monotonic()
     this.looksSince = 0
     this.wasHeard = true
     this.wasAsked = this.unanswered.size > 0

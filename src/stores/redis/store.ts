@@ -85,9 +85,6 @@ const scriptsByName = {
   figures: figuresScript,
 }
 
-/** A server that was asked and has not been heard for so long does not delay a close, ms. */
-const silentMsMax = 500
-
 interface Settings {
   /** Makes a client; where it leads to, for messages. */
   readonly makeClient: () => Promise<RedisClient>
@@ -148,10 +145,7 @@ export function redisStoreOf(settings: Settings): Store {
       const ending = open
       // Earlier calls are completed first if the server answers. A process that ends cannot wait for a server that does
       // not.
-      await ending?.redis.unlessSilent(
-        ending.driver.inTurn(async () => {}),
-        silentMsMax,
-      )
+      await ending?.driver.rest()
       hints.close()
       openings.forget()
       open = null

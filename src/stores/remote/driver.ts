@@ -7,7 +7,7 @@
  *                                  ▲        │ more     │ stale
  *                                  └────────┴──────────┘
  */
-import { systemClock, systemRandom, type Clock } from '../../core/clock.ts'
+import { systemClock, systemRandom, type Clock, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { JobRow } from '../../core/job-row.ts'
 import type { Answer } from '../../store.ts'
@@ -20,6 +20,9 @@ import { WorkingSet, type LoadedRow, type SelectedIds } from './working-set.ts'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 export const roundsMax = { load: 1_000, commit: 50 }
+
+/** A server that has answered nothing for so long does not delay a close, ms. */
+const silentMsMax = 500
 
 /** A commit that was carried out. */
 export interface Written {
@@ -122,6 +125,8 @@ export class RemoteDriver {
   private epoch = ''
   /** How many calls were asked for. */
   asked = 0
+  /** How many answers have come: a call may take several. */
+  private answers = 0
   /** Calls that have not ended. */
   private readonly calls = new Set<Promise<unknown>>()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
@@ -144,7 +149,7 @@ export class RemoteDriver {
    * later.
    */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.ended().then(work)
+    const turn = this.whenEnded().then(work)
     const over = turn.then(ignore, ignore)
     this.lastTurn = over
     void over.then(() => {
@@ -163,13 +168,32 @@ export class RemoteDriver {
 
   /** Reads after all that was asked for before. */
   afterWrites<T>(read: () => Promise<T>): Promise<T> {
-    const call = this.ended().then(read)
+    const call = this.whenEnded().then(read)
     this.clock?.during?.(call)
     return call
   }
 
+  /** Resolves when all calls until now have ended, or when nothing is answered for a while: of a close. */
+  async rest(): Promise<void> {
+    const { promise: silence, resolve } = Promise.withResolvers<void>()
+    const lookFrom = (before: number): Timer =>
+      systemClock.timer(
+        () => {
+          if (this.answers === before) resolve()
+          else timer = lookFrom(this.answers)
+        },
+        silentMsMax,
+        { keepAlive: true },
+      )
+    let timer = lookFrom(this.answers)
+    await Promise.race([this.inTurn(async () => {}), silence]).finally(() => timer.cancel())
+  }
+
   private added<T>(call: Promise<T>): Promise<T> {
-    const over = (): void => void this.calls.delete(call)
+    const over = (): void => {
+      this.calls.delete(call)
+      this.answers++
+    }
     this.asked++
     this.calls.add(call)
     this.clock?.during?.(call)
@@ -178,7 +202,7 @@ export class RemoteDriver {
   }
 
   /** Ends when all calls until now have ended. */
-  private async ended(): Promise<void> {
+  private async whenEnded(): Promise<void> {
     if (this.calls.size > 0) await Promise.allSettled(this.calls)
   }
 
@@ -202,6 +226,7 @@ export class RemoteDriver {
     for (let tries = 0; tries < roundsMax.commit; tries++) {
       const { transaction, answer } = await this.operate(operate, set, needs)
       const outcome = await this.server.commit(transaction)
+      this.answers++
       if (isWritten(outcome)) {
         this.wrote(transaction, outcome)
         return numbered(answer, outcome.base)
@@ -273,6 +298,7 @@ export class RemoteDriver {
     let needs = first
     for (let rounds = 0; rounds < roundsMax.load; rounds++) {
       if (needs.length > 0) await this.server.load(needs, set)
+      this.answers++
       const missing: Need[] = []
       let again = false
       const operated = items.flatMap((item): Operated<T>[] => {

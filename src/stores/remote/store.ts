@@ -86,8 +86,8 @@ export function remoteStore(port: StorePort): Store {
     },
     async close() {
       if (opened === 0 || --opened > 0) return
-      // Earlier calls are completed first.
-      await driver.inTurn(async () => {})
+      // Earlier calls are completed first if they are answered.
+      await driver.rest()
       endWatch?.()
       opening = endWatch = null
       await port.close()
