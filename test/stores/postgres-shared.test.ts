@@ -285,7 +285,10 @@ test('without a server a store does not open; of several hosts it takes the one 
   const store = await opened(newSchema(), `postgres://postgres@${hosts}/postgres`)
   await put(store, newJob('a'))
   const only = postgresStore({ url: readOnly.url })
-  await expect(only.open({ clock: systemClock })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await expect(only.open({ clock: systemClock })).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    hint: expect.stringContaining('default_transaction_read_only') as unknown,
+  })
 })
 
 test('a pool is taken, and left as it is; other settings of the database do not matter', async () => {

@@ -287,6 +287,36 @@ test('without a server, or with one that removes keys, a store does not open', a
   await expect(store.counts()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
 })
 
+test.for(['@redis/client', 'ioredis'])(
+  'errors say why the server cannot be used, and what to do: %s',
+  async (driver) => {
+    const own = await redisServer()
+    onTestFinished(() => own.remove())
+    const client = driver === 'ioredis' ? new Ioredis(own.url, { lazyConnect: true }) : createClient({ url: own.url })
+    const store = redisStore({ client })
+    await store.open({ clock: systemClock })
+    onTestFinished(() => store.close())
+    const failure = (): Promise<unknown> =>
+      put(store, newJob('a')).then(
+        () => null,
+        (error: unknown) => error,
+      )
+    const refused = (message: string, hint: string): object => ({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining(message) as unknown,
+      hint: expect.stringContaining(hint) as unknown,
+    })
+    await own.command('CONFIG', 'SET', 'maxmemory', '1')
+    expect(await failure()).toMatchObject(refused('OOM', 'maxmemory'))
+    await own.command('CONFIG', 'SET', 'maxmemory', '0')
+    await own.command('REPLICAOF', '127.0.0.1', '1')
+    expect(await failure()).toMatchObject(refused('READONLY', 'replica'))
+    await own.kill()
+    // Not only that there is no connection.
+    await expect.poll(failure).toMatchObject(refused('ECONNREFUSED', 'running'))
+  },
+)
+
 test.for([
   ['functions', addressFor],
   ['scripts', addressWithoutFunctions],

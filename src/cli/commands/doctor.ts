@@ -102,6 +102,10 @@ async function ofServer({ url, where }: RedisAddress): Promise<Finding[]> {
   const { version: serverVersion, usedBytes, maxBytes, maxmemoryPolicy, appendOnly } = await inspectRedisServer({ url })
   const memory = `${kib(usedBytes)}${maxBytes > 0 ? ` of ${kib(maxBytes)}` : ''} in use`
   const findings: Finding[] = [{ level: 'ok', about: 'server', what: `${where}: Redis ${serverVersion}, ${memory}` }]
+  if (maxBytes > 0 && usedBytes >= maxBytes) {
+    const what = 'the memory is full: new jobs are refused'
+    findings.push({ level: 'problem', about: 'server', what, hint: 'Raise maxmemory, or let workers end jobs.' })
+  }
   if (!appendOnly) {
     const what = 'writes are not appended to a file: if the server fails, jobs since its last snapshot are lost'
     findings.push({ level: 'warning', about: 'server', what, hint: 'Set appendonly yes: docs/redis.md, persistence.' })

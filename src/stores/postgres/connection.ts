@@ -238,6 +238,11 @@ function hintOf(code: string | undefined): string {
   if (code === '42501') return 'Grant the rights that docs/postgres.md lists.'
   if (code === '3D000') return 'Create the database, or correct its name in the url.'
   if (code?.startsWith('28') === true) return 'Look at the user and the password in the url.'
+  if (code === '25006')
+    return 'Name the primary, too, or look at default_transaction_read_only of the user and the database.'
+  if (code === '57014')
+    return 'The statement_timeout of the user or the database is too short, or somebody has cancelled the statement.'
+  if (code === '53100') return 'The disk of the server is full: calls succeed again when it has room.'
   if (code === '53300') return 'The server has no free connection: a process takes three. Raise max_connections.'
   if (code === '55P03') return 'Somebody else holds a lock on a table of jobchart: end that transaction.'
   if (code === undefined || isLost({ code })) return lookAtServer

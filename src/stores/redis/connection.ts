@@ -182,7 +182,7 @@ export class Redis implements Commands {
       const failed = (error: unknown): void => {
         if (!this.unanswered.delete(failed)) return
         if (error instanceof RedisError && client === this.client) this.heard()
-        if (error instanceof RedisError && !isPassing(error)) reject(refused(this.where, error))
+        if (error instanceof RedisError && hintOf(error) === undefined) reject(refused(this.where, error))
         // Without a connection a client rejects in the call: a caller that asks again at once would never let it
         // connect.
         else this.clock.nextTurn(() => reject(error instanceof JobchartError ? error : unavailable(this.where, error)))
@@ -272,23 +272,35 @@ export class Redis implements Commands {
 
 const ignore = (): void => {}
 
-/**
- * Answers of a server that will work again: it starts, has no memory left, is a replica now, or cannot write to its
- * disk.
- */
-const isPassing = ({ message }: RedisError): boolean =>
-  /^(LOADING|OOM|READONLY|MASTERDOWN|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED)\b/.test(message)
+const isReachable = 'Is the server running and reachable? Calls succeed again as soon as it is; writes may be repeated.'
+
+/** Answers of a server that will work again, and what to do meanwhile. */
+const passing: Readonly<Record<string, string>> = {
+  LOADING: 'The server has started and reads its data: calls succeed when it has.',
+  OOM: 'The memory of the server is full: raise its maxmemory, or let the workers end jobs. `capacity` bounds the backlog.',
+  READONLY: 'The server is a replica: name the primary. A client for Sentinel or a cluster finds it by itself.',
+  MISCONF: 'The server cannot save its data, and takes no writes until it can: look at its disk and its log.',
+  BUSY: 'A script of another program holds up the server: SCRIPT KILL ends one that has written nothing.',
+  NOREPLICAS: 'The server has fewer replicas than min-replicas-to-write, and takes no writes until they are back.',
+  MASTERDOWN: isReachable,
+  CLUSTERDOWN: isReachable,
+  TRYAGAIN: isReachable,
+  UNBLOCKED: isReachable,
+}
+
+const hintOf = (answer: unknown): string | undefined =>
+  answer instanceof RedisError ? passing[/^[A-Z]+/.exec(answer.message)?.[0] ?? ''] : undefined
 
 const refused = (where: string, cause: RedisError): JobchartError =>
   new JobchartError('STORE_UNAVAILABLE', `Redis at ${where}: ${cause.message}`, {
-    hint: 'Look at the rights of the user, and whether another program writes keys of this prefix.',
+    hint: 'Look at the user, its password and its rights, and whether another program writes keys of this prefix.',
     cause,
   })
 
 export function unavailable(where: string, cause: unknown): JobchartError {
   const message = cause instanceof Error && cause.message !== '' ? cause.message : String(cause)
   return new JobchartError('STORE_UNAVAILABLE', `Redis at ${where}: ${message}`, {
-    hint: 'Is the server running and reachable? Calls succeed again as soon as it is; writes may be repeated.',
+    hint: hintOf(cause) ?? isReachable,
     cause,
   })
 }

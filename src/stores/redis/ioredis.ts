@@ -47,28 +47,28 @@ const clusterOptions = {
 
 class IoredisClient implements RedisClient {
   private readonly inside: Single | Cluster
+  /** Why there is no connection: calls are told no more than that there is none. */
+  private failure: unknown = null
   /** Who is told of messages, by channel. */
   private readonly told = new Map<string, (message: string) => void>()
 
   constructor(inside: Single | Cluster) {
     this.inside = inside
     inside.on('message', (channel, message) => this.told.get(String(channel))?.(String(message)))
-    // Without a listener errors of the connection would be printed; calls tell of them.
-    inside.on('error', () => {})
+    // Without a listener errors of the connection would be printed.
+    inside.on('error', (error) => (this.failure = error))
+    inside.on('ready', () => (this.failure = null))
   }
 
   async connect(): Promise<void> {
-    if (this.inside.status !== 'ready') await this.inside.connect()
+    if (this.inside.status !== 'ready') await this.inside.connect().catch(rethrow)
   }
 
   async send([name = '', ...args]: Command): Promise<Reply> {
     try {
       return (await this.inside.call(name, ...args)) as Reply
     } catch (error) {
-      // The name of its class depends on the version of ioredis.
-      throw error instanceof Error && error.name === 'ReplyError'
-        ? new RedisError(error.message, { cause: error })
-        : error
+      return rethrow(this.inside.status === 'ready' ? error : (this.failure ?? error))
     }
   }
 
@@ -92,6 +92,11 @@ class IoredisClient implements RedisClient {
   duplicate(): RedisClient {
     return fromIoredis(this.inside)
   }
+}
+
+/** The name of the class of answers depends on the version of ioredis. */
+function rethrow(error: unknown): never {
+  throw error instanceof Error && error.name === 'ReplyError' ? new RedisError(error.message, { cause: error }) : error
 }
 
 /** @param given a client of the caller's, which is left as it is: its settings are used for connections of our own */

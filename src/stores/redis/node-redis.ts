@@ -54,6 +54,8 @@ class NodeRedisClient implements RedisClient {
   private readonly command: (command: Command) => Promise<unknown>
   private readonly closing: AbortController
   readonly duplicate: () => RedisClient
+  /** Why there is no connection: calls are told no more than that there is none. */
+  private failure: unknown = null
 
   get hasOneServer(): boolean {
     return !('getSlotMaster' in this.inside)
@@ -73,8 +75,9 @@ class NodeRedisClient implements RedisClient {
     this.command = command
     this.duplicate = duplicate
     this.closing = closing
-    // Without a listener an error of the connection would end the process; calls tell of it.
-    inside.on('error', () => {})
+    // Without a listener an error of the connection would end the process.
+    inside.on('error', (error) => (this.failure = error))
+    inside.on('ready', () => (this.failure = null))
   }
 
   async connect(): Promise<void> {
@@ -83,7 +86,7 @@ class NodeRedisClient implements RedisClient {
     const { promise: failed, reject } = Promise.withResolvers<never>()
     inside.on('error', reject)
     try {
-      await Promise.race([inside.connect(), failed])
+      await Promise.race([inside.connect(), failed]).catch(rethrow)
     } finally {
       inside.off('error', reject)
       // What was being made at the close: clients of a cluster and of a Sentinel do not look at the signal.
@@ -92,7 +95,8 @@ class NodeRedisClient implements RedisClient {
   }
 
   send(command: Command): Promise<Reply> {
-    return this.command(command).catch(rethrow) as Promise<Reply>
+    const failed = (error: unknown): never => rethrow(this.inside.isReady ? error : (this.failure ?? error))
+    return this.command(command).catch(failed) as Promise<Reply>
   }
 
   async subscribe(channel: string, told: (message: string) => void): Promise<void> {

@@ -100,14 +100,17 @@ test('doctor looks at the server, and warns of one that keeps writes in memory a
   expect(findings).toContainEqual(expect.objectContaining({ level: 'warning', about: 'server' }))
 })
 
-test('doctor ends with 1 where the server removes jobs, and warns where it would with a limit of its memory', async () => {
+test('doctor ends with 1 where the server removes jobs or has no room, and warns where it would with a limit', async () => {
   const policy = (name: string, maxmemory: string): Promise<unknown> =>
     server().command('CONFIG', 'SET', 'maxmemory-policy', name, 'maxmemory', maxmemory)
   await policy('allkeys-lru', '100mb')
   const evicting = await run('doctor')
   await policy('allkeys-lru', '0')
   const unlimited = await run('doctor')
+  await policy('noeviction', '1')
+  const full = await run('doctor')
   await policy('noeviction', '0')
+  expect([full.code, full.stdout]).toEqual([exitCodes.finding, expect.stringContaining('new jobs are refused')])
   expect([evicting.code, evicting.stdout]).toEqual([exitCodes.finding, expect.stringContaining('(allkeys-lru)')])
   expect([unlimited.code, unlimited.stdout]).toEqual([0, expect.stringContaining('once a maxmemory is set')])
 })
