@@ -319,11 +319,18 @@ export class Inserter {
           this.leaveLine(call)
           call.reject(error)
         }
+        if (this.closed !== null) this.refuseNewCalls(this.closed)
         this.options.answered()
         next()
       },
     )
     this.options.sent(calls)
+  }
+
+  /** The store was closed before their turn. */
+  private refuseNewCalls(reason: JobchartError): void {
+    for (const call of this.newCalls) call.reject(reason)
+    this.newCalls = []
   }
 
   private answer(calls: readonly InsertCall[], answers: readonly InsertAnswer[][]): void {

@@ -1,5 +1,7 @@
 /** The PostgreSQL store while others work on the same server: several stores, strangers, and a server that ends. */
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { Client, Pool } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { createRuntime, defineJob, JobchartError } from 'jobchart'
@@ -199,6 +201,23 @@ test('calls that the server does not answer are refused by a close, which does n
   expect(await calls).toMatchObject([refused, refused, refused])
   // Without the close they are given up after 15 s each.
   expect(performance.now() - startedAt).toBeLessThan(10_000)
+})
+
+test('a connection that is being made to a silent server is given up by a close', async () => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void silent.close())
+  await once(silent, 'listening')
+  const store = postgresStore({ url: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/app` })
+  const closing = new AbortController()
+  const opening = Promise.resolve(store.open({ clock: systemClock, signal: closing.signal }))
+  const refused = expect(opening).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  const [socket] = (await once(silent, 'connection')) as [Socket]
+  socket.resume().on('error', () => {})
+  const startedAt = performance.now()
+  closing.abort()
+  await Promise.all([refused, once(socket, 'close')])
+  // A connection may take 10 s.
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
 test('a connection that holds the turn and stops holds up others for two seconds at most', async () => {

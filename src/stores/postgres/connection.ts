@@ -35,7 +35,8 @@ export interface Link {
 
 /** A server, and how links on it are made; where it is, for messages. */
 export interface Target {
-  readonly connect: () => Promise<Link>
+  /** @param signal aborted by a close: it is given up */
+  readonly connect: (signal?: AbortSignal) => Promise<Link>
   readonly where: string
   /** Does it survive the end of the process? Default: yes. */
   readonly isDurable?: boolean
@@ -79,15 +80,15 @@ const isLost = (error: unknown): boolean => {
 }
 
 export class Connection {
-  private readonly connect: () => Promise<Link>
+  private readonly connect: Target['connect']
   readonly where: string
   private link: Promise<Link> | null = null
   /** Ends when the transaction that is under way has ended. */
   private transaction: Promise<unknown> | null = null
-  private isClosed = false
+  private readonly closing = new AbortController()
 
   /** @param connect makes a connected client */
-  constructor(connect: () => Promise<Link>, where: string) {
+  constructor(connect: Target['connect'], where: string) {
     this.connect = connect
     this.where = where
   }
@@ -170,7 +171,14 @@ export class Connection {
   }
 
   private async connectAnew(): Promise<Link> {
-    const link = await this.connect()
+    const { signal } = this.closing
+    const { promise: closedNow, reject } = Promise.withResolvers<never>()
+    const giveUp = (): void => reject(closed(this.where))
+    signal.addEventListener('abort', giveUp, { once: true })
+    // The driver tells nothing of a connection that is ended while it is made.
+    const link = await Promise.race([this.connect(signal), closedNow]).finally(() =>
+      signal.removeEventListener('abort', giveUp),
+    )
     const connecting = this.link
     link.onEnd(() => {
       if (this.link === connecting) this.link = null
@@ -183,8 +191,12 @@ export class Connection {
     link.close()
   }
 
+  private get isClosed(): boolean {
+    return this.closing.signal.aborted
+  }
+
   close(): void {
-    this.isClosed = true
+    this.closing.abort()
     void this.link?.then((link) => link.close()).catch(ignore)
     this.link = null
   }

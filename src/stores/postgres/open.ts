@@ -81,8 +81,8 @@ export const inTurn = <T>({ opened, schema }: OpenSchema, work: (ask: Ask) => Pr
 /** @param renewed called when another run of the server has begun, which may lack what this process knows */
 export function connectionsOf(settings: Settings, clock: Clock, renewed: () => void): Open {
   const connection = (): Connection =>
-    new Connection(async () => {
-      const link = await settings.connect()
+    new Connection(async (signal) => {
+      const link = await settings.connect(signal)
       epoch.learn(link)
       return link
     }, settings.where)

@@ -53,10 +53,11 @@ export function targetOf({ url, pool, pglite }: TargetOptions): Target {
   const urls = hosts.map((host) => `${scheme}://${authority.slice(0, at + 1)}${host}${rest}`)
   return {
     where: hosts.every((host) => host === '') ? 'localhost' : hosts.join(','),
-    connect: async () =>
+    connect: async (signal) =>
       writable(
         urls.map((connectionString) => ({ connectionString })),
         await installed(),
+        signal,
       ),
   }
 }
@@ -64,7 +65,7 @@ export function targetOf({ url, pool, pglite }: TargetOptions): Target {
 function ofPool(pool: object): Target {
   const { options, Client: given } = pool as Partial<PoolLike>
   if (typeof options !== 'object' || typeof given !== 'function') throw invalidOption('pool', 'a Pool of pg', pool)
-  return { where: 'the server of the pool', connect: () => writable([options], given) }
+  return { where: 'the server of the pool', connect: (signal) => writable([options], given, signal) }
 }
 
 /** @throws JobchartError UNSUPPORTED */
@@ -78,16 +79,21 @@ async function installed(): Promise<ClientClass> {
 }
 
 /** A link on the first of the servers that takes writes. */
-async function writable(configs: readonly ClientConfig[], pg: ClientClass): Promise<Link> {
+async function writable(configs: readonly ClientConfig[], pg: ClientClass, signal?: AbortSignal): Promise<Link> {
   let failure: unknown
   for (const config of configs) {
     const link = new PgLink(config, pg)
+    const giveUp = (): void => link.close()
+    signal?.addEventListener('abort', giveUp, { once: true })
     try {
+      signal?.throwIfAborted()
       await link.open()
       return link
     } catch (error) {
       failure ??= error
       link.close()
+    } finally {
+      signal?.removeEventListener('abort', giveUp)
     }
   }
   throw failure

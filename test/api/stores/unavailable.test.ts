@@ -50,8 +50,12 @@ test('a close does not leave a caller waiting whose write is being repeated', as
   const client = createClient({ store, clock, jobs: [job] })
   const call = client.enqueue(job, 'x').catch((error: unknown) => error)
   await clock.settle()
+  // It waits for its turn, so that nothing of it can have been written.
+  const behind = client.enqueue(job, 'y').catch((error: unknown) => error)
+  await clock.settle()
   await client.close()
   expect(await call).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect(await behind).toMatchObject({ code: 'STOPPED' })
   expect([faulty.done.get('insert')?.calls, clock.pending]).toEqual([2, 0])
 })
 
