@@ -6,7 +6,8 @@
  * cannot run, and no other live worker can either, are recorded as unsupported and reported. Those whose states have
  * other names are found by the new ones, once no other worker defines the machines differently. Jobs that other
  * processes postponed as unsupported and that this one can run are resumed. It repeats the check after a minute while
- * it finds something to do, or while another worker defines the machines differently and may postpone more.
+ * it finds something to do, or while another worker defines the machines differently and may postpone more; and begins
+ * again when such a worker comes.
  */
 import { nanoid } from 'nanoid'
 import type { Timer } from '../core/clock.ts'
@@ -15,7 +16,7 @@ import type { Logger } from '../core/logger.ts'
 import type { RepeatedCalls } from '../core/repeated-calls.ts'
 import type { JobRecord } from '../core/record.ts'
 import { reindexRequest } from '../core/reindex.ts'
-import type { JobFilter, JobPage, ReindexRequest, Store } from '../store.ts'
+import type { JobFilter, JobPage, ReindexRequest, Store, WorkerRecord } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
@@ -55,7 +56,6 @@ interface DefinitionCheckOptions {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly hub: EventHub
   readonly timers: Timers
-  readonly leaseMs: number
   readonly logger: Logger
   readonly repeated: RepeatedCalls
 }
@@ -83,6 +83,11 @@ export class DefinitionCheck {
     if (this.running && jobs.values().some(({ machine }) => machine !== null)) void this.checkAll()
   }
 
+  /** Other workers are at work: checks now if one that defines the machines differently has come since. */
+  met(others: readonly WorkerRecord[]): void {
+    if (!this.checking && this.timer === null && this.differing(others).size > 0) this.repeat()
+  }
+
   stop(): void {
     this.running = false
   }
@@ -93,6 +98,7 @@ export class DefinitionCheck {
     if (this.checking) return
     this.checking = true
     this.timer?.cancel()
+    this.timer = null
     let isFound: boolean
     do {
       this.checkAgain = false
@@ -110,7 +116,7 @@ export class DefinitionCheck {
     const failure = 'the definitions of waiting jobs could not be checked; they are checked again'
     try {
       // Read before the jobs: what a worker postpones before it disappears from the list is then found in the pages.
-      const others = await this.otherDefinitions()
+      const others = this.differing(await this.options.store.workers())
       let found = false
       for (const [type, { machine }] of this.options.jobs) {
         if (machine === null) continue
@@ -127,12 +133,12 @@ export class DefinitionCheck {
   }
 
   /** Definitions that other live workers have of these machines, as far as they differ, by type. */
-  private async otherDefinitions(): Promise<ReadonlyMap<string, readonly string[]>> {
-    const { store, worker, jobs, leaseMs } = this.options
+  private differing(workers: readonly WorkerRecord[]): ReadonlyMap<string, readonly string[]> {
+    const { worker, jobs } = this.options
     const own = definitionsOf(jobs)
     const found = new Map<string, string[]>()
-    for (const { id, seenAt, types, definitions } of await store.workers()) {
-      if (id === worker || seenAt < store.now() - leaseMs) continue
+    for (const { id, lost, types, definitions } of workers) {
+      if (id === worker || lost) continue
       for (const type of types) {
         const definition = ownValue(definitions, type) ?? ''
         if (!Object.hasOwn(own, type) || definition === own[type]) continue

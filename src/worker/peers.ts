@@ -1,6 +1,6 @@
 /**
  * Compares this worker with the other workers of the store, and logs a warning once for each disagreement: different
- * limits of the same job type, or a clock that is ahead.
+ * limits of the same job type, or a clock that is ahead. Tells which other workers there are.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
@@ -20,6 +20,8 @@ interface PeersOptions {
   readonly timers: Timers
   readonly logger: Logger
   readonly leaseMs: number
+  /** Called with the other live workers at each check. */
+  readonly met: (others: readonly WorkerRecord[]) => void
 }
 
 export class Peers {
@@ -45,13 +47,14 @@ export class Peers {
   }
 
   private async check(own: WorkerInfo): Promise<void> {
-    const { store, timers, leaseMs, logger } = this.options
+    const { store, timers, leaseMs, logger, met } = this.options
     try {
       const workers = await store.workers()
       if (this.stopped) return
       const now = store.now()
-      const alive = workers.filter(({ id, seenAt }) => id !== own.id && seenAt > now - leaseMs)
+      const alive = workers.filter(({ id, lost }) => id !== own.id && !lost)
       for (const other of alive) this.compare(own, other, now)
+      met(alive)
     } catch (error) {
       logger.debug('the list of workers could not be read', { error })
     }

@@ -136,8 +136,8 @@ export class Worker {
     const startsAtOnce = (): boolean => halted() !== null || drains.isAwaited
     this.batches = new Batches({ slots, timers, telemetry, startsAtOnce, outside: waits.outside })
     this.unsupported = new UnsupportedVersions(logger)
-    this.definitionCheck = new DefinitionCheck(shared)
-    this.peers = new Peers(shared)
+    const definitionCheck = (this.definitionCheck = new DefinitionCheck(shared))
+    this.peers = new Peers({ ...shared, met: (others) => definitionCheck.met(others) })
     this.slotWaits = new SlotWaits({ ...shared, permits, waits })
 
     const cancelling = new BehaviorSubject(false)

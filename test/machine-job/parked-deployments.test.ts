@@ -5,7 +5,8 @@
 import { createClient, defineJob, type JobDefinition, type Migrate } from 'jobchart'
 import { createMachine, fromPromise, setup, spawnChild, type AnyStateMachine } from 'xstate'
 import { expect, test } from 'vitest'
-import { world, type World } from '../support/leaks.ts'
+import { fileStore } from '../support/file-store.ts'
+import { stopInTime, world, type World } from '../support/leaks.ts'
 
 const waitsIn = (state: string, tags: string[] = []) =>
   createMachine({
@@ -165,6 +166,30 @@ test.each([
   await at.clock.advance('1m')
   expect(idsOf(await runtime.list({ unsupported: true }))).toEqual([job])
   at.expectLogged('error')
+})
+
+test('a process that has run alone looks for jobs of an older one that comes later, when that has gone', async () => {
+  const at = world({ store: fileStore() })
+  await at.store.open({ clock: at.clock })
+  await at.runtime({ jobs: [define(waitsIn('approval'), '2', renamed)], concurrency: 0 })
+  await at.clock.advance('3m')
+  const before = await at.runtime({ jobs: [old] })
+  const { id } = await before.enqueue(old)
+  await at.clock.advance('3m')
+  expect((await recordOf(at, id)).machineStates).toEqual(['review'])
+  await stopInTime(before, at.clock)
+  await at.clock.advance('1m')
+  expect((await recordOf(at, id)).machineStates).toEqual(['approval'])
+})
+
+test('a worker is not gone while its own lease lasts, though a shorter one would be over', async () => {
+  const at = world()
+  const before = await at.runtime({ jobs: [old], lease: '10m' })
+  const { id } = await before.enqueue(old)
+  await at.clock.advance('2m')
+  await at.runtime({ jobs: [define(waitsIn('approval'), '2')], lease: '1s' })
+  await at.clock.advance('5m')
+  expect((await recordOf(at, id)).unsupported).toBe(null)
 })
 
 test('an event wakes a job that nobody can run: it is put off as any other, from the time at which it was found', async () => {
