@@ -141,8 +141,8 @@ export interface Unsupported {
   /** The reason that the last worker gave. */
   readonly reason: string
   /**
-   * Consecutive claims that ended so: each doubles the time until the next, from 30 s to 10 minutes. 0: found while it
-   * is parked.
+   * Consecutive claims that ended so: each makes the time until the next half as long again, from 250 ms to 10 minutes.
+   * 0: found while it is parked.
    */
   readonly tries: number
   /** When it was first postponed or found, ms since the epoch, and the seq of that transition or of its checkpoint. */

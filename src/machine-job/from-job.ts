@@ -17,7 +17,7 @@ import type {
 } from 'xstate'
 import { enqueueOptionsWithoutId, type CancelOptions, type EnqueueOptions } from '../core/call-options.ts'
 import { syncFn } from '../core/checks.ts'
-import type { JobDefinition } from '../core/definition.ts'
+import type { ChildEnd, JobDefinition } from '../core/definition.ts'
 import { invalidOption, JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import { reviveError } from '../core/failure.ts'
@@ -51,10 +51,13 @@ export type FromJobOptions = Omit<EnqueueOptions, 'id' | 'tx'>
 
 type OptionsOf<Input> = FromJobOptions | ((input: Input) => FromJobOptions)
 
-type JobActorEvent =
-  | { readonly type: 'jobchart.checkin'; readonly value: Json | undefined }
+type JobEndEvent =
   | { readonly type: 'jobchart.done'; readonly output: unknown }
   | { readonly type: 'jobchart.failed'; readonly error: unknown }
+
+type JobActorEvent =
+  | JobEndEvent
+  | { readonly type: 'jobchart.checkin'; readonly value: Json | undefined }
   | { readonly type: 'xstate.stop' }
 
 export type JobActorLogic<Input, Output> = ActorLogic<
@@ -226,12 +229,11 @@ export function notifyActor(
   message: Extract<InboxMessage, { readonly kind: 'ended' | 'checkin' }>,
 ): void {
   if ((actor.getSnapshot() as Snapshot<unknown>).status !== 'active') return
-  actor.send(eventOf(message))
+  actor.send(message.kind === 'checkin' ? { type: 'jobchart.checkin', value: message.value } : endEventOf(message))
 }
 
-function eventOf(message: Extract<InboxMessage, { readonly kind: 'ended' | 'checkin' }>): JobActorEvent {
-  if (message.kind === 'checkin') return { type: 'jobchart.checkin', value: message.value }
-  const { child, state, output, error, reason } = message
+/** What the actor of a job is told of its end. */
+export function endEventOf({ child, state, output, error, reason }: ChildEnd): JobEndEvent {
   if (state === 'done') return { type: 'jobchart.done', output }
   if (state === 'cancelled') return { type: 'jobchart.failed', error: new JobCancelledError(child, reason) }
   return {

@@ -3,7 +3,7 @@ import { transition, type AnyActorRef, type AnyEventObject, type AnyStateMachine
 import { JobchartError, messageOf } from '../core/errors.ts'
 import { cancelEvent, type InboxMessage, type InboxEntry } from '../core/machine-record.ts'
 import { eventOf, expiryOf, isEvent, keptUntil, type EventEntry } from './deferred-events.ts'
-import { jobOf } from './from-job.ts'
+import { endEventOf, jobOf } from './from-job.ts'
 import { isNamedByState } from './machines.ts'
 import type { TimerRecord } from './timers.ts'
 
@@ -125,8 +125,6 @@ function eventFor(
   const actors = Object.entries(snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
   const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === message.child)?.[0]
   if (id === undefined) return null
-  const { state, output, error } = message
-  const end =
-    state === 'done' ? { type: `xstate.done.actor.${id}`, output } : { type: `xstate.error.actor.${id}`, error }
-  return { ...end, actorId: id } satisfies AnyEventObject
+  const { type, ...end } = endEventOf(message)
+  return { ...end, type: `xstate.${type === 'jobchart.done' ? 'done' : 'error'}.actor.${id}`, actorId: id }
 }

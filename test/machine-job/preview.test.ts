@@ -1,5 +1,5 @@
 /** What `send` and `can` say of a machine that has not read yet what waits for it. */
-import { createClient, defineJob, memoryStore, JobchartError } from 'jobchart'
+import { createClient, defineJob, fromJob, memoryStore, JobCancelledError, JobchartError } from 'jobchart'
 import { assign, raise, sendTo, setup } from 'xstate'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
@@ -106,6 +106,36 @@ test('a machine that throws at what it is asked rejects with a typed error that 
   }
   await handle.send({ type: 'ASSIGN' })
   await expect(handle.send({ type: 'ASSIGN' })).rejects.toMatchObject(failure('ASSIGN', 'not at all'))
+})
+
+test('the end of a child job that waits to be read is foreseen with the error that the machine will get', async () => {
+  const at = world()
+  const child = defineJob<undefined, void>({ type: 'child', run: async () => {} })
+  const job = defineJob({
+    type: 'parent',
+    machine: setup({ actors: { child: fromJob(child, undefined, { delay: '1h' }) } }).createMachine({
+      initial: 'working',
+      states: {
+        working: {
+          invoke: {
+            src: 'child',
+            onError: { guard: ({ event }) => event.error instanceof JobCancelledError, target: 'left' },
+          },
+        },
+        left: { on: { GO: 'end' } },
+        end: { type: 'final' },
+      },
+    }),
+  })
+  const runtime = await at.runtime({ jobs: [job, child] })
+  const handle = await runtime.enqueue(job)
+  await at.clock.settle()
+  await runtime.pause()
+  await runtime.cancel({ type: 'child' })
+  expect((await handle.record()).inbox).toMatchObject([{ message: { kind: 'ended' } }])
+  await handle.send({ type: 'GO' })
+  await runtime.resume()
+  await handle.result()
 })
 
 test('two stores with a job of one id do not know of each other', async () => {
