@@ -8,6 +8,7 @@ import type { WaitCondition } from '../core/handle.ts'
 import {
   cancelEvent,
   isForged,
+  isForgottenCancel,
   type MachineTypes,
   type MachineView,
   type StatePath,
@@ -146,7 +147,8 @@ export class MachineCalls {
   ): Promise<void> {
     const judge = this.runnerOf(record, 'take events').judgeOf(record)
     // A second cancel would end the job.
-    if (record.inbox.some(({ message }) => message.kind === 'cancel')) return
+    if (record.inbox.some(({ message }) => message.kind === 'cancel' && !isForgottenCancel(message, record.generation)))
+      return
     if (record.cancelReason !== null || !judge.takesCancel()) throw notAccepted(record, cancelEvent, judge)
     const { reason } = event
     await this.options.cancel(record.id, { ...(typeof reason === 'string' && { reason }), tx: null })

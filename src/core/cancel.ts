@@ -103,7 +103,7 @@ function cancelChildren(unit: Unit, forced: JobRow[], graceMs: number | null, tr
 function cancelJob(unit: Unit, row: JobRow, mark: CancelMark, transitions: WrittenTransition[]): boolean {
   if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, transitions)
   unit.write(row, { cancelMark: { reason: mark.reason, graceMs: mark.graceMs } })
-  const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason })
+  const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason, generation: row.generation })
   if (woken !== null) transitions.push(woken)
   return false
 }

@@ -80,7 +80,12 @@ export interface CheckpointEntry extends Checkpoint {
  */
 export type InboxMessage =
   | SentEvent
-  | { readonly kind: 'cancel'; readonly reason: string | null }
+  | {
+      readonly kind: 'cancel'
+      readonly reason: string | null
+      /** That it was meant for: a retry forgets it. Earlier releases did not write it. */
+      readonly generation?: number
+    }
   | { readonly kind: 'resume' }
   | {
       readonly kind: 'ended'
@@ -130,6 +135,10 @@ export interface Gather {
   readonly messages: number
   readonly ms: number
 }
+
+/** Is it a cancel that a retry has forgotten, because it was not read before? */
+export const isForgottenCancel = (message: InboxMessage, generation: number): boolean =>
+  message.kind === 'cancel' && (message.generation ?? generation) !== generation
 
 /** Is it a message of a child job? */
 export const mayGather = ({ kind }: InboxMessage): boolean => kind === 'ended' || kind === 'checkin'

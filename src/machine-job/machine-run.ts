@@ -15,7 +15,13 @@ import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import type { Inspect } from '../core/inspection.ts'
 import { fatal } from '../core/intent.ts'
-import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
+import {
+  cancelEvent,
+  isForgottenCancel,
+  type Gather,
+  type InboxEntry,
+  type NewCheckpoint,
+} from '../core/machine-record.ts'
 import { innermost } from '../core/state-paths.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
@@ -353,7 +359,7 @@ export class MachineRun implements MachineHost {
       else {
         this.reading = { number, what: message.kind, isDeferred: false }
         this.machine.asides.add(`${messageWords[message.kind]} read`)
-        if (message.kind === 'cancel') {
+        if (message.kind === 'cancel' && !isForgottenCancel(message, this.attempt.generation)) {
           this.cancel = { generation: this.attempt.generation, reason: message.reason, taken: false }
           this.readCancel()
         } else if (message.kind === 'ended' || message.kind === 'checkin') {

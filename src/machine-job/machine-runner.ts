@@ -14,7 +14,7 @@ import type {
   UnsupportedRest,
 } from '../core/definition.ts'
 import { describe, JobchartError, messageOf } from '../core/errors.ts'
-import { cancelEvent, type MachineTypes, type MachineView } from '../core/machine-record.ts'
+import { cancelEvent, isForgottenCancel, type MachineTypes, type MachineView } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
 import { digestOf } from '../core/platform.ts'
@@ -264,6 +264,7 @@ class VersionedRunner implements MachineRunner {
       let { read, preview } = reusable ?? { read: 0, preview: this.preview(record) }
       for (const entry of inbox) {
         if (entry.number <= Math.max(read, preview.read)) continue
+        if (isForgottenCancel(entry.message, record.generation)) continue
         preview = afterInbox(preview, entry)
         read = entry.number
       }

@@ -145,9 +145,8 @@ export class NaiveMachines extends NaiveJobs {
   private cancelOne(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
     if (!job.record.takesCancel || job.marked) return this.cancelNow(job, mark, transitions)
     this.mark(job, mark)
-    transitions.push(
-      ...[this.deliver(job, { kind: 'cancel', reason: mark.reason })].filter((transition) => transition !== undefined),
-    )
+    const woken = this.deliver(job, { kind: 'cancel', reason: mark.reason, generation: job.record.generation })
+    if (woken !== undefined) transitions.push(woken)
     return false
   }
 

@@ -115,6 +115,25 @@ test('a cancel that finds the machine gone on waits for a state that takes it, a
   expect(did).toEqual(['work book'])
 })
 
+test('a cancel that nobody has read is forgotten by a retry, and another one is taken', async () => {
+  const at = world()
+  const { runtime, handle, did } = await begin(at)
+  await at.clock.advance('4s')
+  await runtime.pause()
+  await handle.cancel({ reason: 'first' })
+  await handle.cancel({ reason: 'at once' })
+  await handle.retry()
+  // What is asked before it goes on knows that, too.
+  expect(await handle.can({ type: 'GO' })).toBe(true)
+  await runtime.resume()
+  await at.clock.settle()
+  expect(await handle.record()).toMatchObject({ state: 'waiting', machineStates: ['booked'], inbox: [] })
+  await handle.cancel({ reason: 'again' })
+  await at.clock.advance('4s')
+  expect(did).toEqual(['work book', 'why again', 'work undo'])
+  expect(await handle.record()).toMatchObject({ state: 'cancelled', cancelReason: 'again' })
+})
+
 const byEvent = { type: 'job.cancel', reason: 'by event' } as const
 
 test('the event of a cancel, sent as any event, is a cancel: the job ends cancelled, with its reason', async () => {

@@ -82,7 +82,9 @@ export const familyCancelCases: Cases = {
       ],
     )
     assert.deepEqual([answer.cancelled, answer.cancelling], [['p'], []])
-    assert.deepEqual(await lettersTo(store, 'c'), [{ kind: 'cancel', reason: 'its parent was cancelled' }])
+    assert.deepEqual(await lettersTo(store, 'c'), [
+      { kind: 'cancel', reason: 'its parent was cancelled', generation: 1 },
+    ])
     assert.equal(await stateOf(store, 'grandchild'), 'queued')
   },
   'the children of a machine that handles its cancel are not cancelled until a forced cancel': async ({ store }) => {

@@ -43,7 +43,7 @@ export const gentleCancelCases: Cases = {
     assert.deepEqual([state, cancelReason], ['running', 'enough'])
     assert.deepEqual(
       inbox.map((mail) => mail.message),
-      [{ kind: 'cancel', reason: 'enough' }],
+      [{ kind: 'cancel', reason: 'enough', generation: 1 }],
     )
     const [heartbeat] = await store.extend({
       worker: 'w1',
@@ -57,7 +57,7 @@ export const gentleCancelCases: Cases = {
   'a cancel without a reason is a message without one': async ({ store }) => {
     await cancellable(store, 'a')
     await cancel(store, ['a'])
-    assert.deepEqual((await recordOf(store, 'a')).inbox[0]?.message, { kind: 'cancel', reason: null })
+    assert.deepEqual((await recordOf(store, 'a')).inbox[0]?.message, { kind: 'cancel', reason: null, generation: 1 })
     assert.equal((await cancel(store, ['a']))?.transitions[0]?.event, 'CANCEL', 'and marks the job all the same')
   },
   'a machine that waits is woken by its cancel if a deployment lets it handle one, and only then': async ({
@@ -82,7 +82,7 @@ export const gentleCancelCases: Cases = {
       [['WAKE', 'waiting', 'queued']],
     )
     const job = await takeOne(store, { token: 't2' })
-    assert.deepEqual(job.inbox[0]?.message, { kind: 'cancel', reason: 'enough' })
+    assert.deepEqual(job.inbox[0]?.message, { kind: 'cancel', reason: 'enough', generation: 1 })
   },
   'a machine that is retrying, scheduled or queued reads the message when it runs': async ({ store }) => {
     const ends = { retrying: 'FAIL', scheduled: 'SNOOZE', queued: 'RELEASE' } as const

@@ -83,7 +83,7 @@ export const callCases: Readonly<Record<string, (path: string) => Promise<void>>
     assert.equal(extended?.outcome, 'extended')
     assert.deepEqual(
       extended.inbox?.map(({ number, message }) => [number, message]),
-      [[1, { kind: 'cancel', reason: 'enough' }]],
+      [[1, { kind: 'cancel', reason: 'enough', generation: 1 }]],
     )
     const [settled] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])
     assert.equal(settled?.to, 'cancelled')
