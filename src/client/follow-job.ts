@@ -35,7 +35,7 @@ export function followJob(
   follower: JobFollower,
 ): () => void {
   let stopped = false
-  const events = new EventOrder((event) => {
+  const events = new EventOrder(watch.hasOtherWriters, (event) => {
     if (!stopped) follower.event(event)
   })
   /** Events that arrive before the record; null afterwards. */
@@ -90,9 +90,13 @@ class EventOrder {
   /** The CLAIM of the last attempt that this process has run, and whether it goes on: it tells its events itself. */
   private ownClaim = -1
   private runsHere = false
+  /** Events of this process before which there may be some of others: they wait for a record with the first of them. */
+  private held: AnyJobEvent[] = []
+  private readonly hasOtherWriters: boolean
   private readonly deliver: (event: AnyJobEvent) => void
 
-  constructor(deliver: (event: AnyJobEvent) => void) {
+  constructor(hasOtherWriters: boolean, deliver: (event: AnyJobEvent) => void) {
+    this.hasOtherWriters = hasOtherWriters
     this.deliver = deliver
   }
 
@@ -106,23 +110,35 @@ class EventOrder {
 
   /** An event of this process. */
   own(event: AnyJobEvent): void {
+    const mayFollowOthers = this.hasOtherWriters && !this.runsHere && !isReport(event)
     if (event.event === 'CLAIM' || isReport(event)) {
       this.ownClaim = event.seq
       this.runsHere = true
     } else if (!isLeased(event.to)) this.runsHere = false
-    this.take(event)
+    if (mayFollowOthers || this.held.length > 0) this.held.push(event)
+    else this.take(event)
   }
 
   /** A later record. The end of a job comes by `readLast`. */
   read(record: JobRecord | null): void {
     if (record === null || isEnded(record.state)) return
+    this.takeHeld(record)
     const isElsewhere = record.history.some(({ event, seq }) => event === 'CLAIM' && seq > this.ownClaim)
     if (!this.runsHere || isElsewhere) this.readLast(record)
     // Either the event of this process follows at once, or another one has ended the run: then the next read tells.
     else if (!isLeased(record.state)) this.runsHere = false
   }
 
+  private takeHeld(record: JobRecord): void {
+    const { history } = record
+    const [first] = this.held
+    if (first === undefined || (history.at(-1)?.seq ?? 0) < first.seq) return
+    for (const entry of history) if (entry.seq < first.seq) this.take(asEvent(record, entry))
+    for (const event of this.held.splice(0)) this.take(event)
+  }
+
   readLast(record: JobRecord): void {
+    this.takeHeld(record)
     const { history, checkin } = record
     const claim = history.findLast(({ event }) => event === 'CLAIM')
     for (const entry of history) {

@@ -1,7 +1,10 @@
 import { createClient, defineJob, type JobEvent, type JobState } from 'jobchart'
-import { expect, test } from 'vitest'
+import { sqliteStore } from 'jobchart/sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { assign, setup } from 'xstate'
 import { ClientHandle, type HandleServices } from '../../src/client/handle.ts'
 import { world } from '../support/leaks.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 function setUp() {
   const made = world()
@@ -248,4 +251,37 @@ test('a stop completes the streams of jobs that have not ended', async () => {
   await clock.settle()
   await worker.stop()
   expect([await reading, completed]).toEqual(['ended', 2])
+})
+
+test('what other processes have done comes before an event of this one that has followed it', async () => {
+  const machine = setup({ types: { events: {} as { type: 'GO' } } }).createMachine({
+    context: { n: 0 },
+    on: { GO: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
+    always: { guard: ({ context }) => context.n === 3, target: '.end' },
+    initial: 'open',
+    states: { open: {}, end: { type: 'final' } },
+  })
+  const job = defineJob({ type: 'machine', machine })
+  const folder = temporaryFolder()
+  const stores = [1, 2].map(() => sqliteStore({ path: `${folder.path}/jobs.db`, durability: 'normal' }))
+  onTestFinished(async () => {
+    for (const store of stores) await store.close()
+    folder.remove()
+  })
+  const [elsewhere, here] = stores.map((store) => world({ store }))
+  if (elsewhere === undefined || here === undefined) throw new Error('two worlds were made')
+  for (const { store, clock } of [elsewhere, here]) await store.open({ clock })
+  const worker = await elsewhere.runtime({ jobs: [job] })
+  const { id } = await worker.enqueue(job)
+  await elsewhere.clock.settle()
+  // Its clock stands still: it reads the job at its own events alone.
+  const handle = await here.idle({ jobs: [job] }).job(id)
+  const states: JobState[] = []
+  handle?.state$.subscribe((state) => states.push(state))
+  await here.clock.settle()
+  await worker.send(id, { type: 'GO' })
+  await elsewhere.clock.settle()
+  await handle?.send({ type: 'GO' })
+  await here.clock.settle()
+  expect(states).toEqual(['waiting', 'queued', 'running', 'waiting', 'queued'])
 })
