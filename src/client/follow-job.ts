@@ -2,7 +2,7 @@
  * Follows one job: its record, then its events, then its end, whichever process runs it. What this process does arrives
  * as events; what others do is read from the record and its history.
  */
-import { isEnded, isLeased } from '../core/lifecycle.ts'
+import { isEnded, isLeased, type JobState } from '../core/lifecycle.ts'
 import type { HistoryEntry, AnyJobEvent, CheckIn, JobRecord } from '../core/record.ts'
 import type { EventHub } from './event-hub.ts'
 import type { RecordWatch } from './record-watch.ts'
@@ -83,8 +83,10 @@ export function followJob(
 /** Puts what this process does with a job and what is read of it in one order, each event once. */
 class EventOrder {
   private lastSeq = -1
-  /** The last seq of a transition that is no checkpoint: an event of a run may follow checkpoints of its attempt. */
+  /** The last seq of a transition between attempts: a report may follow checkpoints and the cancel of its attempt. */
   private lastTransition = -1
+  /** After the last transition, also if it is held. */
+  private state: JobState | null = null
   /** When the last check-in was made that was read from the record. */
   private lastCheckinAt: number | null = null
   /** The CLAIM of the last attempt that this process has run, and whether it goes on: it tells its events itself. */
@@ -101,8 +103,10 @@ class EventOrder {
   }
 
   /** @param caught events of this process that came before the record was read */
-  begin({ history, checkin }: JobRecord, caught: readonly AnyJobEvent[]): void {
-    this.lastTransition = this.lastSeq = history.at(-1)?.seq ?? 0
+  begin({ history, checkin, state }: JobRecord, caught: readonly AnyJobEvent[]): void {
+    this.lastSeq = history.at(-1)?.seq ?? 0
+    this.lastTransition = history.findLast((entry) => !isWithinAttempt(entry))?.seq ?? 0
+    this.state = state
     this.lastCheckinAt = checkin?.at ?? null
     const readAt = this.lastCheckinAt ?? -Infinity
     for (const event of caught) if (event.event !== 'CHECKIN' || event.at > readAt) this.own(event)
@@ -110,12 +114,13 @@ class EventOrder {
 
   /** An event of this process. */
   own(event: AnyJobEvent): void {
-    const mayFollowOthers = this.hasOtherWriters && !this.runsHere && !isReport(event)
+    const follows = event.from === this.state && (this.runsHere || isReport(event))
+    if (!isReport(event)) this.state = event.to
     if (event.event === 'CLAIM' || isReport(event)) {
       this.ownClaim = event.seq
       this.runsHere = true
     } else if (!isLeased(event.to)) this.runsHere = false
-    if (mayFollowOthers || this.held.length > 0) this.held.push(event)
+    if (this.hasOtherWriters && (!follows || this.held.length > 0)) this.held.push(event)
     else this.take(event)
   }
 
@@ -127,14 +132,22 @@ class EventOrder {
     if (!this.runsHere || isElsewhere) this.readLast(record)
     // Either the event of this process follows at once, or another one has ended the run: then the next read tells.
     else if (!isLeased(record.state)) this.runsHere = false
+    // Another process may have cancelled it.
+    else this.takeFrom(record, ({ seq }) => seq > this.ownClaim)
   }
 
   private takeHeld(record: JobRecord): void {
-    const { history } = record
     const [first] = this.held
-    if (first === undefined || (history.at(-1)?.seq ?? 0) < first.seq) return
-    for (const entry of history) if (entry.seq < first.seq) this.take(asEvent(record, entry))
-    for (const event of this.held.splice(0)) this.take(event)
+    if (first === undefined || (record.history.at(-1)?.seq ?? 0) < first.seq) return
+    for (const event of this.held.splice(0)) {
+      const isCancelled = isReport(event) && event.from === 'cancelling'
+      this.takeFrom(record, ({ seq, to }) => seq < event.seq || (isCancelled && to === 'cancelling'))
+      this.take(event)
+    }
+  }
+
+  private takeFrom(record: JobRecord, wanted: (entry: HistoryEntry) => boolean): void {
+    for (const entry of record.history) if (wanted(entry)) this.take(asEvent(record, entry))
   }
 
   readLast(record: JobRecord): void {
@@ -154,10 +167,16 @@ class EventOrder {
     // An event of a run carries the seq of the run's claim; every transition has its own seq.
     if (isReport(event) ? event.seq < this.lastTransition : event.seq <= this.lastSeq) return
     this.lastSeq = Math.max(this.lastSeq, event.seq)
-    if (event.event !== 'CHECKPOINT') this.lastTransition = Math.max(this.lastTransition, event.seq)
+    if (!isWithinAttempt(event)) this.lastTransition = Math.max(this.lastTransition, event.seq)
+    // What is held comes after it.
+    if (!isReport(event) && this.held.length === 0) this.state = event.to
     this.deliver(event)
   }
 }
+
+/** Does it leave the job in its lease? */
+const isWithinAttempt = ({ from, to }: Pick<AnyJobEvent, 'from' | 'to'>): boolean =>
+  from !== null && isLeased(from) && isLeased(to)
 
 /** Is an event one of a run, and no transition? */
 const isReport = ({ event }: AnyJobEvent): boolean => event === 'CHECKIN' || event === 'LOG' || event === 'EMIT'

@@ -253,15 +253,8 @@ test('a stop completes the streams of jobs that have not ended', async () => {
   expect([await reading, completed]).toEqual(['ended', 2])
 })
 
-test('what other processes have done comes before an event of this one that has followed it', async () => {
-  const machine = setup({ types: { events: {} as { type: 'GO' } } }).createMachine({
-    context: { n: 0 },
-    on: { GO: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
-    always: { guard: ({ context }) => context.n === 3, target: '.end' },
-    initial: 'open',
-    states: { open: {}, end: { type: 'final' } },
-  })
-  const job = defineJob({ type: 'machine', machine })
+/** Two worlds with clocks of their own, as two processes on one file. */
+async function twoProcesses() {
   const folder = temporaryFolder()
   const stores = [1, 2].map(() => sqliteStore({ path: `${folder.path}/jobs.db`, durability: 'normal' }))
   onTestFinished(async () => {
@@ -271,6 +264,49 @@ test('what other processes have done comes before an event of this one that has 
   const [elsewhere, here] = stores.map((store) => world({ store }))
   if (elsewhere === undefined || here === undefined) throw new Error('two worlds were made')
   for (const { store, clock } of [elsewhere, here]) await store.open({ clock })
+  return { elsewhere, here }
+}
+
+const stubborn = defineJob<undefined, void>({
+  type: 'stubborn',
+  run: async (_, { signal, log }) => {
+    const aborted = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => aborted.resolve())
+    await aborted.promise
+    log('aborted')
+  },
+})
+
+test.each(['here', 'elsewhere'] as const)(
+  'a cancel %s of a job that runs here is given, and what its run says after it',
+  async (where) => {
+    const worlds = await twoProcesses()
+    const { here } = worlds
+    const runtime = await here.runtime({ jobs: [stubborn] })
+    const handle = await runtime.enqueue(stubborn)
+    const events: unknown[] = []
+    handle.events$.subscribe((event) => events.push(brief(event).slice(0, 3)))
+    await here.clock.advance('1s')
+    await (where === 'here' ? runtime : worlds.elsewhere.idle({ jobs: [stubborn] })).cancel(handle.id)
+    await here.clock.advance('30s')
+    expect(events.slice(-3)).toEqual([
+      ['CANCEL', 'running', 'cancelling'],
+      ['LOG', 'cancelling', 'cancelling'],
+      ['COMPLETE', 'cancelling', 'cancelled'],
+    ])
+  },
+)
+
+test('what other processes have done comes before an event of this one that has followed it', async () => {
+  const machine = setup({ types: { events: {} as { type: 'GO' } } }).createMachine({
+    context: { n: 0 },
+    on: { GO: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
+    always: { guard: ({ context }) => context.n === 3, target: '.end' },
+    initial: 'open',
+    states: { open: {}, end: { type: 'final' } },
+  })
+  const job = defineJob({ type: 'machine', machine })
+  const { elsewhere, here } = await twoProcesses()
   const worker = await elsewhere.runtime({ jobs: [job] })
   const { id } = await worker.enqueue(job)
   await elsewhere.clock.settle()
