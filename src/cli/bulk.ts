@@ -24,6 +24,8 @@ interface Change<Outcome extends JobOutcome> {
   readonly outcomes: readonly Outcome[]
   /** The outcomes that are requested. Others are findings if the jobs were given by id. */
   readonly wanted: readonly Outcome[]
+  /** Which jobs are refused: said if one is. */
+  readonly refused?: string
   /** Is a confirmation required? A retry needs none. */
   readonly destroys: boolean
   /** Changes jobs by their ids. */
@@ -72,6 +74,9 @@ export async function changeJobs<Outcome extends JobOutcome>(
     : await byIds([...new Set(ids)], change, terminal)
   const { totals } = report
   await terminal.print(options.json ? JSON.stringify({ totals, ...report.ids }) : countsText(totals))
+  if (change.refused !== undefined && change.outcomes.some((name) => name === 'refused' && totals[name] > 0)) {
+    terminal.note(`Refused: ${change.refused}.`)
+  }
   const isFinding = !isFilter && change.outcomes.some((name) => totals[name] > 0 && !change.wanted.includes(name))
   return isFinding ? exitCodes.finding : exitCodes.done
 }

@@ -13,6 +13,7 @@ export function discardCommand({ command, terminal, run }: Program): Command {
           changeJobs(client, ids, options, terminal, {
             outcomes: ['discarded', 'refused', 'notFound'],
             wanted: ['discarded'],
+            refused: 'what has not ended',
             destroys: true,
             request: { kind: 'discard', filter: filterIn(options) },
             act: (part) => client.discard(part),

@@ -26,6 +26,7 @@ export function retryCommand({ command, terminal, run }: Program): Command {
           return changeJobs(client, ids, options, terminal, {
             outcomes: ['retried', 'refused', 'notFound'],
             wanted: ['retried'],
+            refused: 'what is neither dead nor cancelled, or whose unique key another job holds',
             destroys: false,
             request: { kind: 'retry', filter: filterIn(options), ...terms },
             act: (part) => client.retry(part, terms),

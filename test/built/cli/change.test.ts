@@ -14,8 +14,9 @@ const jobsFile = moduleAt('jobs.ts')
 test.concurrent('retry by ids says what became of each, and ends with 1 if one was not retried', async () => {
   const run = onCopy()
   expect(await run('retry', 'full-0')).toMatchObject({ code: 0, stdout: '1 retried\n' })
-  const { code, stdout } = await run('retry', 'full-1', 'mail-0', 'nobody', '--json')
+  const { code, stdout, stderr } = await run('retry', 'full-1', 'mail-0', 'nobody', '--json')
   expect(code).toBe(1)
+  expect(stderr).toBe('Refused: what is neither dead nor cancelled, or whose unique key another job holds.\n')
   expect(JSON.parse(stdout)).toEqual({
     totals: { retried: 1, refused: 1, notFound: 1 },
     retried: ['full-1'],
@@ -42,7 +43,8 @@ test.concurrent('cancel of all that match needs a confirmation, and goes in part
   // A change is asked for with the number of those it changes, not of all that match.
   expect(await run('cancel', '--type', 'bulk', '--dry-run')).toMatchObject({ stdout: 'would cancel 0 jobs\n' })
   expect((await run('discard', '-s', 'cancelled', '-y')).stdout).toBe('600 discarded\n')
-  expect((await run('discard', 'order-0', '-y')).code).toBe(1)
+  const refused = { code: 1, stdout: '1 refused\n', stderr: 'Refused: what has not ended.\n' }
+  expect(await run('discard', 'order-0', '-y')).toMatchObject(refused)
 })
 
 test.concurrent(
