@@ -176,7 +176,7 @@ async function audited(
   target: unknown,
   change: () => Promise<object>,
 ): Promise<Response> {
-  const record = (outcome: unknown): void | Promise<void> =>
+  const record = (outcome: unknown): unknown =>
     audit({ at: client.store.now(), action, target, outcome, request: c.req.raw })
   let report: object
   try {

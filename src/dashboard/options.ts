@@ -51,14 +51,14 @@ export interface DashboardOptions {
   /** Shown in the page and its tab. 1…100 characters, default `'jobchart'`. */
   readonly title?: string
   /** Called after each change was made or refused. If it throws, the request fails, but the change stays. */
-  readonly onAudit?: (entry: AuditEntry) => void | Promise<void>
+  readonly onAudit?: (entry: AuditEntry) => unknown
   /**
    * Called when something is no longer as usual, or is again: a queue without a worker, more dead jobs than the day
    * before, a tick that was not fired (see `TroubleKind`). It is looked at every `troubleEvery`, as long as the client
    * or the runtime is open, whether anybody looks at the page or not. What it throws is logged.
    * @example onTrouble: ({ began }) => began.forEach(({ text }) => pager.send(text))
    */
-  readonly onTrouble?: (report: TroubleReport) => void | Promise<void>
+  readonly onTrouble?: (report: TroubleReport) => unknown
   /**
    * Tells what has begun to browsers in which no page is open: those in which a user has pressed _Notify me_. Without
    * it, a browser tells of it while the page is open. Give it to one process of several.
@@ -79,7 +79,7 @@ export interface DashboardSettings {
   readonly redact: Redact | null
   readonly title: string
   readonly graphs: Graphs
-  readonly audit: (entry: AuditEntry) => void | Promise<void>
+  readonly audit: (entry: AuditEntry) => unknown
   readonly onTrouble: NonNullable<DashboardOptions['onTrouble']> | null
   readonly push: Push | null
   readonly troubleEveryMs: number

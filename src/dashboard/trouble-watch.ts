@@ -16,7 +16,7 @@ export interface TroubleReport {
 
 export class TroubleWatch {
   private readonly recent: Pick<Recent<Pick<Condition, 'trouble'>>, 'get'>
-  private readonly tell: (report: TroubleReport) => void | Promise<void>
+  private readonly tell: (report: TroubleReport) => unknown
   private readonly everyMs: number
   private readonly repeat = new Repeat(() => this.look())
   private before: readonly Trouble[] = []
@@ -25,7 +25,7 @@ export class TroubleWatch {
   /** The first look is after `everyMs`: by then the workers of a process that has just started are known. */
   constructor(
     recent: Pick<Recent<Pick<Condition, 'trouble'>>, 'get'>,
-    tell: (report: TroubleReport) => void | Promise<void>,
+    tell: (report: TroubleReport) => unknown,
     everyMs: number,
   ) {
     this.recent = recent

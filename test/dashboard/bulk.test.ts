@@ -6,7 +6,7 @@ import { called, deadEmails } from './world.ts'
 test('a change of all that match is answered when it has begun, listed with its progress, and stopped', async () => {
   const world = await deadEmails()
   const audited: AuditEntry[] = []
-  const { get, post } = await called({ onAudit: (entry) => void audited.push(entry) }, async () => world.runtime)
+  const { get, post } = await called({ onAudit: (entry) => audited.push(entry) }, async () => world.runtime)
   const listed = async () => (await get<{ operations: { id: string }[] }>('/bulk')).operations
   expect(await listed()).toEqual([])
   const filter = { type: 'email.send', state: 'dead' }

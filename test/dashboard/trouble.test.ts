@@ -236,7 +236,7 @@ test('a look for trouble that the store never answers is followed by others', as
   const queues = store.queues.bind(store)
   store.queues = () => new Promise(() => {})
   let told: readonly string[] = []
-  createDashboard({ client, onTrouble: ({ began }) => void (told = began.map(({ key }) => key)), troubleEvery: '1s' })
+  createDashboard({ client, onTrouble: ({ began }) => (told = began.map(({ key }) => key)), troubleEvery: '1s' })
   await vi.advanceTimersByTimeAsync(5_000)
   store.queues = queues
   await vi.advanceTimersByTimeAsync(30_000)
