@@ -143,6 +143,7 @@ export class Connection {
       sent: (requests) => this.sent(requests),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       answered: () => owner.answered(),
+      awaitsRoom: () => this.waits.begin(null),
     })
     const lookups = this.lookups()
     const watched = { store, hub, timers, ready: () => this.ready() }

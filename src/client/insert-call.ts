@@ -28,6 +28,8 @@ export class InsertCall<T = unknown> implements InsertRequest {
   private failed: Failed = nothing
   /** Until when it is tried again if somebody else holds what it changes; null: that was not so. */
   heldUntil: number | null = null
+  /** Called when it is answered or refused. */
+  ended: () => void = nothing
   /** null for most calls: no signal and no timeout. */
   private waitLimit: WaitLimit | null = null
 
@@ -89,11 +91,13 @@ export class InsertCall<T = unknown> implements InsertRequest {
 
   done(answers: InsertAnswer[] | null): void {
     this.waitLimit?.end()
+    this.ended()
     this.resolve(this.finish(this, answers))
   }
 
   reject(error: unknown): void {
     this.waitLimit?.end()
+    this.ended()
     this.failed(error)
   }
 }

@@ -38,6 +38,8 @@ export interface InserterOptions {
   readonly sent: (requests: readonly { readonly jobs: readonly NewJob[] }[]) => void
   /** Called when `pending` has become less: calls were answered or refused, or their callers have given up. */
   readonly answered: () => void
+  /** Called with each call that may wait for room. @returns to be called at its end */
+  readonly awaitsRoom: () => () => void
 }
 
 /** Calls that wait for the same room. */
@@ -125,7 +127,10 @@ export class Inserter {
     const call = new InsertCall({ jobs, capacity: bounded ? capacity : null, queue }, wait !== null, finish)
     const refusal = this.refusal(call, wait)
     if (refusal !== null) call.reject(refusal)
-    else this.accept(call as InsertCall, wait)
+    else {
+      if (call.waits && call.isBounded) call.ended = this.options.awaitsRoom()
+      this.accept(call as InsertCall, wait)
+    }
     return call.promise
   }
 

@@ -1,6 +1,7 @@
 /**
- * The asynchronous context of handlers, and the jobs that they await by this client: the context tells in which run a
- * wait begins. A wait outside of handlers is not kept, and in a browser, which has no such context, none is.
+ * The asynchronous context of handlers, and what they await by this client, the ends of jobs and room for enqueues: the
+ * context tells in which run a wait begins. A wait outside of handlers is not kept, and in a browser, which has no such
+ * context, none is.
  */
 import { nodeModule } from '../core/platform.ts'
 
@@ -12,7 +13,8 @@ export interface Waiting {
 }
 
 interface Wait {
-  readonly id: string
+  /** Of the awaited job; null: room for an enqueue. */
+  readonly id: string | null
 }
 
 const hooks = nodeModule('node:async_hooks')
@@ -38,8 +40,8 @@ export class Waits {
     return [...this.awaited.keys()].filter(({ ending }) => ending === null)
   }
 
-  /** Ids of jobs that a run awaits, the oldest waits first. */
-  awaitedBy(run: Waiting, max: number): readonly string[] {
+  /** Ids of jobs that a run awaits, and null for room, the oldest waits first. */
+  awaitedBy(run: Waiting, max: number): readonly (string | null)[] {
     return Array.from(this.awaited.get(run)?.values().take(max) ?? [], ({ id }) => id)
   }
 
@@ -53,8 +55,8 @@ export class Waits {
     this.listeners.add(listener)
   }
 
-  /** A wait for a job begins. @returns to be called at its end */
-  begin(id: string): () => void {
+  /** A wait for a job begins, or for room (null). @returns to be called at its end */
+  begin(id: string | null): () => void {
     const { run, awaited } = this
     if (run === undefined) return nothing
     const waits = awaited.get(run) ?? new Set()

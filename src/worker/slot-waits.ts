@@ -1,6 +1,6 @@
 /**
  * Notices slot deadlocks: handlers that hold all slots of this worker, or all of a type, and await jobs that need such
- * a slot. Nothing is read or timed while no run waits.
+ * a slot, or room for an enqueue, which a job that starts makes. Nothing is read or timed while no run waits.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'
@@ -37,6 +37,8 @@ interface Seen {
   readonly records: ReadonlyMap<string, JobRecord | null>
   /** Types that another worker has a free slot for. */
   readonly elsewhere: ReadonlySet<string>
+  /** Does no other worker run? One that is busy now makes room later. */
+  readonly isAlone: boolean
 }
 
 export class SlotWaits {
@@ -85,27 +87,29 @@ export class SlotWaits {
 
   private async read(runs: readonly Waiting[]): Promise<Seen> {
     const { store, worker } = this.options
-    const ids = [...new Set(runs.flatMap((run) => this.awaitedBy(run)))]
+    const ids = [...new Set(runs.flatMap((run) => this.awaitedBy(run)))].filter((id) => id !== null)
     const records = new Map<string, JobRecord | null>()
     for (let i = 0; i < ids.length; i += readMax) {
       const some = ids.slice(i, i + readMax)
       const found = await store.get(some)
       some.forEach((id, place) => records.set(id, found[place] ?? null))
     }
-    const hasRoom = ({ id, lost, paused, slots, running }: WorkerRecord): boolean =>
-      id !== worker && !lost && paused !== true && running.length < slots
-    const elsewhere = new Set((await store.workers()).filter(hasRoom).flatMap(({ types }) => types))
-    return { records, elsewhere }
+    const others = (await store.workers()).filter(({ id, lost }) => id !== worker && !lost)
+    const hasSlot = ({ paused, slots, running }: WorkerRecord): boolean => paused !== true && running.length < slots
+    const elsewhere = new Set(others.filter(hasSlot).flatMap(({ types }) => types))
+    return { records, elsewhere, isAlone: others.length === 0 }
   }
 
-  private awaitedBy(run: Waiting): readonly string[] {
+  private awaitedBy(run: Waiting): readonly (string | null)[] {
     return this.options.waits.awaitedBy(run, readPerRun)
   }
 
-  /** The runs of which each awaits only jobs that need a slot, or run, among these runs. */
-  private deadlocked(all: readonly Waiting[], { records, elsewhere }: Seen): readonly Waiting[] {
+  /** The runs of which each awaits only room, and jobs that need a slot, or run, among these runs. */
+  private deadlocked(all: readonly Waiting[], seen: Seen): readonly Waiting[] {
+    const { records, elsewhere, isAlone } = seen
     const runs = all.filter((run) => run.ending === null)
-    const isBlocked = (id: string): boolean => {
+    const isBlocked = (id: string | null): boolean => {
+      if (id === null) return isAlone && this.holdWorker(runs)
       const record = records.get(id) ?? null
       if (record === null) return false
       const { type, state } = record
@@ -117,7 +121,7 @@ export class SlotWaits {
       const ids = this.awaitedBy(run)
       return ids.length > 0 && ids.every(isBlocked)
     })
-    return left.length === runs.length ? left : this.deadlocked(left, { records, elsewhere })
+    return left.length === runs.length ? left : this.deadlocked(left, seen)
   }
 
   private warn(runs: readonly Waiting[], { records }: Seen): void {
@@ -126,13 +130,15 @@ export class SlotWaits {
     const waiting = runs.slice(0, namedMax).map((run) => ({
       id: run.claimed.id,
       type: run.claimed.type,
-      awaits: this.awaitedBy(run).map((id) => ({ id, type: records.get(id)?.type })),
+      awaits: this.awaitedBy(run).map((id) => (id === null ? 'room' : { id, type: records.get(id)?.type })),
     }))
+    const needsRoom = runs.some((run) => this.awaitedBy(run).includes(null))
+    const what = needsRoom ? 'room in the backlog, which a job in such a slot makes' : 'jobs that need such a slot'
     const held = this.holdWorker(runs) ? 'all slots of this worker' : 'all slots of a type'
-    this.options.logger.warn(`${held} wait for jobs that need such a slot: none of them can go on`, {
+    this.options.logger.warn(`${held} wait for ${what}: none of them can go on`, {
       jobs: runs.length,
       waiting,
-      hint: slotHint,
+      hint: needsRoom ? roomHint : slotHint,
     })
   }
 }
@@ -140,3 +146,5 @@ export class SlotWaits {
 /** What to do instead of waiting in a handler. */
 export const slotHint =
   'A handler keeps its slot while it awaits a job. Await jobs in a machine (fromJob), which gives its slot back meanwhile; or give the awaited jobs a runtime of their own.'
+
+const roomHint = 'Enqueue with ctx.enqueue in a handler: it needs no room. Or raise `capacity`, or the number of slots.'

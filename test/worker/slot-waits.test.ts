@@ -1,5 +1,5 @@
 /** Slot deadlocks: handlers that hold all slots and await jobs that need one. */
-import { createRuntime, defineJob, type JobDefinition, type Runtime } from 'jobchart'
+import { createRuntime, defineJob, memoryStore, type JobDefinition, type Runtime } from 'jobchart'
 import { createTestRuntime, VirtualClock } from 'jobchart/testing'
 import { expect, test, vi } from 'vitest'
 
@@ -101,4 +101,62 @@ test('in virtual time, run within a handler of the same type fails at once', asy
   })
   expect(await runtime.list()).toHaveLength(1)
   await runtime.stop()
+})
+
+test('handlers that hold all slots and wait for room are warned of; ctx.enqueue needs none', async () => {
+  const warn = vi.fn()
+  const fan = defineJob<boolean>({
+    type: 'fan',
+    run: async (isOwn, { enqueue, signal }) => {
+      for (let n = 0; n < 3; n++) await (isOwn ? enqueue(child, n) : runtime.enqueue(child, n, { signal }))
+    },
+  })
+  const options = { jobs: [fan, child], concurrency: 1, capacity: 2, logger: { warn } }
+  const { runtime, clock } = await createTestRuntime(options)
+  await runtime.run(fan, true)
+  await runtime.drain()
+  const stuck = await runtime.enqueue(fan, false, { id: 'stuck' })
+  await clock.advance('10s')
+  expect(warn.mock.calls).toEqual([
+    [
+      expect.stringContaining('all slots of this worker wait for room'),
+      expect.objectContaining({
+        waiting: [{ id: 'stuck', type: 'fan', awaits: ['room'] }],
+        hint: expect.stringContaining('ctx.enqueue'),
+      }),
+    ],
+  ])
+  runtime.concurrency = 2
+  await stuck.result()
+  await runtime.stop()
+})
+
+test('a handler that waits for room which another worker makes is not warned of', async () => {
+  const warn = vi.fn()
+  const clock = new VirtualClock()
+  const store = memoryStore()
+  const slow = defineJob<number>({ type: 'slow', run: (_, { signal }) => clock.sleep('20s', signal) })
+  const fan = defineJob({
+    type: 'fan',
+    run: async (_, { signal }) => {
+      await clock.sleep('1s', signal)
+      await runtime.enqueue(slow, 2, { signal })
+    },
+  })
+  const options = { store, clock, concurrency: 1, capacity: 1, logger: { warn } }
+  const runtime = createRuntime({ ...options, jobs: [fan, slow] })
+  const other = createRuntime({ ...options, jobs: [slow] })
+  await runtime.start()
+  const fanned = await runtime.enqueue(fan, undefined)
+  await clock.settle()
+  await other.start()
+  await other.enqueue(slow, 0)
+  await other.enqueue(slow, 1)
+  await clock.advance('10s')
+  expect((await fanned.record()).state).toBe('running')
+  await clock.advance('1m')
+  expect((await fanned.record()).state).toBe('done')
+  expect(warn).not.toHaveBeenCalled()
+  await runtime.stop()
+  await other.stop()
 })
