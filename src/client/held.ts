@@ -23,5 +23,17 @@ export async function whileHeld<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-export const pauseHeld = (): Promise<void> =>
-  new Promise((resolve) => void systemClock.timer(resolve, heldMs.every, { keepAlive: true }))
+/** As `whileHeld`, for as long as `goesOn`, ever less often. @throws HeldError if not; what the call throws */
+export async function untilFree<T>(call: () => Promise<T>, goesOn: () => boolean): Promise<T> {
+  for (let ms = heldMs.every; ; ms = Math.min(ms * 2, heldMs.most)) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof HeldError) || !goesOn()) throw error
+    }
+    await pauseHeld(ms)
+  }
+}
+
+export const pauseHeld = (ms = heldMs.every): Promise<void> =>
+  new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: true }))

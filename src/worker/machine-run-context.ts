@@ -13,6 +13,7 @@ import type { EnqueueOptions } from '../core/call-options.ts'
 import type { CheckpointAnswer, Store } from '../store.ts'
 import { refusedBy } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
+import { untilFree } from '../client/held.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { InboxChecks } from './inbox-checks.ts'
@@ -150,14 +151,20 @@ export class WorkerRunContext implements MachineRunContext {
   ): Promise<ChildEnd | null> {
     const { claimed } = this.run
     const inherit = (this.inherit ??= inheritFrom(claimed))
+    const parent = { id: claimed.id, checkins }
     const record = await this.run.traced(() =>
-      this.options.enqueueChild(job, input, inherit(options), { id: claimed.id, checkins }),
+      this.whenFree(() => this.options.enqueueChild(job, input, inherit(options), parent)),
     )
     return record === null ? null : endOf(record)
   }
 
   cancelChild(id: string): Promise<unknown> {
-    return this.options.cancel(id)
+    return this.whenFree(() => this.options.cancel(id))
+  }
+
+  /** The handler of a job may hold it in its transaction for long: that is no failure of this attempt. */
+  private whenFree<T>(call: () => Promise<T>): Promise<T> {
+    return untilFree(call, () => this.run.ending === null && this.run.abortReason === null)
   }
 }
 

@@ -5,6 +5,7 @@ import {
   defineJob,
   durable,
   fatal,
+  fromJob,
   type Duration,
   type JobchartError,
   type JobDefinition,
@@ -13,7 +14,7 @@ import {
 } from 'jobchart'
 import type { JobDocument, NewJob, Store, TxIntent } from 'jobchart/store'
 import { Client as PgClient } from 'pg'
-import { afterEach, beforeEach, expect, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, vi } from 'vitest'
 import { fromPromise, setup } from 'xstate'
 import { systemClock } from '../../../src/core/clock.ts'
 import { ask, lease, newJob, put, recordOf } from '../../../src/store-testing/conformance/acts.ts'
@@ -68,6 +69,22 @@ const work: JobDefinition<unknown, unknown> = defineJob<unknown, unknown>({
   run: (input, ctx) => handler(input, ctx),
 })
 
+const leaves = setup({
+  types: { events: {} as { type: 'LEAVE' } },
+  actors: {
+    work: fromJob(work),
+    undo: fromPromise(async () => {}),
+  },
+}).createMachine({
+  initial: 'working',
+  states: {
+    working: { on: { LEAVE: 'undoing' }, invoke: { src: 'work', input: 'open' } },
+    undoing: { invoke: { src: 'undo', onDone: 'undone' } },
+    undone: { type: 'final' },
+  },
+})
+const leavesJob = defineJob({ type: 'leaves', machine: leaves, retry: { maxAttempts: 1 } })
+
 const keepWarning = (message: string, { error }: { readonly error?: unknown } = {}): void => {
   warnings.push(error === undefined ? message : `${message}: ${inspect(error)}`)
 }
@@ -77,7 +94,7 @@ async function started(
   store: Store = postgresStore({ url: server().url, schema }),
 ): Promise<Runtime> {
   const runtime = createRuntime({
-    jobs: [work, chargeJob, chargesJob],
+    jobs: [work, chargeJob, chargesJob, leavesJob],
     store,
     lease,
     logger: { warn: keepWarning, error: keepWarning },
@@ -543,6 +560,14 @@ test('an attempt has one end: another one is refused in its transaction, beside 
 
 /** @returns a job whose handler has completed it in a transaction that is open until `commit` */
 async function withOpenEnd(runtime: Runtime) {
+  const { opened, commit } = openEnd()
+  const job = await runtime.enqueue(work, 'open', { unique: { key: 'one' } })
+  await opened
+  return { job, commit }
+}
+
+/** The handler of `open` completes it in a transaction that is open until `commit`. */
+function openEnd() {
   const opened = Promise.withResolvers<void>()
   const committing = Promise.withResolvers<void>()
   handler = async (input, ctx) => {
@@ -554,9 +579,7 @@ async function withOpenEnd(runtime: Runtime) {
     })
     return 'ignored'
   }
-  const job = await runtime.enqueue(work, 'open', { unique: { key: 'one' } })
-  await opened.promise
-  return { job, commit: committing.resolve }
+  return { opened: opened.promise, commit: committing.resolve }
 }
 
 test('while the end of a job is open, what would end it is left for later, and holds up nobody', async () => {
@@ -618,6 +641,22 @@ test('a cancel, and an enqueue that supersedes, take effect if the end of the jo
   expect(await cancelled).toMatchObject({ finished: [job.id] })
   const next = await superseding
   expect([next.outcome, await next.result(), await job.result()]).toEqual(['inserted', 'next', 'kept'])
+})
+
+test('a machine that leaves a child whose end is open waits for it, and spends no attempt', async () => {
+  const store = postgresStore({ url: server().url, schema })
+  const cancel = vi.spyOn(store, 'cancel')
+  const runtime = await started('30s', store)
+  const { opened, commit } = openEnd()
+  const job = await runtime.enqueue(leavesJob, undefined)
+  await opened
+  await job.send({ type: 'LEAVE' })
+  await expect.poll(() => cancel.mock.calls.length, { timeout: 20_000 }).toBeGreaterThan(2)
+  expect((await job.record()).state).toBe('running')
+  commit()
+  await job.result()
+  expect(await job.snapshot()).toMatchObject({ value: 'undone' })
+  expect(await runtime.list({ type: 'work' })).toMatchObject([{ state: 'done', output: 'kept' }])
 })
 
 test('calls that are left for later keep their places, and however many there are, the others are carried out', async () => {
