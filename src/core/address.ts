@@ -32,6 +32,9 @@ export interface PostgresAddress {
 
 type StoreAddress = MemoryAddress | SqliteAddress | RedisAddress | PostgresAddress
 
+/** A name of a store is no file: `sqlite:memory` is. */
+const kinds = /^(memory|sqlite|rediss?|postgres(ql)?)$/i
+
 /**
  * Reads `redis://…`, `rediss://…`, `postgres://…`, `sqlite:FILE`, the path of a file, or `memory:`.
  * @param option the name of what was given, for messages
@@ -55,7 +58,7 @@ export function parseAddress(address: string, option: string, hint?: string): St
     case 'postgresql':
       return postgresAddress(address, option)
     case undefined:
-      if (address !== '') return { kind: 'sqlite', path: address }
+      if (address !== '' && !kinds.test(address)) return { kind: 'sqlite', path: address }
   }
   const forms =
     'an address such as jobs.db, sqlite:jobs.db, redis://localhost:6379, postgres://localhost/app or memory:'

@@ -89,6 +89,8 @@ test('an address of no store is refused at once, and never repeated with its pas
     'redis://ada:secret@host/?db=3': ['INVALID_OPTION', /unknown parameter db/],
     'memory:jobs': ['INVALID_OPTION', /an address such as/],
     'sqlite:': ['INVALID_OPTION', /an address such as/],
+    memory: ['INVALID_OPTION', /an address such as .* memory:/],
+    postgres: ['INVALID_OPTION', /an address such as/],
     '': ['INVALID_OPTION', /text of 1 to/],
   } as const
   for (const [address, [code, message]] of Object.entries(refusals)) {
