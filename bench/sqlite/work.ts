@@ -69,7 +69,7 @@ export const enqueue: Section = {
         'enqueue, one by one': { contender: us, mode: singles, ...few },
       },
       [
-        ['enqueueMany(100)', 'floor, by 100', null],
+        ['enqueueMany(100)', 'floor, by 100', { atLeast: 0.45 }],
         ['enqueueMany(100)', 'plainjob.addMany(100)', null],
         ['100 enqueues at once', 'floor, by 1', { atLeast: 10 }],
         ['100 enqueues at once', 'plainjob.add', null],
@@ -108,10 +108,10 @@ export const processing: Section = {
         ['100 slots, all kept', 'floor, by 100', null],
         ['10 slots, all kept', 'floor, by 10', null],
         ['100 slots', 'plain SQL, by 100', { atLeast: 0.5 }],
-        ['10 slots', 'plain SQL, by 10', { atLeast: 0.5 }],
+        ['10 slots', 'plain SQL, by 10', { atLeast: 0.8 }],
         ['100 slots, all kept', 'plain SQL, by 100', { atLeast: 0.5 }],
-        ['10 slots, all kept', 'plain SQL, by 10', { atLeast: 0.5 }],
-        ['100 slots', 'plainjob', { atLeast: 5 }],
+        ['10 slots, all kept', 'plain SQL, by 10', { atLeast: 0.8 }],
+        ['100 slots', 'plainjob', { atLeast: 9 }],
         ['10 slots', 'plainjob', null],
       ],
     )
