@@ -97,8 +97,6 @@ export interface NodeSqliteDatabase {
 /** A `Database` of better-sqlite3. As a transaction: within the function of `database.transaction`, or after BEGIN. */
 export interface BetterSqlite3Database {
   readonly open: boolean
-  readonly memory: boolean
-  readonly name: string
   readonly inTransaction: boolean
   pragma(text: string): unknown
   exec(sql: string): unknown

@@ -382,6 +382,21 @@ test('the longest path that is possible is opened', async () => {
   expect(await refusalOf(join(folder, 'n'.repeat(500 - folder.length - 1)))).toBeNull()
 })
 
+test.each([false, true])('a relative path is of the folder in which the store was made, thread: %j', async (thread) => {
+  const [folder, before] = [newFolder(), process.cwd()]
+  onTestFinished(() => process.chdir(before))
+  process.chdir(folder)
+  const store = sqliteStore({ path: 'jobs.db', thread })
+  process.chdir(before)
+  await store.open({ clock: systemClock })
+  await put(store, newJob('a'))
+  process.chdir('/')
+  await put(store, newJob('b'))
+  expect((await store.counts()).queued).toBe(2)
+  await store.close()
+  expect(existsSync(join(folder, 'jobs.db'))).toBe(true)
+})
+
 test.each(['a\0b', 'folder/', ''])('the path %j is refused before anything is opened', (path) => {
   expect(() => sqliteStore({ path })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
 })

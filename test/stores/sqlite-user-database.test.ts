@@ -63,6 +63,17 @@ describe.each(sqliteLibraries)('on $name', (library) => {
     expect(own.rows('SELECT what FROM jobs')).toEqual([['mine'], ['mine, too']])
   })
 
+  test('a database that was opened by a relative path is found from another folder', async () => {
+    const [folder, before] = [folderOfTest(), process.cwd()]
+    onTestFinished(() => process.chdir(before))
+    process.chdir(folder)
+    const { database } = opened(library, 'shop.db')
+    process.chdir('/')
+    const store = await openStore(sqliteStore({ database }))
+    await put(store, newJob('a'))
+    expect((await store.counts()).queued).toBe(1)
+  })
+
   test('two stores with different prefixes know nothing of each other', async () => {
     const own = opened(library)
     const [one, two] = [

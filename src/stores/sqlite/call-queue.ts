@@ -57,14 +57,9 @@ export class CallQueue {
   }
 
   async close(): Promise<void> {
-    if (this.opened === 0) return
-    if (this.opened > 1) {
-      this.opened--
-      return
-    }
-    // Earlier calls are completed first.
-    if (this.calls.length > 0 || this.working) await this.ask('counts').catch(() => {})
-    this.opened = 0
+    // Earlier calls are completed first. Somebody else may open it meanwhile.
+    if (this.opened === 1 && (this.calls.length > 0 || this.working)) await this.ask('counts').catch(() => {})
+    if (this.opened === 0 || --this.opened > 0) return
     this.retryTimer?.cancel()
     this.retryTimer = null
     const { engine } = this

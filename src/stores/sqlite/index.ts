@@ -5,6 +5,7 @@
  *
  * Writes of other processes are found by polling the change counter of the file.
  */
+import { resolve } from 'node:path'
 import '../../core/node-version.ts'
 import {
   boolean,
@@ -124,7 +125,9 @@ const databaseOptions = table(
  */
 export function sqliteStore(options: SqliteStoreOptions | SqliteDatabaseOptions): Store {
   if (isObject(options) && 'database' in options) return inDatabase(options as SqliteDatabaseOptions)
-  const { path, durability, transitionsMax, thread, onStatement } = sqliteOptions(options, 'options of sqliteStore')
+  const { durability, transitionsMax, thread, onStatement, ...file } = sqliteOptions(options, 'options of sqliteStore')
+  // The process may change its folder before the store opens the file, or looks whether it is still there.
+  const path = resolve(file.path)
   if (thread && onStatement !== undefined) {
     throw invalidOption('thread', 'false with onStatement, which a thread cannot call', thread)
   }

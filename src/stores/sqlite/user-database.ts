@@ -3,7 +3,6 @@
  * undo each other's locks. Tables and indexes of the store have a prefix; tables,
  * pragmas, `application_id` and `user_version` of the user are left as they are.
  */
-import { resolve } from 'node:path'
 import { nanoid } from 'nanoid'
 import { systemClock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
@@ -38,7 +37,7 @@ export class UserDatabase {
     const { driver } = this
     if (!driver.isOpen) throw closedDatabase()
     if (driver.path === null || driver.path === '') throw inMemory()
-    this.path = resolve(driver.path)
+    this.path = driver.path
     this.sql = new Statements({ prepare: (sql) => driver.prepare(prefixed(sql, prefix)) }, listener)
     this.checkIdle()
     try {

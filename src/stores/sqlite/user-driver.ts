@@ -5,7 +5,7 @@ import type { Driver, SqlValue } from './driver.ts'
 
 export interface UserDriver extends Omit<Driver, 'close'> {
   readonly isOpen: boolean
-  /** The path of the file; null of a database in memory. */
+  /** The whole path of the file; null or empty of a database in memory. */
   readonly path: string | null
   exec(sql: string): void
 }
@@ -73,8 +73,15 @@ const ofBetterSqlite3 = (database: BetterSqlite3Database): UserDriver => ({
   get isOpen() {
     return database.open
   },
-  path: database.memory ? null : database.name,
+  // Its `name` is as it was given: relative to the folder that the process had then.
+  path: database.open ? fileOf(database) : null,
 })
+
+const fileOf = (database: BetterSqlite3Database): string | null => {
+  const statement = database.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'")
+  statement.raw(true)
+  return (statement.get() as [string | null])[0]
+}
 
 const inTurn = (values: readonly SqlValue[]): readonly SqlValue[] => values
 

@@ -42,6 +42,16 @@ export const callCases: Readonly<Record<string, (path: string) => Promise<void>>
     await store.close()
   },
 
+  async 'who opens a store while it closes can use it'(path) {
+    const store = sqliteStore({ path })
+    await store.open({ clock: systemClock })
+    const last = put(store, newJob('a'))
+    await Promise.all([store.close(), store.open({ clock: systemClock }), last])
+    assert.equal((await store.counts()).queued, 1)
+    await store.close()
+    await assert.rejects(store.counts(), { code: 'STORE_UNAVAILABLE', message: /not open/ })
+  },
+
   async 'messages that another process sends are told to the one that runs the job, and to no other'(path) {
     const { mine, yours } = await both(path)
     const hints: Hint[] = []
