@@ -13,7 +13,9 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -426,6 +428,30 @@ test.each(['-wal', '-shm'])(
     const [first, second, lost] = await again.get(['of one', 'of the other', 'lost'])
     expect([first?.id, second?.id, lost]).toEqual(['of one', 'of the other', null])
     await again.close()
+    expect(complaintsAbout(path)).toEqual([])
+  },
+)
+
+test.each(['jobs.db', 'link.db'])(
+  'a backup in the place of a file in use, %s, is not damaged by the log of that file',
+  async (name) => {
+    const path = fileOf(sound)
+    const folder = dirname(path)
+    symlinkSync(path, join(folder, 'link.db'))
+    const store = sqliteStore({ path: join(folder, name) })
+    await store.open({ clock: systemClock })
+    const { queued } = await store.counts()
+    await put(store, newJob('in the log'))
+    const backup = join(folder, 'backup.db')
+    writeFileSync(backup, sound)
+    renameSync(backup, path)
+    const refused = { code: 'STORE_UNAVAILABLE', hint: expect.stringContaining('without the -wal and -shm') }
+    await expect(store.counts()).rejects.toMatchObject(refused)
+    await expect(put(store, newJob('lost'))).rejects.toMatchObject(refused)
+    expect(readFileSync(path).equals(sound)).toBe(true)
+    for (const beside of ['-wal', '-shm']) rmSync(`${path}${beside}`)
+    expect((await store.counts()).queued).toBe(queued)
+    await store.close()
     expect(complaintsAbout(path)).toEqual([])
   },
 )

@@ -275,7 +275,8 @@ export class Engine {
   }
 
   /**
-   * Refuses a database that was removed; a file that has replaced it, such as a backup, is opened.
+   * Refuses a database that was removed; a file that has replaced it, such as a backup, is opened, but not with the log
+   * of the one that was removed.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private checkThere(): void {
@@ -287,7 +288,7 @@ export class Engine {
     this.whole = false
     // A connection of the user goes on with what was removed.
     if (this.options.shared !== undefined) throw (this.cutOff = removed(this.options.path))
-    if (isSame === null) throw removed(this.options.path)
+    if (isSame === null || this.files.isLogLeft) throw removed(this.options.path)
   }
 
   /**

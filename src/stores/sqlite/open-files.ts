@@ -2,7 +2,7 @@
  * The files of an open database, to check that they are still those that were opened. On Unix a removed file can still
  * be read and written; it is lost with the last process that has it open, while other processes create a new one.
  */
-import { lstatSync, statSync, type Stats } from 'node:fs'
+import { existsSync, realpathSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { removedBeside } from './errors.ts'
@@ -21,7 +21,7 @@ export class OpenFiles {
   /** The log and the shared memory; null until they are seen. */
   private readonly beside: { readonly path: string; file: number | null }[]
   private readonly folder: string
-  /** Is another folder the one that changes when the database is removed? */
+  /** Does the path lead over a link? Then another database may come to it without a change of the folder. */
   private readonly isLink: boolean
   /** The folder before the last check of the files beside, if each later change of it gives it another time. */
   private checked: Stats | null = null
@@ -33,9 +33,11 @@ export class OpenFiles {
     this.path = path
     this.clock = clock
     this.file = fileNumber(path)
-    this.beside = ['-wal', '-shm'].map((end) => ({ path: path + end, file: fileNumber(path + end) }))
-    this.folder = dirname(resolve(path))
-    this.isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+    // SQLite puts them beside the file itself, not beside a link to it.
+    const itself = existsSync(path) ? realpathSync(path) : resolve(path)
+    this.beside = ['-wal', '-shm'].map((end) => ({ path: itself + end, file: fileNumber(itself + end) }))
+    this.folder = dirname(itself)
+    this.isLink = itself !== resolve(path)
   }
 
   /**
@@ -65,6 +67,11 @@ export class OpenFiles {
       if (file !== known.file) throw removedBeside(known.path, this.path)
     }
     this.checked = folder !== null && this.clock.now() - folder.ctimeMs > sameTimeMs(folder.ctimeMs) ? folder : null
+  }
+
+  /** Is the log of the opened database still there? It would be applied to one that has taken its place. */
+  get isLogLeft(): boolean {
+    return this.beside.some(({ path, file }) => file !== null && fileNumber(path) === file)
   }
 
   private lookAtFolder(): Stats | null {
