@@ -53,6 +53,13 @@ export const logCases: Cases = {
     const [late] = (await store.transitions(third.next, 100)).transitions
     assert.equal(late?.id, 'late')
   },
+  'a reader that is ahead of the log, because an older state was restored, is told so, and reads from the start':
+    async ({ store }) => {
+      await put(store, newJob('a'), newJob('b'))
+      const kept = await store.transitions(null, 10)
+      assert.deepEqual(await store.transitions('1000', 10), { ...kept, lost: true })
+      assert.deepEqual((await store.transitions('1000', 1)).next, kept.transitions[0]?.cursor)
+    },
   'a log without entries has no cursor, and a cursor from nowhere is refused': async ({ store }) => {
     assert.deepEqual(await store.transitions(null, 10), { transitions: [], next: null, lost: false })
     const refused = (error: unknown) => error instanceof JobchartError && error.code === 'INVALID_OPTION'

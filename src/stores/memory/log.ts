@@ -49,6 +49,8 @@ export class TransitionLog {
 
   page(cursor: string | null, limit: number): TransitionPage {
     const from = entryNumber(cursor)
+    // The cursor is of a process before this one.
+    if (from > this.seq) return { ...this.page(null, limit), lost: true }
     const oldest = Math.max(1, this.seq - this.max + 1)
     const first = Math.max(from + 1, oldest)
     const transitions: TransitionEntry[] = []

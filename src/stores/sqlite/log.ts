@@ -223,6 +223,8 @@ export const oldestOf = (file: LoggedFile): number => Math.max(1, file.seq - fil
 
 export function transitions(file: LoggedFile, cursor: string | null, limit: number): TransitionPage {
   const from = entryNumber(cursor)
+  // A backup was put in place since: a reader that is ahead has seen what never was.
+  if (from > file.seq) return { ...transitions(file, null, limit), lost: true }
   const oldest = oldestOf(file)
   const start = Math.max(from, oldest - 1)
   const page: TransitionEntry[] = []
