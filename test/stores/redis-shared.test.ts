@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
-import { createClient } from '@redis/client'
+import { createClient, RESP_TYPES } from '@redis/client'
 import { Redis as Ioredis } from 'ioredis'
 import { createRuntime, defineJob, JobchartError, schedule } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
@@ -409,6 +409,52 @@ test('clients of both drivers are taken, and left as they are', async () => {
     await store.close()
   }
   expect([clients[0] instanceof Ioredis || clients[0]?.isOpen, (clients[1] as Ioredis).status]).toEqual([false, 'wait'])
+})
+
+const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer }
+const ownWays = {
+  buffers: (url: string) => createClient({ url, commandOptions: { typeMapping } }),
+  'a cache': (url: string) => createClient({ url, RESP: 3, clientSideCache: { maxEntries: 10 } }),
+  invalidations: (url: string) => createClient({ url, RESP: 3, emitInvalidate: true }),
+  'numbers as text': (url: string) => new Ioredis(url, { lazyConnect: true, stringNumbers: true }),
+  'answers of RESP 3': (url: string) => new Ioredis(url, { lazyConnect: true, replyMapping: 'resp3' }),
+}
+
+test.each(Object.entries(ownWays))('what a given client makes of answers does not matter: %s', async (_, clientAt) => {
+  const store = redisStore({ client: clientAt(server().url), prefix: randomUUID() })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  await put(store, newJob('job'))
+  expect((await takeOne(store, { max: 1 })).id).toBe('job')
+  expect((await store.get(['job']))[0]?.state).toBe('running')
+})
+
+test('wake-ups come again after a loss of the connection, also if a client of ioredis does not subscribe again', async () => {
+  const own = await redisServer()
+  onTestFinished(() => own.remove())
+  const client = new Ioredis(own.url, { lazyConnect: true, autoResubscribe: false })
+  const store = redisStore({ client, prefix: 'jobs' })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  onTestFinished(store.watch(() => {}))
+  const subscribers = async (): Promise<unknown> => own.command('PUBSUB', 'NUMSUB', '{jobs}:hints')
+  await expect.poll(subscribers).toEqual(['{jobs}:hints', 1])
+  await own.command('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  await expect.poll(subscribers).toEqual(['{jobs}:hints', 1])
+})
+
+test.each([
+  'redis://ada:secret@localhost/shop',
+  'redis://ada:secret@localhost/3/4',
+  'redis://ada:secret@localhost/1.5',
+  'redis://ada:secret@localhost/?db=3',
+  'redis://ada:secret@localhost?prefix=shop',
+  'redis://ada:secret%zz@localhost',
+  'redis://ada:secret@localhost:99999',
+  'redis:secret',
+])('an address of which a part would be left out is refused, without its password: %s', (url) => {
+  const refused = { code: 'INVALID_OPTION', message: 'url is not an address of a Redis server' }
+  expect(() => redisStore({ url })).toThrow(expect.objectContaining(refused) as Error)
 })
 
 const drivers = [

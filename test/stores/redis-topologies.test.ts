@@ -1,11 +1,12 @@
 /**
  * The Redis store on a cluster, and behind a Sentinel that replaces a server which is killed; with each of the drivers.
  */
-import { createCluster, createSentinel } from '@redis/client'
+import { createCluster, createSentinel, RESP_TYPES } from '@redis/client'
 import { Cluster, Redis } from 'ioredis'
 import { createRuntime, defineJob } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import { fromIoredis } from '../../src/stores/redis/ioredis.ts'
 import { fromNodeRedis } from '../../src/stores/redis/node-redis.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
@@ -54,6 +55,38 @@ test.each(['@redis/client', 'ioredis'] as const)('a runtime works on a cluster, 
   const jobs = await other.enqueueMany(double, [1, 2, 3])
   expect(await Promise.all(jobs.map((job) => job.result()))).toEqual([2, 4, 6])
   expect(await other.store.repair?.()).toMatchObject({ jobs: 3, counts: 0 })
+})
+
+const ownWays = {
+  '@redis/client': () =>
+    clusterClients['@redis/client']().duplicate({
+      RESP: 3,
+      clientSideCache: { maxEntries: 10 },
+      commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+    }),
+  ioredis: () => new Cluster([...nodes()], { lazyConnect: true, redisOptions: { stringNumbers: true } }),
+}
+
+test.each(['@redis/client', 'ioredis'] as const)(
+  'what a client of a cluster makes of answers does not matter, %s',
+  async (driver) => {
+    const store = redisStore({ client: ownWays[driver](), prefix: `own-ways-${driver}` })
+    await using runtime = createRuntime({ jobs: [double], store })
+    await runtime.start()
+    expect(await runtime.run(double, 2)).toBe(4)
+  },
+)
+
+test('a client of one server of a cluster is told to be one of the cluster', async () => {
+  const opened = nodes().map(({ host, port }) => redisStore({ url: `redis://${host}:${port}`, prefix: 'one' }))
+  const results = await Promise.allSettled(opened.map((store) => store.open({ clock: systemClock })))
+  for (const store of opened) onTestFinished(() => store.close())
+  const refused = results.filter(({ status }) => status === 'rejected')
+  const reason = expect.objectContaining({
+    code: 'STORE_UNAVAILABLE',
+    hint: expect.stringContaining('cluster') as string,
+  })
+  expect(refused).toEqual(Array.from({ length: 2 }, () => ({ status: 'rejected', reason })))
 })
 
 test.each(['@redis/client', 'ioredis'] as const)(

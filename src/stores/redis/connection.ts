@@ -279,6 +279,7 @@ const passing: Readonly<Record<string, string>> = {
   LOADING: 'The server has started and reads its data: calls succeed when it has.',
   OOM: 'The memory of the server is full: raise its maxmemory, or let the workers end jobs. `capacity` bounds the backlog.',
   READONLY: 'The server is a replica: name the primary. A client for Sentinel or a cluster finds it by itself.',
+  MOVED: 'The server is one of a cluster: pass a client of the cluster.',
   MISCONF: 'The server cannot save its data, and takes no writes until it can: look at its disk and its log.',
   BUSY: 'A script of another program holds up the server: SCRIPT KILL ends one that has written nothing.',
   NOREPLICAS: 'The server has fewer replicas than min-replicas-to-write, and takes no writes until they are back.',

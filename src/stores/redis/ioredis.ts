@@ -25,13 +25,22 @@ interface Cluster extends Common {
 /** A connection that is closed while the server is silent keeps the process for so long, ms. */
 const disconnectTimeout = 100
 
-const connection = { protocol: 2, keyPrefix: '', connectTimeout: connectMsMax, disconnectTimeout }
+/** Version 2 of the protocol: lists, texts and numbers, whatever the given client makes of answers. */
+const connection = {
+  protocol: 2,
+  replyMapping: 'legacy',
+  stringNumbers: false,
+  keyPrefix: '',
+  connectTimeout: connectMsMax,
+  disconnectTimeout,
+}
 
 /** Commands fail at once while there is no connection; the client connects again by itself. */
 const ownOptions = {
   ...connection,
   lazyConnect: true,
   enableOfflineQueue: false,
+  autoResubscribe: true,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   retryStrategy: reconnectMs,

@@ -33,8 +33,8 @@ interface Cluster extends Common {
 
 type Given = Single | Sentinel | Cluster
 
-/** Version 2 of the protocol: lists and texts alone. */
-const RESP = 2
+/** Version 2 of the protocol: lists and texts alone, whatever the given client makes of answers. */
+const plainAnswers = { RESP: 2, clientSideCache: undefined, commandOptions: {} }
 
 /**
  * Commands fail at once while there is no connection. The driver makes no timer for each of them: see `Redis`.
@@ -42,7 +42,8 @@ const RESP = 2
  * it open
  */
 const ownOptions = ({ options }: Single, closed: AbortSignal): object => ({
-  RESP,
+  ...plainAnswers,
+  emitInvalidate: false,
   maintNotifications: 'disabled',
   disableOfflineQueue: true,
   commandOptions: { timeout: 0 },
@@ -137,12 +138,12 @@ function firstKeyOf([name, key, , scriptKey]: Command): string | undefined {
 export function fromNodeRedis(given: object, url: { readonly url?: string } = {}): RedisClient {
   const client = given as Given
   if ('getSlotMaster' in client) {
-    const inside = client.duplicate({ RESP })
+    const inside = client.duplicate(plainAnswers)
     const send = (command: Command): Promise<unknown> => inside.sendCommand(firstKeyOf(command), false, command)
     return new NodeRedisClient(inside, send, () => fromNodeRedis(inside))
   }
   if ('getMasterNode' in client) {
-    const inside = client.duplicate({ RESP })
+    const inside = client.duplicate(plainAnswers)
     return new NodeRedisClient(
       inside,
       (command) => inside.sendCommand(false, command),

@@ -20,12 +20,25 @@ export function targetOf({ url, client }: { readonly url?: string; readonly clie
 
 function atUrl(url: string | undefined): Target {
   if (url === undefined) throw invalidOption('url', 'the address of a server, or a `client`', url)
-  addressText(url, 'url')
-  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
-    throw invalidOption('url', 'redis://… or rediss://…', url)
+  const host = hostOf(addressText(url, 'url'))
+  if (host === null) {
+    // It may have a password: it is not repeated.
+    throw new JobchartError('INVALID_OPTION', 'url is not an address of a Redis server', {
+      hint: 'The form is redis://user:password@host:6379/0, each part percent-encoded; rediss:// for TLS. Other settings: `prefix`, `client`.',
+    })
   }
-  const { host } = new URL(url)
   return { where: host === '' ? 'localhost' : host, makeClient: () => installed(url) }
+}
+
+/** Null: no address, or one with parts that a driver leaves out, or throws for. */
+function hostOf(url: string): string | null {
+  try {
+    const { protocol, username, password, host, pathname, search } = new URL(url)
+    decodeURIComponent(username + password)
+    return /^rediss?:$/.test(protocol) && /^(\/\d*)?$/.test(pathname) && search === '' ? host : null
+  } catch {
+    return null
+  }
 }
 
 function ofClient(client: object, url: string | undefined): Target {
