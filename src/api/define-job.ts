@@ -267,6 +267,10 @@ export function defineJob<Input, Output>(
   const { type, machine, version, migrate, concurrencyKey, keyWeight } = checked
   const of = ofJob(type)
   const limitsOfType = typeLimits(checked)
+  const attemptTimeoutMs = attemptTimeoutOf(checked, options, of)
+  if (checked.batch !== null && checked.batch.waitMs >= (attemptTimeoutMs ?? Infinity)) {
+    throw invalidOption(of('batch.wait'), 'less than attemptTimeout, which counts it', checked.batch.waitMs)
+  }
   if (checked.capacity === 0 && mayDelay(limitsOfType)) {
     throw invalidOption(of('capacity'), 'no 0 beside a rate limit or a limit per key', 0, handOverHint)
   }
@@ -277,7 +281,7 @@ export function defineJob<Input, Output>(
     schema: checked.input === undefined || isTyped(checked.input) ? null : checked.input,
     eventSchemas: checked.events,
     ...checked.retry,
-    attemptTimeoutMs: attemptTimeoutOf(checked, options, of),
+    attemptTimeoutMs,
     unique: checked.unique,
     retention: ownRetention(checked.retention, checked.keepDead, of),
     capacity: checked.capacity,

@@ -119,7 +119,8 @@ async function call(
   const spans = members.flatMap(({ span }) => span ?? [])
   try {
     const returned = await (telemetry === null ? handle() : telemetry.batch(type, spans, handle))
-    const results = outputs(returned, items.length, type)
+    // The list is the handler's: it may have taken the items out of it.
+    const results = outputs(returned, members.length, type)
     members.forEach(({ end }, i) => {
       const result = results?.[i]
       if (result instanceof Error) end.reject(result)

@@ -260,3 +260,20 @@ test('middleware and schema are applied to each job; one that they refuse is not
   expect(calls).toEqual([[new Date(day), new Date(day)]])
   expect(around.toSorted()).toEqual(['a a', 'c c'])
 })
+
+test('a handler may take the items out of its list', async () => {
+  const { job } = batches(3, 0, async (items) => {
+    const taken = (items as BatchItem<number>[]).splice(0)
+    return taken.map(({ input }) => input)
+  })
+  const { runtime } = await started(job)
+  const jobs = await runtime.enqueueMany(job, [1, 2, 3])
+  expect(await Promise.all(jobs.map((each) => each.result()))).toEqual([1, 2, 3])
+})
+
+test('a wait is refused in which each job of a batch that is not full would time out', () => {
+  const define = (attemptTimeout: Duration) => () =>
+    defineJob({ type: 'late', attemptTimeout, batch: { size: 2, wait: '1s', run: async () => undefined } })
+  expect(define('1s')).toThrow('batch.wait of job late: expected less than attemptTimeout, which counts it, got 1000')
+  expect(define('2s')).not.toThrow()
+})
