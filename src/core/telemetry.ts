@@ -42,7 +42,7 @@ export interface StartedAttempt {
   readonly isFirst: () => boolean
 }
 
-/** How an attempt has ended: by its settlement, or by the loss of its lease. */
+/** How an attempt has ended: by its settlement, with the state that it has led to, or by the loss of its lease. */
 export type AttemptEnd = Settlement | 'lost'
 
 /** An attempt that has begun. */

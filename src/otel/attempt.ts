@@ -97,8 +97,9 @@ export class OtelAttempt implements AttemptSpan {
 
 function outcomeOf(end: AttemptEnd): Outcome {
   if (end === 'lost') return { outcome: 'lost', error: leaseLost }
-  const { event, to, error, cancelTaken } = end
-  if (event === 'COMPLETE') return { outcome: cancelTaken === true ? 'cancelled' : 'done' }
+  const { event, to, error } = end
+  if (to === 'cancelled') return { outcome: 'cancelled' }
+  if (event === 'COMPLETE') return { outcome: 'done' }
   if (event === 'FAIL') return { outcome: to === 'retrying' ? 'retrying' : 'dead', error }
   // A snooze, a park and a release are no errors: nothing has failed.
   return { outcome: event === 'SNOOZE' ? 'snoozed' : event === 'PARK' ? 'parked' : 'released' }

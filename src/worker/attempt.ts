@@ -142,6 +142,8 @@ export class Run {
   span: AttemptSpan | null = null
   /** Monotonic ms. */
   private spanBeganAt = 0
+  /** How long it has taken. */
+  private spanMs = 0
   /** Has middleware, handler or machine been called? */
   hasBegun = false
   /** Called once when it has ended; null before its start. */
@@ -227,11 +229,11 @@ export class Run {
     this.spanBeganAt = this.services.timers.clock.monotonic()
   }
 
-  /** How it has ended, for telemetry. */
+  /** How it has ended, for telemetry: once that is stored. */
   endSpan(end: AttemptEnd): void {
-    const { span, spanBeganAt } = this
+    const { span } = this
     this.span = null
-    span?.end(end, this.services.timers.clock.monotonic() - spanBeganAt)
+    span?.end(end, this.spanMs)
   }
 
   /** Delivers messages, in order. The listener skips those that it has had before. */
@@ -421,6 +423,7 @@ export class Run {
     }
     this.ending = ending
     this.result = result
+    if (this.span !== null) this.spanMs = this.services.timers.clock.monotonic() - this.spanBeganAt
     // Old objects may refer to this run until all of the memory is collected: its machine need not stay so long.
     this.mailbox = this.abortListener = null
     if (this.timer !== null) this.timer.cancel()

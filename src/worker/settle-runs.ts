@@ -61,6 +61,7 @@ class Settler {
   constructor(options: SettleRunsOptions, out: Subscriber<SettledRuns>) {
     this.options = options
     this.out = out
+    out.add(() => this.stopped())
     const { random, logger, store } = options
     this.deciding = { random, logger, now: () => store.now() }
   }
@@ -77,8 +78,10 @@ class Settler {
         continue
       }
       const settlement = decide(run, this.deciding)
-      if (run.span !== null) run.endSpan(settlement ?? 'lost')
-      if (settlement === null) continue
+      if (settlement === null) {
+        run.endSpan('lost')
+        continue
+      }
       runs.push(run)
       settlements.push(settlement)
     }
@@ -100,9 +103,11 @@ class Settler {
       // The same settlement again gets the answer that it has had after the commit.
       const settlement = committed ?? decide(run, this.deciding)
       if (settlement !== null) return this.write([run], [settlement])
+      run.endSpan('lost')
     } catch (error) {
       const { id } = run.claimed
       logger.warn('it is not known what has become of the transaction of a handler; its lease decides', { error, id })
+      run.endSpan('lost')
       return workload.lose(1)
     }
     workload.done(1)
@@ -149,11 +154,18 @@ class Settler {
       else this.unwritten.set(run, settlements[i] as Settlement)
     }
     if (lost.length > 0) this.giveUp(lost, error)
+    if (this.out.closed) this.stopped()
     if (this.unwritten.size > 0) this.repeat(error)
     else this.options.repeated.givenUp(writeFailed)
   }
 
+  /** Nothing is written after the stop. */
+  private stopped(): void {
+    for (const run of this.unwritten.keys()) run.endSpan('lost')
+  }
+
   private giveUp(runs: readonly Run[], error: unknown): void {
+    for (const run of runs) run.endSpan('lost')
     this.options.logger.error(
       'the ends of jobs could not be written; the jobs run again when their leases have expired',
       {
@@ -186,6 +198,7 @@ class Settler {
 
   private answered(settled: SettledRuns): void {
     const { runs, settlements, answers } = settled
+    for (const [i, run] of runs.entries()) this.endSpan(run, settlements[i] as Settlement, answers[i] as SettleAnswer)
     this.out.next(settled)
     let rewritten = 0
     for (let i = 0; i < runs.length; i++) {
@@ -195,6 +208,12 @@ class Settler {
       else if (outcome === 'failed' && this.rewrite(run, settlements[i] as Settlement, error)) rewritten++
     }
     this.options.workload.done(runs.length - rewritten)
+  }
+
+  /** As it was written: the job may have been cancelled meanwhile, or have gone to another worker. */
+  private endSpan(run: Run, settlement: Settlement, { outcome, to }: SettleAnswer): void {
+    if (run.span === null || outcome === 'failed') return
+    run.endSpan(outcome === 'lost' ? 'lost' : { ...settlement, to })
   }
 
   private reportLost({ claimed: { id, attempt } }: Run): void {
@@ -214,6 +233,7 @@ class Settler {
         error,
         id,
       })
+      run.endSpan('lost')
       return false
     }
     logger.error('the end of a job could not be written; the job becomes dead', { error, id })

@@ -1,13 +1,17 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { filter, firstValueFrom } from 'rxjs'
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { setup } from 'xstate'
 import { createRuntime, defineJob, durable, fatal, fromJob, memoryStore, schedule, snooze } from '../../src/index.ts'
 import type { JobDefinition, RuntimeOptions } from '../../src/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { otel, type OtelOptions } from '../../src/otel/index.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { spansIn } from './spans-in.ts'
 
 const exporter = new InMemorySpanExporter()
@@ -133,14 +137,47 @@ test('a snooze, a cancel and a release are no errors; a fatal error is', async (
       throw fatal(Object.assign(new Error('no'), { code: 'E_NO' }))
     },
   })
-  const spans = await withRuntime({ jobs: [lazy, bad] }, async (runtime) => {
+  const begun = Promise.withResolvers<void>()
+  const long = defineJob({
+    type: 'long',
+    run: (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error))
+        begun.resolve()
+      }),
+  })
+  const spans = await withRuntime({ jobs: [lazy, bad, long] }, async (runtime) => {
     await runtime.run(lazy)
     await runtime.run(bad).catch(() => {})
+    const job = await runtime.enqueue(long)
+    await begun.promise
+    await job.cancel()
+    await job.result().catch(() => {})
   })
+  const cancelled = spans.one('process long')
+  expect([cancelled.attributes['jobchart.outcome'], cancelled.status.code]).toEqual(['cancelled', SpanStatusCode.UNSET])
   const [first] = spans.all('process lazy')
   expect(first?.attributes['jobchart.outcome']).toBe('snoozed')
   expect(first?.status.code).toBe(SpanStatusCode.UNSET)
   expect(spans.one('process bad').attributes).toMatchObject({ 'jobchart.outcome': 'dead', 'error.type': 'E_NO' })
+})
+
+test('the span of an attempt that a transaction of its handler has ended', async () => {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  const database = new DatabaseSync(join(folder.path, 'jobs.db'))
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+  onTestFinished(() => database.close())
+  const print = defineJob({
+    type: 'print',
+    run: (_, ctx) => {
+      database.exec('BEGIN IMMEDIATE')
+      ctx.within(database).complete({ printed: true })
+      database.exec('COMMIT')
+    },
+  })
+  const spans = await withRuntime({ jobs: [print], store: sqliteStore({ database }) }, (runtime) => runtime.run(print))
+  expect(spans.one('process print').attributes['jobchart.outcome']).toBe('done')
 })
 
 test('a refused enqueue ends its span with the error', async () => {

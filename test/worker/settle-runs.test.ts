@@ -3,6 +3,7 @@ import { map, Subject } from 'rxjs'
 import { expect, test, vi } from 'vitest'
 import { JobchartError } from '../../src/core/errors.ts'
 import type { Settlement } from '../../src/core/settlement.ts'
+import type { AttemptEnd, AttemptSpan } from '../../src/core/telemetry.ts'
 import type { SettleAnswer } from '../../src/store.ts'
 import type { Run } from '../../src/worker/attempt.ts'
 import { settleRuns } from '../../src/worker/settle-runs.ts'
@@ -155,4 +156,42 @@ test('a run whose lease was lost and that failed has nothing to write', async ()
   marbles(({ hot, expectObservable }) => expectObservable(hot('-r', { r: [run] }).pipe(stage)).toBe(''))
   await Promise.resolve()
   expect([settle.mock.calls.length, workload.busy]).toEqual([0, false])
+})
+
+test('the span of an attempt ends with what was written, also if nothing is written any more', async () => {
+  const cancelled: SettleAnswer = { ...settled, to: 'cancelled' }
+  const { stage, ended, clock, elapse } = settling([
+    [cancelled, lost, refused],
+    [settled],
+    unavailable,
+    unavailable,
+    unavailable,
+  ])
+  const runs = new Subject<readonly Run[]>()
+  const subscription = runs.pipe(stage).subscribe()
+  const ends: unknown[] = []
+  const traced = (...ids: string[]): Run[] => {
+    const made = ended(...ids)
+    for (const run of made)
+      run.span = { end: (end: AttemptEnd) => ends.push([run.claimed.id, end]) } as unknown as AttemptSpan
+    return made
+  }
+  runs.next(traced('a', 'b', 'c'))
+  await clock.advance(0)
+  const written = (to: string): unknown => expect.objectContaining({ to })
+  expect(ends.splice(0)).toEqual([
+    ['a', written('cancelled')],
+    ['b', 'lost'],
+    ['c', written(settled.to)],
+  ])
+  runs.next(traced('d'))
+  expect(ends).toEqual([])
+  elapse(101)
+  await clock.advance(25)
+  expect(ends.splice(0)).toEqual([['d', 'lost']])
+  elapse(0)
+  runs.next(traced('e'))
+  expect(ends).toEqual([])
+  subscription.unsubscribe()
+  expect(ends).toEqual([['e', 'lost']])
 })
