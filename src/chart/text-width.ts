@@ -34,6 +34,9 @@ const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f
 /** An emoji, which may consist of many characters that are drawn as one. */
 const emoji = /\p{Extended_Pictographic}|\p{Regional_Indicator}/u
 const emojiWidth = 125
+/** What a terminal draws as an emoji, in two columns; other ones are as narrow as a letter there. */
+const emojiInTerminal = /\p{Emoji_Presentation}|\ufe0f/u
+const ascii = /^[ -~]*$/
 const other = 62
 /** Text of which the table knows every character. */
 const known = /^[ -~\u00a0-\u00ff…—]*$/
@@ -62,7 +65,8 @@ export const hasKnownWidth = (text: string): boolean => known.test(text)
 /** Browsers of 2023 have no segmenter: there a character of several code points is as wide as all of them. */
 const segmenter = 'Segmenter' in Intl ? new Intl.Segmenter('en') : null
 
-const segmentsOf = (text: string): Iterable<string> =>
+/** The characters of a text as people count them. */
+export const segmentsOf = (text: string): Iterable<string> =>
   segmenter === null ? text : Array.from(segmenter.segment(text), ({ segment }) => segment)
 
 function segmentAdvance(segment: string, table: readonly number[]): number {
@@ -85,4 +89,15 @@ export function fitText(text: string, size: number, width: number, weight: Weigh
     kept += segment
   }
   return `${kept.trimEnd()}…`
+}
+
+/** How many columns a text takes in a terminal: none, one or two for each character. */
+export function textColumns(text: string): number {
+  if (ascii.test(text)) return text.length
+  let columns = 0
+  for (const segment of segmentsOf(text)) {
+    if (emojiInTerminal.test(segment)) columns += 2
+    else for (const character of segment) columns += weightless.test(character) ? 0 : wide.test(character) ? 2 : 1
+  }
+  return columns
 }

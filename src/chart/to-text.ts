@@ -5,6 +5,7 @@ import { guardLabel, hiddenText } from './lines.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import { shortNumber } from './count-badge.ts'
+import { textColumns } from './text-width.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
 
 /** Options of `toText`. */
@@ -120,8 +121,8 @@ class Writer {
         const event = [transition.label || 'always', guardLabel(transition)].filter((part) => part !== '').join(' ')
         return { event: oneLine(event), rest: this.#effect(transition) }
       })
-    const width = Math.min(40, Math.max(0, ...rows.map(({ event }) => event.length)))
-    return rows.map(({ event, rest }) => `${event.padEnd(width)}  ${rest}`)
+    const width = Math.min(40, Math.max(0, ...rows.map(({ event }) => textColumns(event))))
+    return rows.map(({ event, rest }) => `${event}${' '.repeat(Math.max(0, width - textColumns(event)))}  ${rest}`)
   }
 
   #effect({ targets, actions, forbidden }: ChartTransition): string {

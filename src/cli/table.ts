@@ -2,6 +2,7 @@
  * Tables that fit the terminal: flexible columns are cut a little, then optional ones go, then flexible ones are cut
  * short.
  */
+import { segmentsOf, textColumns } from '../chart/text-width.ts'
 import type { Style, Terminal } from './terminal.ts'
 import { oneLine } from './words.ts'
 
@@ -22,14 +23,17 @@ export interface Column<Row> {
 const gap = '  '
 const flexibleMin = { preferred: 16, least: 8 }
 
-const lengthOf = (text: string): number => Array.from(text).length
-
-const cut = (text: string, width: number): string =>
-  lengthOf(text) <= width
-    ? text
-    : `${Array.from(text)
-        .slice(0, Math.max(0, width - 1))
-        .join('')}…`
+function cut(text: string, width: number): string {
+  if (textColumns(text) <= width) return text
+  let kept = ''
+  let used = 1
+  for (const segment of segmentsOf(text)) {
+    used += textColumns(segment)
+    if (used > width) break
+    kept += segment
+  }
+  return `${kept}…`
+}
 
 /** The lines of a table: its titles, then a line for each row. */
 export function table<Row>(
@@ -39,7 +43,7 @@ export function table<Row>(
 ): string {
   const texts = new Map(columns.map((column) => [column, rows.map((row) => oneLine(column.text(row)))]))
   const natural = (column: Column<Row>): number =>
-    Math.max(lengthOf(column.title), ...(texts.get(column) ?? []).map(lengthOf))
+    Math.max(textColumns(column.title), ...(texts.get(column) ?? []).map(textColumns))
   const widths = fitted(
     columns.map((column) => ({ column, width: natural(column) })),
     terminal.columns,
@@ -48,7 +52,7 @@ export function table<Row>(
     widths
       .map(({ column, width }, index) => {
         const text = cut(cell(column), width)
-        const space = ' '.repeat(width - lengthOf(text))
+        const space = ' '.repeat(width - textColumns(text))
         const isLast = index === widths.length - 1
         return column.right ? space + styled(column, text) : styled(column, text) + (isLast ? '' : space)
       })

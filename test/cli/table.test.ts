@@ -31,6 +31,17 @@ test('a table is cut to the terminal: a flexible column a little, then the optio
   }
 })
 
+test('a column is as wide as a terminal draws it: two columns for Chinese and emoji, none for what joins', () => {
+  const names = ['发送邮件', 'نقل', '👨‍👩‍👧.go', 'e\u0301te\u0301', '▸ ✓ ©', '✉️', 'नमन']
+  const wide = names.map((type) => ({ id: type, type: '|', tags: '' }))
+  const [, ...lines] = table(wide, columns, { columns: null, style: (_, text) => text }).split('\n')
+  const spaces = [2, 7, 5, 7, 5, 8, 7]
+  expect(lines).toEqual(names.map((name, index) => `${name}${' '.repeat(spaces[index] ?? 0)}|`))
+  const long = [{ id: 'a', type: '发送邮件的工作队列很长', tags: '' }]
+  const [, cut] = table(long, columns, { columns: 19, style: (_, text) => text }).split('\n')
+  expect(cut).toBe('a   发送邮件的工作…')
+})
+
 test('what a job says cannot steer the terminal', () => {
   expect(oneLine('a\u001B[2Jb\nc\td')).toBe('a\uFFFD[2Jb c d')
 })
