@@ -1,5 +1,6 @@
 /** Nothing that is printed is obeyed by the terminal, wherever it is from. */
 import { expect, test } from 'vitest'
+import { inRoom } from '../../src/cli/commands/top.ts'
 import { areQuitting, printable } from '../../src/cli/terminal.ts'
 
 test('control and bidirectional characters are printed as escapes, and styles, tabs and lines as they are', () => {
@@ -20,4 +21,14 @@ test('q, Escape and Ctrl-C quit, also among other keys, and arrows do not', () =
   for (const keys of ['q', 'Q', '\u001b', '\u0003', 'qq', 'x\u0003', 'q\u0004'])
     expect(areQuitting(keys), keys).toBe(true)
   for (const keys of ['x', '', '\u001b[A', '\u001bOQ', '\r']) expect(areQuitting(keys), keys).toBe(false)
+})
+
+test('on a screen with more queues than rows, top has room for what runs', () => {
+  const lines = (name: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${name}${i}`)
+  expect(inRoom(lines('queue', 300), lines('run', 40), 6)).toEqual([...lines('queue', 3), ...lines('run', 3)])
+  expect(inRoom(lines('queue', 300), lines('run', 2), 6)).toEqual([...lines('queue', 4), ...lines('run', 2)])
+  expect(inRoom(lines('queue', 1), lines('run', 40), 6)).toEqual([...lines('queue', 1), ...lines('run', 5)])
+  expect(inRoom(lines('queue', 3), [], 2)).toEqual(lines('queue', 2))
+  expect(inRoom(lines('queue', 3), lines('run', 2), -1)).toEqual([])
+  expect(inRoom(lines('queue', 3), lines('run', 2), Infinity)).toHaveLength(5)
 })

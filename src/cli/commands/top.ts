@@ -38,7 +38,7 @@ async function figures(client: Client) {
   return { now: client.store.now(), perSecond: await totalRates(client), queues, workers }
 }
 
-async function picture(client: Client, terminal: Terminal): Promise<string> {
+async function picture(client: Client, terminal: Terminal, rows = Infinity): Promise<string> {
   const { now, perSecond, queues, workers } = await figures(client)
   const running = workers.flatMap((worker) => worker.running.map((run) => ({ ...run, worker })))
   const alive = workers.filter(({ lost }) => !lost)
@@ -52,12 +52,19 @@ async function picture(client: Client, terminal: Terminal): Promise<string> {
   ]
   const busiest = queues.toSorted((a, b) => b.counts.running + b.counts.queued - a.counts.running - a.counts.queued)
   const head = fitting(figuresShown, terminal.columns)
-  const parts = [`${terminal.style('bold', 'jobchart')}${head}`, '', table(busiest, queueColumns(now), terminal)]
-  if (running.length > 0) {
-    const oldestFirst = running.toSorted((a, b) => a.since - b.since)
-    parts.push('', table(oldestFirst, runningColumns(now), terminal))
-  }
-  return parts.join('\n')
+  const oldestFirst = running.toSorted((a, b) => a.since - b.since)
+  const queueLines = table(busiest, queueColumns(now), terminal).split('\n')
+  const runningLines =
+    running.length === 0 ? [] : ['', ...table(oldestFirst, runningColumns(now), terminal).split('\n')]
+  const lines = [`${terminal.style('bold', 'jobchart')}${head}`, '', ...inRoom(queueLines, runningLines, rows - 2)]
+  return lines.slice(0, rows).join('\n')
+}
+
+/** The first lines of two tables that have room on a screen: half of it each, and what the other one leaves. */
+export function inRoom(above: readonly string[], below: readonly string[], lines: number): readonly string[] {
+  const room = Math.max(0, lines)
+  const lower = Math.min(below.length, Math.max(Math.floor(room / 2), room - above.length))
+  return [...above.slice(0, room - lower), ...below.slice(0, lower)]
 }
 
 /** As many of the texts as fit beside the name. */
@@ -74,7 +81,7 @@ type Running = WorkerRecord['running'][number] & { readonly worker: WorkerRecord
 
 const runningColumns = (now: number) =>
   [
-    { title: 'RUNNING', text: ({ id }: Running) => id },
+    { title: 'RUNNING', text: ({ id }: Running) => id, flexible: true },
     { title: 'TYPE', text: ({ type }: Running) => type, flexible: true },
     { title: 'FOR', text: ({ since }: Running) => duration(now - since), right: true },
     { title: 'ATTEMPT', text: ({ attempt }: Running) => String(attempt), right: true, optional: 1 },
@@ -88,8 +95,9 @@ const runningColumns = (now: number) =>
   ] as const
 
 const screen = {
-  enter: '\u001B[?1049h\u001B[?25l',
-  leave: '\u001B[?25h\u001B[?1049l',
+  // A line that is too long after all, as in a very narrow terminal, ends at the edge.
+  enter: '\u001B[?1049h\u001B[?25l\u001B[?7l',
+  leave: '\u001B[?7h\u001B[?25h\u001B[?1049l',
   home: '\u001B[H',
   end: '\u001B[J',
 }
@@ -99,7 +107,7 @@ async function live(client: Client, { interval }: TopOptions, terminal: Terminal
   terminal.write(screen.enter)
   try {
     while (!terminal.signal.aborted && !keys.signal.aborted) {
-      const lines = (await picture(client, terminal)).split('\n').slice(0, terminal.rows - 1)
+      const lines = (await picture(client, terminal, terminal.rows - 1)).split('\n')
       // Clears the rest of the line: the previous content may have been longer.
       terminal.write(`${screen.home}${lines.map((line) => `${printable(line)}\u001B[K`).join('\n')}${screen.end}`)
       await terminal.sleep(interval * 1_000, keys.signal)
