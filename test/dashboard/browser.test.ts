@@ -462,6 +462,23 @@ test.runIf(canStartBrowser)('the list of jobs stays still until one asks for wha
   await expect.poll(() => rows.count()).toBe(5)
 })
 
+test.runIf(canStartBrowser)(
+  'new jobs are counted up to a bound, and where they cannot be told the list says so',
+  async () => {
+    const { page, show, runtime } = await opened('#/jobs')
+    await page.getByText('up to date').waitFor()
+    await runtime.queue('bulk').pause()
+    await Promise.all(Array.from({ length: 1_100 }, (_, i) => runtime.enqueueByName('bulk', i)))
+    await page.getByRole('button', { name: '1,000+ new' }).waitFor()
+    await show('#/jobs?tag=vip')
+    await page.getByText('up to date').waitFor()
+    await runtime.enqueueByName('bulk', 0, { tags: ['vip'] })
+    await page.getByRole('button', { name: 'load anew' }).click()
+    await page.getByText('up to date').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+  },
+)
+
 test.runIf(canStartBrowser)('who may only read has no buttons for changes', async () => {
   const { page } = await opened('#/job/dead-1', { authorize: () => 'read' })
   await page.getByText('read only').waitFor()

@@ -3,7 +3,7 @@
  */
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { JobState, JobSummary } from '../../index.ts'
 import { about } from './about.ts'
 import { ApiError, get, post, useResource } from './api.ts'
@@ -154,8 +154,8 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
   const [isLoading, setLoading] = useState(false)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [seen, setSeen] = useState<ReadonlyMap<string, JobState>>(new Map())
-  const fresh = useFresh(first, setSeen)
-  const jobs = [...first.jobs, ...(more?.jobs ?? [])]
+  const jobs = useMemo(() => [...first.jobs, ...(more?.jobs ?? [])], [first, more])
+  const fresh = useFresh(first, jobs, setSeen)
   const next = more === null ? first.next : more.next
   const loadMore = async (): Promise<void> => {
     setLoading(true)
@@ -173,7 +173,7 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
     <>
       <div class="over-table">
         <button type="button" class={`fresh ${fresh === 0 ? 'none' : ''}`} disabled={fresh === 0} onClick={reload}>
-          {fresh === 0 ? 'up to date' : `${number(fresh)} new`}
+          {freshText(fresh)}
         </button>
         {isAdmin && <Bulk chosen={[...chosen]} shown={jobs} done={reload} />}
       </div>
@@ -218,16 +218,28 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
   )
 }
 
-/** How many jobs have come that would be in the list; the states of those that are in it are kept current. */
+/** New jobs are counted up to this number: their ids are kept, and a busy store has many. */
+const freshMax = 1_000
+
+const freshText = (fresh: number | null): string =>
+  fresh === null
+    ? 'load anew'
+    : fresh === 0
+      ? 'up to date'
+      : `${number(Math.min(fresh, freshMax))}${fresh > freshMax ? '+' : ''} new`
+
+/**
+ * How many jobs have come that would be in the list; null if that is not known. The states of those that are in it are
+ * kept current.
+ */
 function useFresh(
-  first: Page,
+  { now: since }: Page,
+  shown: readonly JobSummary[],
   setSeen: (change: (before: ReadonlyMap<string, JobState>) => ReadonlyMap<string, JobState>) => void,
-): number {
+): number | null {
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set())
-  const known = useRef(new Set<string>())
-  useEffect(() => {
-    known.current = new Set(first.jobs.map(({ id }) => id))
-  }, [first])
+  const [isKnown, setKnown] = useState(true)
+  const ids = useMemo(() => new Set(shown.map(({ id }) => id)), [shown])
   const { query } = place.value
   const types = query.getAll('type')
   const wanted = query.getAll('state')
@@ -236,17 +248,20 @@ function useFresh(
   useLive({
     onTransitions: (transitions) => {
       const mine = transitions.filter(
-        ({ type, at }) => (types.length === 0 || types.includes(type)) && at >= first.now - 1_000,
+        ({ type, at }) => (types.length === 0 || types.includes(type)) && at >= since - 1_000,
       )
       const come = mine.filter(
-        ({ id, event, to }) =>
-          !known.current.has(id) && (wanted.length === 0 ? event === 'ENQUEUE' : wanted.includes(to)),
+        ({ id, event, to }) => !ids.has(id) && (wanted.length === 0 ? event === 'ENQUEUE' : wanted.includes(to)),
       )
-      if (isTold && come.length > 0) setFresh((before) => before.union(new Set(come.map(({ id }) => id))))
-      if (mine.length > 0) setSeen((before) => new Map([...before, ...mine.map(({ id, to }) => [id, to] as const)]))
+      const moved = mine.filter(({ id }) => ids.has(id))
+      if (come.length > 0 && !isTold) setKnown(false)
+      if (come.length > 0 && isTold)
+        setFresh((before) => (before.size > freshMax ? before : before.union(new Set(come.map(({ id }) => id)))))
+      if (moved.length > 0) setSeen((before) => new Map([...before, ...moved.map(({ id, to }) => [id, to] as const)]))
     },
+    onReset: () => setKnown(false),
   })
-  return fresh.size
+  return isKnown ? fresh.size : null
 }
 
 function Row({
