@@ -91,8 +91,8 @@ export function troubleOf(facts: TroubleFacts): readonly Trouble[] {
   const { queues, schedules, workers, unsupported, now } = facts
   const zones = new TimeZones()
   return [
-    ...queues.flatMap(ofRuns),
-    ...queues.flatMap((queue) => ofEnds(queue, now)),
+    ...largestFirst(queues.flatMap(ofRuns)),
+    ...largestFirst(queues.flatMap((queue) => ofEnds(queue, now))),
     ...queues.flatMap((queue) => ofWaits(queue, now)),
     ...schedules.flatMap((schedule) => ofTicks(schedule, zones, now)),
     ...workers.flatMap(ofWorker),
@@ -101,6 +101,10 @@ export function troubleOf(facts: TroubleFacts): readonly Trouble[] {
     ),
   ]
 }
+
+/** Of jobs: what is dying before what is failing, and the largest of each first. */
+const largestFirst = (all: readonly Trouble[]): readonly Trouble[] =>
+  all.toSorted((a, b) => Number(a.kind === 'failing') - Number(b.kind === 'failing') || b.value - a.value)
 
 const trouble = (kind: TroubleKind, name: string, value: number, usual: number | null, text: string): Trouble => ({
   key: `${kind} ${name}`,

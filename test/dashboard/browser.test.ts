@@ -479,6 +479,18 @@ test.runIf(canStartBrowser)(
   },
 )
 
+test.runIf(canStartBrowser)('of trouble in many queues the worst is shown, and all if one asks for it', async () => {
+  const { page, runtime } = await opened('#/')
+  const types = Array.from({ length: 8 }, (_, i) => Array.from({ length: i + 1 }, () => `queue-${i}`)).flat()
+  await Promise.all(types.map((type) => runtime.enqueueByName(type, 0)))
+  const told = page.getByRole('region', { name: 'What is not as usual' }).getByRole('link')
+  await page.getByRole('button', { name: 'Show 3 more' }).waitFor()
+  expect(await told.count()).toBe(5)
+  expect(await told.first().innerText()).toBe('queue-7 has 8 queued jobs and no worker that runs it')
+  await page.getByRole('button', { name: 'Show 3 more' }).click()
+  expect(await told.count()).toBe(8)
+})
+
 test.runIf(canStartBrowser)('who may only read has no buttons for changes', async () => {
   const { page } = await opened('#/job/dead-1', { authorize: () => 'read' })
   await page.getByText('read only').waitFor()

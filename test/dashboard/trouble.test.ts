@@ -48,6 +48,16 @@ test('more deaths and more failed attempts than usual are trouble, deaths first'
   expect(found?.usual).toBeCloseTo(4)
 })
 
+test('of many queues those that are dying come first, and the worst of them', () => {
+  const minutes = (figures: Partial<ActivityBucket>) => ({ minutes: [bucket(now - 60_000, figures)] })
+  const queues = [
+    { ...quiet, type: 'a', ...minutes({ failed: 900 }) },
+    { ...quiet, type: 'b', ...minutes({ dead: 20 }) },
+    { ...quiet, type: 'c', ...minutes({ dead: 300 }) },
+  ]
+  expect(keys({ queues })).toEqual(['dying c', 'dying b', 'failing a'])
+})
+
 test('queued jobs without a worker are trouble, unless the queue is paused', () => {
   const queued = { counts: { ...noCounts, queued: 2 }, workers: 0 }
   expect(ofQueue(queued)).toEqual(['no-worker mail'])

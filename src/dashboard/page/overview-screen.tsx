@@ -1,6 +1,7 @@
 /** Overview: is all well? */
 import { counted } from '../../core/counted.ts'
 import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import { ownValue } from '../../core/own-value.ts'
 import type { Overview, OverviewQueue, QueueRow } from '../overview.ts'
 import type { TroubleKind } from '../trouble.ts'
@@ -62,12 +63,16 @@ const troubleTones: Readonly<Record<TroubleKind, string>> = {
   unsupported: 'retrying',
 }
 
+/** So much of each kind is shown until one asks for all: what fails everywhere must not hide the rest of the screen. */
+const foldedMax = 5
+
 /** What is not as usual; on a quiet day one line. */
 function Troubles({
   of: { trouble, troubleLeftOut, runtime, activity },
 }: {
   readonly of: Overview
 }): JSX.Element | null {
+  const [isWhole, setWhole] = useState(false)
   const stopped = runtime !== null && runtime.state !== 'running' ? runtime.state : null
   if (trouble.length === 0 && stopped === null) {
     // Nothing is known of now: the warning above says so.
@@ -79,6 +84,8 @@ function Troubles({
       </p>
     )
   }
+  // Those of a kind come together.
+  const shown = isWhole ? trouble : trouble.filter(({ kind }, i) => trouble[i - foldedMax]?.kind !== kind)
   return (
     <section class="panel trouble" aria-label="What is not as usual">
       <ul class="lines">
@@ -87,12 +94,19 @@ function Troubles({
             <i class="dot tone-retrying" /> The runtime of this process is {stopped}.
           </li>
         )}
-        {trouble.map(({ key, kind, name, text }) => (
+        {shown.map(({ key, kind, name, text }) => (
           <li key={key} data-row tabindex={-1} data-href={troubleLinks[kind](name)}>
             <i class={`dot tone-${troubleTones[kind]}`} />
             <a href={troubleLinks[kind](name)}>{text}</a>
           </li>
         ))}
+        {shown.length < trouble.length && (
+          <li>
+            <button type="button" class="quiet" onClick={() => setWhole(true)}>
+              Show {number(trouble.length - shown.length)} more
+            </button>
+          </li>
+        )}
         {troubleLeftOut > 0 && <li class="muted">{number(troubleLeftOut)} more are not shown.</li>}
       </ul>
     </section>

@@ -143,7 +143,7 @@ function Schedule({ of, missedTick, refresh }: ScheduleProps): JSX.Element {
       <td class="wrap">
         <Next of={of} />
       </td>
-      <td class="wide">
+      <td class="wide wrap">
         {last === null ? (
           <span class="muted">never</span>
         ) : (
