@@ -10,6 +10,8 @@ import { mayBeUnlike, troubleOf, type QueueFacts, type Trouble, type TroubleFact
 const queuesMax = 200
 /** Queues whose jobs are read for durations, those with most ends first. */
 const measuredMax = 40
+/** Queues that are read at once: one after the other takes as many round trips as there are queues. */
+const atOnceMax = 10
 /** The jobs of a queue that have ended last, of which durations are taken. */
 const sampleMax = 200
 const hourMs = 3_600_000
@@ -133,7 +135,7 @@ function byType(jobs: readonly { readonly type: string }[], more: boolean): Trou
 const endsIn = (buckets: readonly ActivityBucket[]): number =>
   buckets.reduce((sum, { done, dead }) => sum + done + dead, 0)
 
-/** Queue by queue, each in a turn of the event loop of its own. */
+/** Of some queues at once, each begun in a turn of the event loop of its own. */
 async function conditions(
   client: Client,
   queues: readonly QueueStats[],
@@ -146,7 +148,7 @@ async function conditions(
     .toSorted((a, b) => b.ends - a.ends)
   const measured = new Set(busiest.slice(0, measuredMax).map(({ type }) => type))
   const found = new Map<string, QueueCondition>()
-  for (const { type, counts } of queues) {
+  const read = async ({ type, counts }: QueueStats): Promise<void> => {
     const minutes = everyBucket(minutesOf(type), { period: 'minute', count: 60, now })
     const mayStand = counts.waiting + counts.scheduled + counts.running + counts.queued + counts.retrying > 0
     found.set(type, {
@@ -155,8 +157,16 @@ async function conditions(
       ...(measured.has(type) ? await durations(client, type, now) : { wait: null, run: null }),
       states: mayStand ? innermostOf((await client.store.machineCounts(type)).states) : {},
     })
-    await nextTurn()
   }
+  const left = queues.values()
+  let turn = nextTurn()
+  const readSome = async (): Promise<void> => {
+    for (const queue of left) {
+      await (turn = turn.then(nextTurn))
+      await read(queue)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnceMax }, readSome))
   return found
 }
 

@@ -180,6 +180,26 @@ test('trouble of any of many queues is told, and the queues with most jobs are s
   expect([without.trouble.length, without.trouble.at(-1)?.key, without.troubleLeftOut]).toEqual([201, 'dying z', 101])
 })
 
+test('ten queues are read at once: the overview does not wait for a round trip of each', async () => {
+  const store = memoryStore()
+  const client = createClient({ store, logger: {} })
+  onTestFinished(() => client.close())
+  await put(store, ...Array.from({ length: 30 }, (_, i) => newJob(`job ${i}`, { type: `type ${i}` })))
+  const answered = Promise.withResolvers<void>()
+  const asked: string[] = []
+  const { machineCounts } = store
+  store.machineCounts = async (type) => {
+    asked.push(type)
+    await answered.promise
+    return machineCounts.call(store, type)
+  }
+  const overview = createDashboard({ client }).fetch(new Request('http://localhost/api/v1/overview'))
+  await expect.poll(() => asked.length).toBe(10)
+  answered.resolve()
+  expect((await overview).status).toBe(200)
+  expect(new Set(asked).size).toBe(30)
+})
+
 test('the hook is told what begins and what ends, once, and what it throws harms nothing', async () => {
   const some = (...names: string[]): { trouble: Trouble[] } => ({
     trouble: names.map((key) => ({ key, kind: 'slow', name: key, text: key, value: 1, usual: null })),
