@@ -186,6 +186,7 @@ test('ten queues are read at once: the overview does not wait for a round trip o
   onTestFinished(() => client.close())
   await put(store, ...Array.from({ length: 30 }, (_, i) => newJob(`job ${i}`, { type: `type ${i}` })))
   const answered = Promise.withResolvers<void>()
+  onTestFinished(() => answered.resolve())
   const asked: string[] = []
   const { machineCounts } = store
   store.machineCounts = async (type) => {
