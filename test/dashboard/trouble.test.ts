@@ -188,11 +188,11 @@ test('ten queues are read at once: the overview does not wait for a round trip o
   const answered = Promise.withResolvers<void>()
   onTestFinished(() => answered.resolve())
   const asked: string[] = []
-  const { machineCounts } = store
+  const machineCounts = store.machineCounts.bind(store)
   store.machineCounts = async (type) => {
     asked.push(type)
     await answered.promise
-    return machineCounts.call(store, type)
+    return machineCounts(type)
   }
   const overview = createDashboard({ client }).fetch(new Request('http://localhost/api/v1/overview'))
   await expect.poll(() => asked.length).toBe(10)
