@@ -163,7 +163,11 @@ function portOf(server: KeyValueServer): StorePort {
       const keys = Array.from({ length: Math.max(0, Math.min(limit, last + 1 - from)) }, (_, i) => logKey(from + i))
       const reading = await read([head, ...keys.map((key) => ({ key }))])
       const texts = keys.flatMap((key) => reading.text(key) ?? [])
-      return { entries: texts.map((text) => JSON.parse(text) as Transition), first: reading.head.first }
+      return {
+        entries: texts.map((text) => JSON.parse(text) as Transition),
+        first: reading.head.first,
+        last: reading.head.last,
+      }
     },
     tell(hints) {
       // Others ask from time to time: what is lost here costs them time, not jobs.

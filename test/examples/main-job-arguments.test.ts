@@ -72,7 +72,7 @@ test('a file that is none of its own is refused and left as it is, even with --f
   await write(at('notes.txt'), 'remember the milk\n'.repeat(100))
   const { exitCode, stdout, stderr } = await run(['files', '--db', 'notes.txt', '--fresh'])
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
-  expect(stderr).toMatch(/^notes\.txt is no SQLite file/)
+  expect(stderr).toMatch(/^\S+notes\.txt is no SQLite file/)
   expect(stderr).not.toContain('    at ')
   expect(await readFile(at('notes.txt'), 'utf8')).toBe('remember the milk\n'.repeat(100))
   expect(existsSync(at('notes.txt-wal'))).toBe(false)

@@ -92,8 +92,8 @@ export interface LogPage {
    * one, if none is kept.
    */
   readonly first: number
-  /** The number of the last entry, if there may be less than was read before. */
-  readonly last?: number
+  /** The number of the last entry; 0 if there was none. A reader that is ahead of it has seen what is there no more. */
+  readonly last: number
 }
 
 export interface StorePort {

@@ -330,7 +330,7 @@ class Reading {
 
   async transitions(cursor: string | null, limit: number): Promise<TransitionPage> {
     const after = entryNumber(cursor)
-    const { entries, first, last = after } = await this.port.log(after, limit)
+    const { entries, first, last } = await this.port.log(after, limit)
     // After a rollback from the beginning: a reader that was ahead has seen what never was.
     if (last < after) return { ...(await this.transitions(null, limit)), lost: true }
     const transitions = entries.map((entry) => ({ ...entry, cursor: cursorOfEntry(entry.seq) }))

@@ -178,6 +178,6 @@ export class MapPort implements StorePort {
     await setImmediate()
     const { log, last } = this.shared
     const entries = log.filter(({ seq }) => seq > after).slice(0, limit)
-    return { entries: structuredClone(entries), first: log[0]?.seq ?? last + 1 }
+    return { entries: structuredClone(entries), first: log[0]?.seq ?? last + 1, last }
   }
 }
