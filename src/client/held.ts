@@ -1,6 +1,6 @@
 /**
  * Calls that change a job whose row somebody else holds, such as the open transaction of a handler that ends it. The
- * store refuses them at once; they are tried again for a second, and others go on meanwhile.
+ * store refuses them at once; they are tried again for a while, and others go on meanwhile.
  */
 import { systemClock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -10,22 +10,19 @@ export class HeldError extends JobchartError {}
 /** Somebody else holds it in real time, whatever clock a client has. */
 export const heldMs = { every: 20, most: 1_000 }
 
-/** @throws HeldError; what the call throws */
-export async function whileHeld<T>(call: () => Promise<T>): Promise<T> {
+/** For a second. @throws HeldError; what the call throws */
+export function whileHeld<T>(call: () => Promise<T>): Promise<T> {
   const until = systemClock.monotonic() + heldMs.most
-  for (;;) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof HeldError) || systemClock.monotonic() > until) throw error
-    }
-    await pauseHeld()
-  }
+  return untilFree(call, () => systemClock.monotonic() <= until, 1)
 }
 
-/** As `whileHeld`, for as long as `goesOn`, ever less often. @throws HeldError if not; what the call throws */
-export async function untilFree<T>(call: () => Promise<T>, goesOn: () => boolean): Promise<T> {
-  for (let ms = heldMs.every; ; ms = Math.min(ms * 2, heldMs.most)) {
+/**
+ * For as long as `goesOn`.
+ * @param growth each pause is so many times as long as the one before
+ * @throws HeldError if not; what the call throws
+ */
+export async function untilFree<T>(call: () => Promise<T>, goesOn: () => boolean, growth = 2): Promise<T> {
+  for (let ms = heldMs.every; ; ms = Math.min(ms * growth, heldMs.most)) {
     try {
       return await call()
     } catch (error) {

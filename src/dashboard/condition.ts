@@ -4,6 +4,7 @@ import { everyBucket } from '../core/activity.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { innermost } from '../core/state-paths.ts'
 import { nextTurn } from './in-turns.ts'
+import { someAtOnce } from './some-at-once.ts'
 import { mayBeUnlike, troubleOf, type QueueFacts, type Trouble, type TroubleFacts } from './trouble.ts'
 
 /** Queues of which figures are shown, and of which activity is read in one call. */
@@ -158,15 +159,11 @@ async function conditions(
       states: mayStand ? innermostOf((await client.store.machineCounts(type)).states) : {},
     })
   }
-  const left = queues.values()
   let turn = nextTurn()
-  const readSome = async (): Promise<void> => {
-    for (const queue of left) {
-      await (turn = turn.then(nextTurn))
-      await read(queue)
-    }
-  }
-  await Promise.all(Array.from({ length: atOnceMax }, readSome))
+  await someAtOnce(queues, atOnceMax, async (queue) => {
+    await (turn = turn.then(nextTurn))
+    await read(queue)
+  })
   return found
 }
 

@@ -17,6 +17,7 @@ import {
 } from '../core/checks.ts'
 import { JobchartError } from '../core/errors.ts'
 import { consoleLogger } from '../core/logger.ts'
+import { someAtOnce } from './some-at-once.ts'
 import type { TroubleReport } from './trouble-watch.ts'
 import { withinTime } from './within-time.ts'
 
@@ -159,18 +160,14 @@ export class Push {
   async tell({ began }: TroubleReport): Promise<void> {
     if (began.length === 0) return
     const message = messageOf(this.title, began)
-    const left = (await this.settings.subscriptions.list()).values()
     const failures: unknown[] = []
-    const sendOneByOne = async (): Promise<void> => {
-      for (const subscription of left) {
-        try {
-          await this.sendTo(subscription, message)
-        } catch (error) {
-          failures.push(error)
-        }
+    await someAtOnce(await this.settings.subscriptions.list(), sendsMax, async (subscription) => {
+      try {
+        await this.sendTo(subscription, message)
+      } catch (error) {
+        failures.push(error)
       }
-    }
-    await Promise.all(Array.from({ length: sendsMax }, sendOneByOne))
+    })
     const [error] = failures
     if (failures.length > 0) consoleLogger.error('a push message was not taken', { failures: failures.length, error })
   }
